@@ -48,6 +48,11 @@ func TestLookup(t *testing.T) {
 		{"/" + composed, "/" + decomposed, "", pathname.None, 1},
 		{"/a\u240ab", "/a\nb", "/a\nb", pathname.NFC, 2},
 		{"/a\nb", "/a\u240ab", "/a\u240ab", pathname.None, 2},
+		{"/ascii/", "/ascii/", "/ascii/", pathname.NFC, 1},
+		{"/ascii/", "/ascii", "", pathname.NFC, 1},
+		{"/" + composed + "/", "/" + decomposed + "/", "/" + decomposed + "/", pathname.NFC, 2},
+		{"/" + composed + "/", "/" + decomposed, "", pathname.NFC, 2},
+		{"/", "/", "/", pathname.NFC, 1},
 	} {
 		s := &tree{there: []string{test.there}}
 		got, err := s.resolver(test.normalization).Lookup(test.name, s.stat)
@@ -74,6 +79,9 @@ func TestResolveForCreate(t *testing.T) {
 		{"/" + composed, "", "/" + composed, pathname.None},
 		{"/" + composed, "/" + decomposed, "/" + decomposed, pathname.NFC},
 		{"/a\u240ab", "/a\nb", "/a\nb", pathname.NFC},
+		{"/" + decomposed + "/", "", "/" + composed + "/", pathname.NFC},
+		{"/" + composed + "/", "/" + decomposed + "/", "/" + decomposed + "/", pathname.NFC},
+		{"/" + composed + "/", "/" + decomposed, "/" + composed + "/", pathname.NFC},
 	} {
 		s := &tree{there: []string{test.there}}
 		if got, err := s.resolver(test.normalization).ResolveForCreate(test.name, s.stat); got != test.want ||
@@ -169,6 +177,24 @@ func TestCodec(t *testing.T) {
 		t.Errorf("bytes that are not UTF-8: %v", err)
 	} else if e, ok := errors.AsType[*pathname.EncodingError](err); !ok || !e.Encoding.UTF8() {
 		t.Errorf("the encoding of %v is not told", err)
+	}
+}
+
+// A pathname that can only be one of a directory ends with a slash, and no file is made under it.
+func TestDirectories(t *testing.T) {
+	for _, test := range []struct{ arg, want string }{
+		{"a", "/home/a"}, {"a/", "/home/a/"}, {"a//", "/home/a/"}, {"a/.", "/home/a/"}, {"a/b/..", "/home/a/"},
+		{".", "/home/"}, {"..", "/"}, {"./", "/home/"}, {"/", "/"}, {"/..", "/"}, {"//", "/"}, {"...", "/home/..."},
+		{"a/.b", "/home/a/.b"}, {`a\`, "/home/a/"}, {`a\b\..`, "/home/a/"}, {`\`, "/"},
+	} {
+		c := pathname.Codec{Rules: pathname.Rules{Backslash: pathname.BackslashSeparates}}
+		if got, err := c.Absolute("/home", test.arg); got.Path != test.want || err != nil {
+			t.Errorf("%q: %q, %v; want %q", test.arg, got.Path, err, test.want)
+		}
+		directory := strings.HasSuffix(test.want, "/")
+		if _, err := c.AbsoluteFile("/home", test.arg); errors.Is(err, syscall.EISDIR) != directory {
+			t.Errorf("%q as a file: %v", test.arg, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"net"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -173,5 +174,15 @@ func TestStartAfterClose(t *testing.T) {
 	s.Close()
 	if _, err := s.Start(t.Context(), nil); !errors.Is(err, errServerEnded) {
 		t.Error(err)
+	}
+}
+
+// A pathname comes back from a line of the engine as it was, also if the engine has cleaned it.
+func TestEscapeLine(t *testing.T) {
+	for _, name := range []string{"/", "/a", "/a/", "/a/b/", "/a\nb/", "/a\r", "/a\x10", "/a\x10/", "/a\x10s", "/a\x10s/", "/s/", "/a b/"} {
+		escaped := escapeLine(name)
+		if got := unescapeLine(path.Clean(escaped)); got != name || strings.ContainsAny(escaped, "\r\n") {
+			t.Errorf("%q is escaped as %q, which is %q", name, escaped, got)
+		}
 	}
 }
