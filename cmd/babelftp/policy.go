@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/server"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
@@ -18,61 +19,120 @@ func newPolicyCommand() *cobra.Command {
 		Short: "Print the minimal IAM policy for a tenant",
 		Long: "Print the minimal IAM policy (JSON) for the credentials of a tenant. It allows what the configuration " +
 			"uses, and what\nthe server itself keeps in the bucket. The command asks no S3 server.\n\n" +
-			"A folder with other credentials or another role needs a policy of its own: see --folder.",
+			"A folder with other credentials or another role needs a policy of its own: see --folder.\n\n" +
+			"With --bucket it reads no configuration, and prints the policy for a tenant with this bucket, users with " +
+			"all\npermissions, and defaults for all other keys.",
 		Example: "  babelftp policy acme --config babelftp.yaml > policy.json\n" +
-			"  babelftp policy acme --folder /archive --config babelftp.yaml",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return newUsageError(cmd, "give one TENANT")
-			}
-			return nil
-		},
+			"  babelftp policy acme --folder /archive --config babelftp.yaml\n" +
+			"  babelftp policy --bucket acme-data --prefix inbox/ > policy.json",
 	}
 	file := addConfigFlag(cmd)
+	var b bucketFlags
+	b.add(cmd)
 	folder := cmd.Flags().String("folder", "", "the `DIRECTORY` of a folder: print the policy for its credentials")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if b.bucket != "" {
+			if len(args) > 0 || cmd.Flags().Changed("config") || *folder != "" {
+				return newUsageError(cmd, "--bucket goes with neither TENANT, --config nor --folder")
+			}
+			return nil
+		}
+		for _, flag := range []string{"prefix", "region", "profile"} {
+			if cmd.Flags().Changed(flag) {
+				return newUsageError(cmd, "--%s needs --bucket", flag)
+			}
+		}
+		if len(args) != 1 {
+			return newUsageError(cmd, "give one TENANT, or --bucket")
+		}
+		return nil
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if b.bucket != "" {
+			cfg, err := b.config()
+			if err != nil {
+				return err
+			}
+			return printPolicy(cmd, cfg, flagTenant, "")
+		}
 		cfg, err := loadConfig(cmd, *file)
 		if err != nil {
 			return err
 		}
-		srv, err := server.New(cmd.Context(), cfg, server.Options{Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			return err
-		}
-		whole, ok := srv.Bucket(args[0])
-		if !ok {
-			return errNoTenant(cfg, args[0])
-		}
-		all := append([]*s3client.Bucket{whole}, whole.Folders...)
-		i := slices.IndexFunc(all, func(b *s3client.Bucket) bool { return b.Folder == *folder })
-		if i < 0 {
-			return fmt.Errorf("tenant %s has no folder %q", args[0], *folder)
-		}
-		var reached []*s3client.Bucket
-		for _, b := range all {
-			if b.SharesCredentials(all[i]) {
-				reached = append(reached, b)
-			} else if *folder == "" {
-				fmt.Fprintf(
-					cmd.ErrOrStderr(),
-					"note: other credentials reach the folder %s: print their policy with --folder %[1]s\n", b.Folder)
-			}
-		}
-		if role := all[i].RoleARN(); role != "" {
-			fmt.Fprintf(
-				cmd.ErrOrStderr(),
-				"note: this is the policy of the role %s; who assumes it needs sts:AssumeRole, and sts:TagSession "+
-					"for session_tags\n", role)
-		}
-		for _, b := range reached {
-			if note := b.PolicyNote(); note != "" {
-				fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
-			}
-		}
-		out := json.NewEncoder(cmd.OutOrStdout())
-		out.SetIndent("", "  ")
-		out.SetEscapeHTML(false)
-		return out.Encode(s3client.PolicyFor(cmd.Context(), reached...))
+		return printPolicy(cmd, cfg, args[0], *folder)
 	}
 	return cmd
+}
+
+// bucketFlags describe a tenant without a configuration.
+type bucketFlags struct{ bucket, prefix, region, profile string }
+
+func (b *bucketFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&b.bucket, "bucket", "", "the `BUCKET` of a tenant that no configuration has yet")
+	flags.StringVar(&b.prefix, "prefix", "", "with --bucket: the `BEGINNING` of all keys")
+	flags.StringVar(&b.region, "region", "us-east-1", "with --bucket: the `REGION` of the bucket")
+	flags.StringVar(&b.profile, "profile", "aws", "with --bucket: the `PROFILE` of the S3 server, as in s3.profile")
+}
+
+// flagTenant is the name of the tenant that [bucketFlags] describe.
+const flagTenant = "policy"
+
+// config returns a configuration with the tenant that the flags describe.
+func (b *bucketFlags) config() (*config.Config, error) {
+	const name = "the command line"
+	tenant := map[string]any{"bucket": b.bucket, "users": map[string]any{"user": map[string]any{"disabled": true}}}
+	if b.prefix != "" {
+		tenant["prefix"] = b.prefix
+	}
+	text, err := json.Marshal(map[string]any{
+		"s3":      map[string]any{"region": b.region, "profile": b.profile},
+		"tenants": map[string]any{flagTenant: tenant},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return config.LoadWith(name, nil, map[string][]byte{name: text})
+}
+
+// printPolicy prints the policy for the credentials of a tenant, or of a folder of it.
+func printPolicy(cmd *cobra.Command, cfg *config.Config, tenant, folder string) error {
+	srv, err := server.New(cmd.Context(), cfg, server.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	whole, ok := srv.Bucket(tenant)
+	if !ok {
+		return errNoTenant(cfg, tenant)
+	}
+	all := append([]*s3client.Bucket{whole}, whole.Folders...)
+	i := slices.IndexFunc(all, func(b *s3client.Bucket) bool { return b.Folder == folder })
+	if i < 0 {
+		return fmt.Errorf("tenant %s has no folder %q", tenant, folder)
+	}
+	var reached []*s3client.Bucket
+	for _, b := range all {
+		if b.SharesCredentials(all[i]) {
+			reached = append(reached, b)
+		} else if folder == "" {
+			fmt.Fprintf(
+				cmd.ErrOrStderr(),
+				"note: other credentials reach the folder %s: print their policy with --folder %[1]s\n", b.Folder)
+		}
+	}
+	if role := all[i].RoleARN(); role != "" {
+		fmt.Fprintf(
+			cmd.ErrOrStderr(),
+			"note: this is the policy of the role %s; who assumes it needs sts:AssumeRole, and sts:TagSession "+
+				"for session_tags\n", role)
+	}
+	for _, b := range reached {
+		if note := b.PolicyNote(); note != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+		}
+	}
+	out := json.NewEncoder(cmd.OutOrStdout())
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(s3client.PolicyFor(cmd.Context(), reached...))
 }

@@ -141,13 +141,69 @@ tenants:
 	}{
 		{[]string{"acne"}, 1, "babelftp: the configuration has no tenant \"acne\", but acme, umbrella, xerus, yak, zebra\n"},
 		{[]string{"acme", "--folder", "/none"}, 1, "babelftp: tenant acme has no folder \"/none\"\n"},
-		{nil, 2, "babelftp: give one TENANT (see babelftp policy --help)\n"},
+		{nil, 2, "babelftp: give one TENANT, or --bucket (see babelftp policy --help)\n"},
 	} {
 		if code, stdout, stderr := output(
 			t, "", append(
 				[]string{"policy", "--config", file},
 				tc.args...)...); code != tc.code || stdout != "" || stderr != tc.stderr {
 			t.Errorf("%v: exit code %d: %s%s", tc.args, code, stdout, stderr)
+		}
+	}
+}
+
+// TestPolicyOfBucket prints policies without a configuration, which are those of a tenant with the same bucket.
+func TestPolicyOfBucket(t *testing.T) {
+	t.Setenv("AWS_REGION", "eu-north-1")      // of other programs
+	t.Setenv("BABELFTP_LISTEN", "no address") // of a server
+	for _, tt := range []struct {
+		name  string
+		flags []string
+		s3    string // of the tenant
+		rest  string
+	}{
+		{"bucket", []string{"--bucket", "acme-data"}, "{region: us-east-1}", "bucket: acme-data"},
+		{"prefix", []string{"--bucket", "acme-data", "--prefix", "inbox/"}, "{region: us-east-1}",
+			"bucket: acme-data, prefix: inbox/"},
+		{"prefix-without-slash", []string{"--bucket", "acme-data", "--prefix", "inbox"}, "{region: us-east-1}",
+			"bucket: acme-data, prefix: inbox/"},
+		{"region", []string{"--bucket", "acme-data", "--region", "cn-north-1"}, "{region: cn-north-1}",
+			"bucket: acme-data"},
+		{"ceph", []string{"--bucket", "acme-data", "--prefix", "inbox/", "--profile", "ceph"},
+			"{endpoint: http://127.0.0.1:1, profile: ceph}", "bucket: acme-data, prefix: inbox/"},
+		{"directory-bucket", []string{"--bucket", "acme--euw1-az1--x-s3", "--region", "eu-west-1"},
+			"{region: eu-west-1}", "bucket: acme--euw1-az1--x-s3"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code, got, stderr := output(t, "", append([]string{"policy"}, tt.flags...)...)
+			if code != 0 || stderr != "" {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			t.Setenv("BABELFTP_LISTEN", ":2121")
+			file := filepath.Join(t.TempDir(), "babelftp.yaml")
+			must.WriteFile(t, file, fmt.Sprintf("tenants: {acme: {s3: %s, %s, users: {alice: {disabled: true}}}}\n", tt.s3,
+				tt.rest))
+			code, want, stderr := output(t, "", "policy", "acme", "--config", file)
+			if code != 0 || got != want {
+				t.Errorf("got\n%s\nwant\n%s%s", got, want, stderr)
+			}
+		})
+	}
+	for _, tt := range []struct {
+		args, want string
+		code       int
+	}{
+		{"acme --bucket b", "babelftp: --bucket goes with neither TENANT, --config nor --folder (see babelftp policy --help)\n", 2},
+		{"--bucket b --folder /x", "babelftp: --bucket goes with neither TENANT, --config nor --folder", 2},
+		{"acme --prefix p", "babelftp: --prefix needs --bucket", 2},
+		{"acme --profile ceph", "babelftp: --profile needs --bucket", 2},
+		{"--bucket Acme", `"Acme" is not a valid bucket name: write lower-case letters, digits, - and . only`, 1},
+		{"--bucket acme --prefix /in", `"/in/" is not a prefix of keys: keys begin without a slash, remove it`, 1},
+		{"--bucket acme --profile cefh", `"cefh" is not known: write auto, aws,`, 1},
+	} {
+		code, stdout, stderr := output(t, "", append([]string{"policy"}, strings.Fields(tt.args)...)...)
+		if code != tt.code || stdout != "" || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: exit code %d: %s%s", tt.args, code, stdout, stderr)
 		}
 	}
 }
