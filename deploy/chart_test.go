@@ -147,6 +147,14 @@ func TestRefusals(t *testing.T) {
 			"config.tls.acme needs a volume that all pods share and that stays: mount one at /var/lib/babelftp/acme"},
 		{"acme-on-a-low-port", "config.tls.acme.http_listen=:80," + acmeVolume,
 			`config.tls.acme.http_listen: :80 is below port 1024, which the pod may not open: write ":8080"`},
+		{"monitored-twice", "metrics.podMonitor.enabled=true,metrics.serviceMonitor.enabled=true",
+			"metrics.podMonitor and metrics.serviceMonitor do not go together"},
+		{"host-network", "hostNetwork=true", "hostNetwork needs replicas: 1 and no autoscaling"},
+		{"host-network-that-scales", "hostNetwork=true,autoscaling.enabled=true,autoscaling.minReplicas=1",
+			"hostNetwork needs replicas: 1 and no autoscaling"},
+		{"health-check", "networkPolicy.enabled=true,networkPolicy.clients[0].podSelector.a=b,tls.existingSecret=x," +
+			"service.type=LoadBalancer,service.loadBalancerClass=service.k8s.aws/nlb",
+			"networkPolicy.loadBalancers is empty, and networkPolicy.clients lets in no addresses"},
 		{"autoscaling-by-nothing", "autoscaling.enabled=true,autoscaling.cpu=", "autoscaling needs a measure"},
 		{"probe", "readinessProbe.httpGet.path=/", "additional properties 'httpGet' not allowed"},
 		{"secret-without-content", "secrets.s3.name=x", "missing property 'existingSecret'"},
@@ -295,10 +303,11 @@ func TestReferences(t *testing.T) {
 					}
 				}
 			}
-			if m := r.find("PodMonitor", r.statefulSet.Metadata.Name); m.Kind != "" {
-				if ends := m.Spec.PodMetricsEndpoints; len(ends) != 1 || ends[0].Port != "metrics" ||
-					ends[0].Path != "/metrics" {
-					t.Errorf("the PodMonitor asks %v", ends)
+			for _, kind := range []string{"PodMonitor", "ServiceMonitor"} {
+				m := r.find(kind, r.statefulSet.Metadata.Name)
+				ends := slices.Concat(m.Spec.PodMetricsEndpoints, m.Spec.Endpoints)
+				if m.Kind != "" && (len(ends) != 1 || ends[0].Port != "metrics" || ends[0].Path != "/metrics") {
+					t.Errorf("the %s asks %v", kind, ends)
 				}
 			}
 			if !r.headless.Spec.PublishNotReadyAddresses {

@@ -34,6 +34,7 @@ func TestKube(t *testing.T) {
 	k.createNamespace("ftp")
 	for _, crd := range []struct{ group, version, kind, plural string }{
 		{"monitoring.coreos.com", "v1", "PodMonitor", "podmonitors"},
+		{"monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors"},
 		{"monitoring.coreos.com", "v1", "PrometheusRule", "prometheusrules"},
 		{"cert-manager.io", "v1", "Certificate", "certificates"},
 	} {
@@ -345,8 +346,8 @@ func (k *kube) want(o object) {
 		"Certificate": "apis/cert-manager.io/v1", "HorizontalPodAutoscaler": "apis/autoscaling/v2",
 		"NetworkPolicy":       "apis/networking.k8s.io/v1",
 		"PodDisruptionBudget": "apis/policy/v1", "PodMonitor": "apis/monitoring.coreos.com/v1",
-		"PrometheusRule": "apis/monitoring.coreos.com/v1",
-		"StatefulSet":    "apis/apps/v1",
+		"PrometheusRule": "apis/monitoring.coreos.com/v1", "ServiceMonitor": "apis/monitoring.coreos.com/v1",
+		"StatefulSet": "apis/apps/v1",
 	}[o.Kind], strings.ToLower(o.Kind)+"s"
 	if group == "" {
 		group = "api/v1"

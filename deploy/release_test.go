@@ -221,16 +221,10 @@ type object struct {
 		PublishNotReadyAddresses bool   `yaml:"publishNotReadyAddresses"`
 		PodManagementPolicy      string `yaml:"podManagementPolicy"`
 
-		PodSelector         any `yaml:"podSelector"`
-		PodMetricsEndpoints []struct {
-			Port string `yaml:"port"`
-			Path string `yaml:"path"`
-
-			ScrapeTimeout     string           `yaml:"scrapeTimeout"`
-			Relabelings       []map[string]any `yaml:"relabelings"`
-			MetricRelabelings []map[string]any `yaml:"metricRelabelings"`
-		} `yaml:"podMetricsEndpoints"`
-		Metrics []struct {
+		PodSelector         any               `yaml:"podSelector"`
+		Endpoints           []metricsEndpoint `yaml:"endpoints"`
+		PodMetricsEndpoints []metricsEndpoint `yaml:"podMetricsEndpoints"`
+		Metrics             []struct {
 			Resource struct {
 				Name   string       `yaml:"name"`
 				Target metricTarget `yaml:"target"`
@@ -262,8 +256,22 @@ type policyRule struct {
 	To   []policyPeer `yaml:"to"`
 }
 
+// metricsEndpoint is what a PodMonitor or ServiceMonitor reads.
+type metricsEndpoint struct {
+	Port string `yaml:"port"`
+	Path string `yaml:"path"`
+
+	ScrapeTimeout     string           `yaml:"scrapeTimeout"`
+	Relabelings       []map[string]any `yaml:"relabelings"`
+	MetricRelabelings []map[string]any `yaml:"metricRelabelings"`
+}
+
 type policyPeer struct {
 	PodSelector any `yaml:"podSelector"`
+	IPBlock     struct {
+		CIDR   string   `yaml:"cidr"`
+		Except []string `yaml:"except"`
+	} `yaml:"ipBlock"`
 }
 
 type metadata struct {

@@ -3,8 +3,10 @@ package deploy
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,6 +27,7 @@ func TestValuesForPods(t *testing.T) {
 commonLabels: {example.com/team: storage}
 statefulSetAnnotations: {reloader.stakater.com/auto: "true"}
 hostNetwork: true
+replicas: 1
 dnsConfig: {options: [{name: ndots, value: "1"}]}
 initContainers: [{name: wait, image: busybox}]
 extraContainers: [{name: logs, image: busybox}]
@@ -167,15 +170,127 @@ func TestMeasuresOfAutoscaling(t *testing.T) {
 	}
 }
 
-// TestRelabelings checks that the PodMonitor takes what it has no value of its own for.
+// TestRelabelings checks that both monitors take what they have no value of their own for.
 func TestRelabelings(t *testing.T) {
-	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"), "metrics.podMonitor.relabelings[0].targetLabel=site",
-		"metrics.podMonitor.metricRelabelings[0].action=drop", "metrics.podMonitor.scrapeTimeout=5s")
-	ends := r.only(t, "PodMonitor").Spec.PodMetricsEndpoints
-	if len(ends) != 1 || len(ends[0].Relabelings) != 1 || len(ends[0].MetricRelabelings) != 1 ||
-		ends[0].ScrapeTimeout != "5s" {
-		t.Errorf("the PodMonitor asks %+v", ends)
+	for kind, value := range map[string]string{"PodMonitor": "podMonitor", "ServiceMonitor": "serviceMonitor"} {
+		at := "metrics." + value
+		r := render(t, minimal, at+".enabled=true", at+".relabelings[0].targetLabel=site",
+			at+".metricRelabelings[0].action=drop", at+".scrapeTimeout=5s")
+		spec := r.only(t, kind).Spec
+		ends := slices.Concat(spec.PodMetricsEndpoints, spec.Endpoints)
+		if len(ends) != 1 || ends[0].Relabelings[len(ends[0].Relabelings)-1]["targetLabel"] != "site" ||
+			len(ends[0].MetricRelabelings) != 1 || ends[0].ScrapeTimeout != "5s" {
+			t.Errorf("the %s asks %+v", kind, ends)
+		}
 	}
+}
+
+// TestServiceMonitor checks that a ServiceMonitor finds one Service with the metrics of all pods, and that the series
+// have the job of the alerts.
+func TestServiceMonitor(t *testing.T) {
+	r := render(t, minimal, "metrics.serviceMonitor.enabled=true")
+	monitor := r.only(t, "ServiceMonitor").Spec
+	var found []string
+	for _, o := range r.objects {
+		if o.Kind == "Service" && selects(monitor.Selector, o.Metadata.Labels) {
+			found = append(found, o.Metadata.Name)
+		}
+	}
+	if !slices.Equal(found, []string{r.headless.Metadata.Name}) ||
+		!slices.ContainsFunc(r.headless.Spec.Ports, func(p servicePort) bool { return p.Name == monitor.Endpoints[0].Port }) {
+		t.Errorf("the ServiceMonitor finds the Services %q", found)
+	}
+	job := map[string]any{"targetLabel": "job", "replacement": "ftp/test-babelftp"}
+	if got := monitor.Endpoints[0].Relabelings; len(got) != 1 || !reflect.DeepEqual(got[0], job) {
+		t.Errorf("the ServiceMonitor relabels %v", got)
+	}
+}
+
+// TestNetworkPolicy checks which addresses reach which ports.
+func TestNetworkPolicy(t *testing.T) {
+	const subnet, client, monitoring = "192.168.0.10", "203.0.113.99", "10.0.0.1"
+	aws, metallb := filepath.Join(chart, "ci", "aws-values.yaml"), filepath.Join(chart, "ci", "metallb-values.yaml")
+	own := "networkPolicy.loadBalancers=null,networkPolicy.metrics[0].namespaceSelector=null," +
+		"networkPolicy.metrics[0].ipBlock.cidr=192.168.0.0/16"
+	for _, tt := range []struct {
+		name, values, set, from string
+		port                    any
+		want                    bool
+	}{
+		{"aws-health-check", aws, "replicas=2", subnet, "metrics", true},
+		{"aws-health-check-of-ftp", aws, "replicas=2", subnet, "ftp", true},
+		{"aws-health-check-of-a-passive-port", aws, "replicas=2", subnet, 30007, true},
+		{"aws-health-check-in-metrics", aws, own, subnet, "metrics", true},
+		{"aws-client", aws, "replicas=2", client, "ftp", true},
+		{"aws-client-of-metrics", aws, "replicas=2", client, "metrics", false},
+		{"aws-some-clients", aws, "networkPolicy.clients[0].ipBlock.cidr=198.51.100.0/24", client, "ftp", false},
+		{"aws-some-clients-with-proxy-headers", aws, "networkPolicy.clients[0].ipBlock.cidr=198.51.100.0/24", subnet, "ftp",
+			true},
+		{"aws-no-implicit-tls", aws, "replicas=2", subnet, "ftps", false},
+		{"aws-implicit-tls", aws, "tls.implicit=true", subnet, "ftps", true},
+		{"metallb-client", metallb, "replicas=2", client, "ftp", true},
+		{"metallb-excepted-client", metallb, "replicas=2", "192.0.2.9", "ftp", false},
+		{"metallb-metrics", metallb, "replicas=2", monitoring, "metrics", false},
+		{"metallb-all-metrics", metallb, "networkPolicy.metrics=null", monitoring, "metrics", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := render(t, tt.values, tt.set)
+			got := letsIn(r.only(t, "NetworkPolicy").Spec.Ingress, netip.MustParseAddr(tt.from), tt.port)
+			if got != tt.want {
+				t.Errorf("%s reaches port %v: %t, want %t", tt.from, tt.port, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestHealthCheckPassesThePolicy checks that the load balancer of testdata/nlb.yaml, which the controller makes of
+// aws-values.yaml, asks at a port that the network policy opens to its subnet.
+func TestHealthCheckPassesThePolicy(t *testing.T) {
+	var made struct {
+		EachPort struct {
+			TargetGroup struct {
+				HealthCheckConfig struct {
+					Port int `yaml:"port"`
+				} `yaml:"healthCheckConfig"`
+			} `yaml:"targetGroup"`
+		} `yaml:"eachPort"`
+	}
+	must.OK(t, yaml.Unmarshal([]byte(must.ReadFile(t, filepath.Join("testdata", "nlb.yaml"))), &made))
+	r := render(t, filepath.Join(chart, "ci", "aws-values.yaml"))
+	asked := made.EachPort.TargetGroup.HealthCheckConfig.Port
+	i := slices.IndexFunc(r.container().Ports, func(p containerPort) bool { return p.ContainerPort == asked })
+	if i < 0 || !letsIn(r.only(t, "NetworkPolicy").Spec.Ingress, netip.MustParseAddr("192.168.0.10"),
+		r.container().Ports[i].Name) {
+		t.Errorf("the load balancer finds no pod healthy at port %d", asked)
+	}
+	const want = "networkPolicy.loadBalancers is empty, and networkPolicy.metrics lets in no addresses"
+	for _, run := range runHelm(t, "template", "test", chart, "--values",
+		filepath.Join(chart, "ci", "aws-values.yaml"), "--set", "networkPolicy.loadBalancers=null") {
+		if run.err == nil || !strings.Contains(run.stderr, want) {
+			t.Errorf("want %q without loadBalancers, got %v", want, run)
+		}
+	}
+}
+
+// letsIn reports whether rules of a network policy let an address reach a port of the pod, which is a name or a number.
+func letsIn(rules []policyRule, from netip.Addr, port any) bool {
+	contains := func(cidr string) bool { return netip.MustParsePrefix(cidr).Contains(from) }
+	for _, rule := range rules {
+		for _, p := range rule.Ports {
+			number, isNumber := port.(int)
+			first, isRange := p.Port.(int)
+			if p.Port != port && !(isNumber && isRange && first <= number && number <= p.EndPort) {
+				continue
+			}
+			if rule.From == nil || slices.ContainsFunc(rule.From, func(peer policyPeer) bool {
+				return peer.IPBlock.CIDR != "" && contains(peer.IPBlock.CIDR) &&
+					!slices.ContainsFunc(peer.IPBlock.Except, contains)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // TestCheckOfSecretsOfTheRelease checks that the check waits for a Secret that the release makes itself, and otherwise

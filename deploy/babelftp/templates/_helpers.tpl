@@ -169,6 +169,9 @@ admin: 9122
 {{- if gt $least $max -}}
 {{- fail (printf "maxReplicas: %d is less than the %d replicas: raise it, with room to grow, because a change moves the ports of all pods" $max $least) -}}
 {{- end -}}
+{{- if and .Values.hostNetwork (gt (.Values.autoscaling.enabled | ternary .Values.maxReplicas .Values.replicas | int) 1) -}}
+{{- fail "hostNetwork needs replicas: 1 and no autoscaling: several pods pass data connections on and trust the addresses of each other, which would be those of nodes; for several pods use service.type: LoadBalancer without hostNetwork" -}}
+{{- end -}}
 {{- $ports := len (include "babelftp.passivePorts" . | splitList " ") -}}
 {{- if gt $max $ports -}}
 {{- fail (printf "passive.ports: %d ports are too few for %d pods (maxReplicas): each needs its own" $ports $max) -}}
@@ -318,4 +321,59 @@ labels:
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end -}}
+
+{{/* The job label of the metrics, which the alerts and the dashboard read. A PodMonitor gives it by itself. */}}
+{{- define "babelftp.job" -}}
+{{- printf "%s/%s" .Release.Namespace (include "babelftp.fullname" .) -}}
+{{- end -}}
+
+{{/* The metadata and the selector of a PodMonitor or ServiceMonitor. Of the Services only the headless one has these labels. */}}
+{{- define "babelftp.monitor" }}
+metadata:
+  name: {{ include "babelftp.fullname" .root }}
+  labels:
+    {{- include "babelftp.labels" .root | nindent 4 }}
+    {{- with .monitor.labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  selector:
+    matchLabels:
+      {{- include "babelftp.selectorLabels" .root | nindent 6 }}
+{{- end -}}
+
+{{/* Where a monitor reads the metrics, without relabelings. */}}
+{{- define "babelftp.metricsEndpoint" -}}
+port: metrics
+path: /metrics
+interval: {{ .interval }}
+{{- with .scrapeTimeout }}
+scrapeTimeout: {{ . }}
+{{- end }}
+{{- with .metricRelabelings }}
+metricRelabelings:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Fails if a network policy keeps a Network Load Balancer from the pods, which it checks from addresses of its own. .root, and .check, the port of
+the health check, as the annotation has it. */}}
+{{- define "babelftp.healthChecksPass" -}}
+{{- $policy := .root.Values.networkPolicy -}}
+{{- $metrics := eq (toString .check) (toString (include "babelftp.containerPorts" .root | fromYaml).metrics) -}}
+{{- $list := ternary "metrics" "clients" $metrics -}}
+{{- $listed := get $policy $list | default list -}}
+{{- $peers := concat $listed ($policy.loadBalancers | default list) -}}
+{{- $open := empty $listed -}}
+{{- range $policy.ingress -}}
+{{- $peers = concat $peers (.from | default list) -}}
+{{- $open = or $open (empty .from) -}}
+{{- end -}}
+{{- range $peers -}}
+{{- $open = or $open (hasKey . "ipBlock") -}}
+{{- end -}}
+{{- if not $open -}}
+{{- fail (printf "networkPolicy.loadBalancers is empty, and networkPolicy.%s lets in no addresses: the load balancer checks the pods from its subnets, and would find all of them unhealthy: list these, such as [{ipBlock: {cidr: 192.168.0.0/19}}]" $list) -}}
+{{- end -}}
 {{- end -}}
