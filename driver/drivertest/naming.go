@@ -32,7 +32,7 @@ func (l Limits) outcome(n Name) outcome {
 			continue
 		}
 		switch need {
-		case FileBesideDirectory, LongSegments, LongDirectories:
+		case FileBesideDirectory, LongSegments, LongDirectories, FullKeys:
 			worst = refused
 		case ListFileBesideDirectory, ListControlCharacters:
 			worst = max(worst, hidden)

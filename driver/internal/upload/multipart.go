@@ -154,7 +154,7 @@ func (m *multipart) add(
 		switch {
 		case err == nil:
 			m.taken.Store(true)
-		case m.taken.Load() && s3error.HasCode(err, "InvalidArgument"): // only the number can be wrong
+		case m.taken.Load() && refusesNumber(err):
 			err = m.tooManyParts(int64(part.Number)-1, before, err)
 			fallthrough
 		default:
@@ -164,6 +164,12 @@ func (m *multipart) add(
 		return err
 	})
 	return nil
+}
+
+// refusesNumber reports whether S3 may have refused a part for its number. If it has taken other parts of the upload,
+// nothing else about the part can be wrong. Most servers answer InvalidArgument.
+func refusesNumber(err error) bool {
+	return s3error.HasCode(err, "InvalidArgument", "InvalidPart", "InvalidPartNumber", "TooManyParts")
 }
 
 // A PartsError says that a file needs more parts than S3 takes. It is an EFBIG, so that no store keeps the upload for
