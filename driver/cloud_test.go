@@ -82,9 +82,10 @@ func (c cloud) open(ctx context.Context, prefix string) (*s3client.Bucket, error
 		cfg.S3.Endpoint = ""
 	}
 	cfg.Tenants = map[string]*config.Tenant{"cloud": {Bucket: c.Bucket, Prefix: prefix, Resume: config.DiscardInterrupted}}
+	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64, Proxy: http.ProxyFromEnvironment}
 	base := &aws.Config{
 		Region:                     c.Region,
-		HTTPClient:                 &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
+		HTTPClient:                 &http.Client{Transport: transport},
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
 	}
@@ -134,7 +135,8 @@ func (c cloud) conform(t *testing.T) {
 	})
 }
 
-// The suite leaves everything alone that is outside of its prefix, also what has a similar name, and removes the prefix.
+// The suite leaves everything alone that is outside of its prefix, also what has a similar name, and removes the
+// prefix.
 func TestCloudLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {

@@ -17,9 +17,9 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Below returns a client whose buckets are directories below a prefix of one real bucket, so that tests that want buckets
-// of their own run in a bucket that others use, too. Their names are numbers; there are no other buckets. The client
-// refuses every request that concerns more than the keys below the prefix.
+// Below returns a client whose buckets are directories below a prefix of one real bucket, so that tests that want
+// buckets of their own run in a bucket that others use, too. Their names are numbers; there are no other buckets. The
+// client refuses every request that concerns more than the keys below the prefix.
 func Below(client *s3.Client, bucket, prefix string) *s3.Client {
 	o, b := client.Options(), below{bucket, prefix}
 	o.ExpressCredentials = nil
