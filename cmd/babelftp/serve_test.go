@@ -134,7 +134,7 @@ func TestMissingBucket(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	file := writeConfig(t, s, "no-such-bucket")
 	want := fmt.Sprintf(
-		"tenant acme: bucket %q: does not exist at %s: create it, or correct tenants.acme.bucket", "no-such-bucket",
+		"tenant acme: bucket %q: does not exist at %s (NoSuchBucket: The specified bucket does not exist): create it, or correct tenants.acme.bucket", "no-such-bucket",
 		s.Endpoint)
 	if code, stdout, stderr := output(t, "", "check", "--config", file, "--probe"); code != 1 || stdout != "" ||
 		stderr != "babelftp: "+want+"\n" {

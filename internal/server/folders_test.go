@@ -23,8 +23,8 @@ func TestCheckFolders(t *testing.T) {
 			S3: config.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}},
 	}
 	want := fmt.Sprintf(
-		`tenant acme: folder /missing: bucket "no-such-bucket": does not exist at %s: create it, or correct tenants.acme.folders./missing.bucket
-tenant acme: folder /wrong: bucket %q: %[1]s refuses the credentials (InvalidAccessKeyId): correct tenants.acme.folders./wrong.s3.access_key_id and `+
+		`tenant acme: folder /missing: bucket "no-such-bucket": does not exist at %s (NoSuchBucket: The specified bucket does not exist): create it, or correct tenants.acme.folders./missing.bucket
+tenant acme: folder /wrong: bucket %q: %[1]s refuses the credentials (InvalidAccessKeyId: The Access Key Id you provided does not exist in our records.): correct tenants.acme.folders./wrong.s3.access_key_id and `+
 			`tenants.acme.folders./wrong.s3.secret_access_key`, s.Endpoint, acme.Folders["/wrong"].Bucket)
 	if got := probe(t, cfg, s.AWSConfig()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -70,7 +70,7 @@ func (b *Bucket) checkVersioning(ctx context.Context) error {
 		return b.failed(
 			err,
 			"the credentials may not ask whether it keeps older versions of its objects, which "+why+" counts on",
-			"%s", b.advice(err))
+			"%s", b.adviseDenied(err))
 	}
 	return b.explain(err)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -34,13 +33,18 @@ type role struct {
 	keys     configKeys
 }
 
-// A roleError says why a role cannot be assumed, and what to do. It counts as EAGAIN: what STS refuses is no right of
-// a user.
+// A roleError says why a role cannot be assumed, and what to do if that is known. It counts as EAGAIN, because what STS
+// refuses is not a right of a user.
 type roleError struct {
 	problem, advice string
 }
 
-func (e *roleError) Error() string { return e.problem + ": " + e.advice }
+func (e *roleError) Error() string {
+	if e.advice == "" {
+		return e.problem
+	}
+	return e.problem + ": " + e.advice
+}
 func (e *roleError) Unwrap() error { return syscall.EAGAIN }
 
 // assume returns the role that a bucket is reached by. Buckets of one tenant that say the same share one, and those of
@@ -92,9 +96,8 @@ func (r *role) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	defer cancel()
 	// Apart from the request, whose error does not tell missing credentials from a missing server.
 	if _, err := r.base.Retrieve(ctx); err != nil {
-		return aws.Credentials{}, r.failed(
-			fmt.Sprintf("no credentials that may assume the role %s were found", r.RoleARN),
-			noCredentialsAdvice, r.keys.credentials)
+		problem, advice := explainCredentials(err, r.keys.credentials)
+		return aws.Credentials{}, r.failed(fmt.Sprintf("cannot assume the role %s: %s", r.RoleARN, problem), "%s", advice)
 	}
 	c, err := r.provider.Retrieve(ctx)
 	if err != nil {
@@ -105,32 +108,37 @@ func (r *role) Retrieve(ctx context.Context) (aws.Credentials, error) {
 
 // explain says what an error of AssumeRole means.
 func (r *role) explain(err error) error {
-	api, ok := errors.AsType[smithy.APIError](err)
-	switch {
-	case s3error.Status(err) == 0 || !ok:
+	if s3error.Status(err) == 0 {
 		return r.failed(
 			fmt.Sprintf("cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN, reason(err, stsTimeout)),
-			"start that server, or set AWS_ENDPOINT_URL_STS")
-	case refusesCredentials(api.ErrorCode()):
-		return r.failed(
-			fmt.Sprintf("STS at %s refuses the credentials that assume the role %s (%s)", r.server, r.RoleARN,
-				api.ErrorCode()),
-			"correct %s.access_key_id and its secret, or those that the AWS SDK finds", r.keys.credentials)
-	case api.ErrorCode() == "AccessDenied":
-		return r.failed(
-			fmt.Sprintf("STS at %s refuses AssumeRole for the role %s (AccessDenied)", r.server, r.RoleARN),
-			"allow sts:AssumeRole, and sts:TagSession for session tags, in the trust policy of the role and to the "+
-				"credentials that assume it; compare %s.assume_role.external_id and %s.access_key_id", r.keys.role, r.keys.credentials)
-	case api.ErrorCode() == "UnknownError": // the SDK found no code in the answer
+			"%s", networkAdvice(err, "AWS_ENDPOINT_URL_STS"))
+	}
+	api, ok := errors.AsType[smithy.APIError](err)
+	if !ok || api.ErrorCode() == "UnknownError" { // the SDK found no code in the answer
 		return r.failed(
 			fmt.Sprintf("no STS is at %s for the role %s (HTTP status %d)", r.server, r.RoleARN, s3error.Status(err)),
 			"set AWS_ENDPOINT_URL_STS to the URL of STS")
 	}
-	reason := strings.ReplaceAll(api.ErrorMessage(), "\n", " ")
-	return r.failed(
-		fmt.Sprintf("STS at %s refuses AssumeRole for the role %s (%s: %s)", r.server, r.RoleARN, api.ErrorCode(),
-			reason),
-		"correct %s.assume_role", r.keys.role)
+	problem := fmt.Sprintf("STS at %s refuses AssumeRole for the role %s (%s)", r.server, r.RoleARN, saying(err))
+	switch api.ErrorCode() {
+	case "InvalidClientTokenId", "ExpiredTokenException", "ExpiredToken", "UnrecognizedClientException",
+		"InvalidAccessKeyId", "XAdminUserNotFound":
+		return r.failed(
+			problem, "correct %s.access_key_id and its secret, or those that the AWS SDK finds", r.keys.credentials)
+	case "SignatureDoesNotMatch":
+		return r.failed(problem, "compare the secret of %s.access_key_id, or those that the AWS SDK finds; "+
+			"if a proxy is in front of STS, let it pass on the header Host as it is", r.keys.credentials)
+	case "AccessDenied":
+		return r.failed(
+			problem, "allow sts:AssumeRole, and sts:TagSession for session tags, in the trust policy of the role and to "+
+				"the credentials that assume it; compare %s.assume_role.external_id and %s.access_key_id",
+			r.keys.role, r.keys.credentials)
+	case "RegionDisabledException":
+		return r.failed(problem, "activate STS in that region, or set another %s.region", r.keys.region)
+	case "ValidationError", "PackedPolicyTooLarge", "MalformedPolicyDocument":
+		return r.failed(problem, "correct %s.assume_role", r.keys.role)
+	}
+	return r.failed(problem, "")
 }
 
 func (r *role) failed(problem, advice string, args ...any) error {

@@ -3,16 +3,11 @@ package s3client
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"syscall"
 	"time"
 
@@ -52,6 +47,7 @@ func LoadEnvironment(ctx context.Context, log *slog.Logger) (*aws.Config, error)
 			t.ResponseHeaderTimeout = headerTimeout
 			t.ReadBufferSize, t.WriteBufferSize = readBuffer, writeBuffer
 			t.DisableCompression = true // objects are stored and fetched byte for byte
+			t.OnProxyConnectResponse = checkConnect
 		})
 	// What the SDK logs is of use in the search for an error only.
 	logger := logging.LoggerFunc(func(_ logging.Classification, format string, args ...any) {
@@ -61,7 +57,7 @@ func LoadEnvironment(ctx context.Context, log *slog.Logger) (*aws.Config, error)
 	if err != nil {
 		return nil, fmt.Errorf("the environment or the files of the AWS SDK are wrong: %w", err)
 	}
-	cfg.Credentials = renewTokens(cfg.Credentials, log)
+	cfg.Credentials = named(renewTokens(cfg.Credentials, log), cfg.Credentials)
 	return &cfg, nil
 }
 
@@ -92,29 +88,6 @@ func (c coalescingClient) Do(request *http.Request) (*http.Response, error) {
 	}
 	request.Body = io.NopCloser(bytes.NewReader(body))
 	return c.HTTPClient.Do(request)
-}
-
-// reason is the innermost part of an error of the network that says something, on one line.
-func reason(err error, timeout time.Duration) string {
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		return dns.Error()
-	}
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Error()
-	}
-	if invalid, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return invalid.Error()
-	}
-	if unknown, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return unknown.Error()
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "no answer within " + timeout.String()
-	}
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err // without the request and what the SDK says of it
-	}
-	return strings.ReplaceAll(err.Error(), "\n", " ")
 }
 
 // variant makes a client from the options of another one, which may be in use. Without it the SDK would write to the
