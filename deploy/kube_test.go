@@ -12,7 +12,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -40,6 +39,30 @@ func TestKube(t *testing.T) {
 	} {
 		k.createCRD(crd.group, crd.version, crd.kind, crd.plural)
 	}
+	for _, helm := range strings.Fields(*helmReleases) {
+		t.Run("helm-"+helm, func(t *testing.T) { testRelease(t, k, helm) })
+	}
+	t.Run("quickstart", func(t *testing.T) {
+		k.t = t
+		text := must.ReadFile(t, "quickstart.yaml")
+		for document := range strings.SplitSeq(text, "\n---\n") {
+			var path string
+			switch {
+			case strings.Contains(document, "\nkind: Namespace\n"):
+				path = "/api/v1/namespaces"
+			case strings.Contains(document, "\nkind: Service\n"):
+				path = "/api/v1/namespaces/babelftp-demo/services"
+			default:
+				path = "/apis/apps/v1/namespaces/babelftp-demo/deployments"
+			}
+			k.post(path+"?fieldValidation=Strict", "application/yaml", document)
+		}
+	})
+}
+
+// testRelease installs, changes and removes the chart with one release of Helm.
+func testRelease(t *testing.T, k *kube, helm string) {
+	k.release = helm
 	values := valueFiles(t)
 	for _, file := range values {
 		t.Run("install-"+filepath.Base(file), func(t *testing.T) {
@@ -66,6 +89,7 @@ func TestKube(t *testing.T) {
 				"upgrade", "test", chart, "--values", file, "--no-hooks", "--set", "config.tls.required=false", "--set",
 				"service.loadBalancerClass=service.k8s.aws/nlb", "--set", "service.type=LoadBalancer")
 		}
+		k.helm("uninstall", "test", "--no-hooks")
 	})
 	t.Run("check", func(t *testing.T) {
 		k.t = t
@@ -93,33 +117,20 @@ func TestKube(t *testing.T) {
 		if _, after, err := k.request(http.MethodGet, path+"right-babelftp", "", ""); err != nil || after != before {
 			t.Errorf("the StatefulSet has changed: %v\n%s\n%s", err, before, after)
 		}
-	})
-	t.Run("quickstart", func(t *testing.T) {
-		k.t = t
-		text := must.ReadFile(t, "quickstart.yaml")
-		for document := range strings.SplitSeq(text, "\n---\n") {
-			var path string
-			switch {
-			case strings.Contains(document, "\nkind: Namespace\n"):
-				path = "/api/v1/namespaces"
-			case strings.Contains(document, "\nkind: Service\n"):
-				path = "/api/v1/namespaces/babelftp-demo/services"
-			default:
-				path = "/apis/apps/v1/namespaces/babelftp-demo/deployments"
-			}
-			k.post(path+"?fieldValidation=Strict", "application/yaml", document)
-		}
+		k.helm("uninstall", "wrong", "--no-hooks")
+		k.helm("uninstall", "right", "--no-hooks")
 	})
 }
 
 // kube is an API server.
 type kube struct {
-	t      *testing.T
-	url    string
-	token  string
-	config string // a kubeconfig
-	client *http.Client
-	ended  atomic.Bool // etcd or the API server has
+	t       *testing.T
+	url     string
+	token   string
+	config  string // a kubeconfig
+	release string // of Helm
+	client  *http.Client
+	ended   atomic.Bool // etcd or the API server has
 }
 
 func startKube(t *testing.T) *kube {
@@ -262,8 +273,8 @@ spec:
 // helm runs helm against the API server.
 func (k *kube) helm(args ...string) {
 	k.t.Helper()
-	if out, errs, err := runHelm(k.t, append(args, "--kubeconfig", k.config)...); err != nil {
-		k.t.Errorf("helm %s: %v\n%s%s", strings.Join(args, " "), err, out, errs)
+	if run := runOneHelm(k.t, k.release, append(args, "--kubeconfig", k.config)...); run.err != nil {
+		k.t.Errorf("helm %s: %v", strings.Join(args, " "), run)
 	}
 }
 
@@ -275,9 +286,9 @@ func (k *kube) helmWithJobs(babelftp string, args ...string) error {
 	job, secret := "/apis/batch/v1/namespaces/ftp/jobs/"+name, "/api/v1/namespaces/ftp/secrets/"+name
 	ended := make(chan error, 1)
 	go func() {
-		_, errs, err := runHelm(k.t, append(args, "--kubeconfig", k.config)...)
-		k.t.Logf("helm %s: %v %s", args[0], err, errs)
-		ended <- err
+		run := runOneHelm(k.t, k.release, append(args, "--kubeconfig", k.config)...)
+		k.t.Logf("helm %s: %v", args[0], run)
+		ended <- run.err
 	}()
 	again := time.NewTicker(time.Second / 5)
 	defer again.Stop()
