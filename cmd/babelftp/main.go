@@ -96,7 +96,7 @@ func newRootCommand() *cobra.Command {
 		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(),
 		newSchemaCommand(), newUsersCommand(), newHealthCommand(), newPolicyCommand(), newVersionCommand(),
 		newSessionsCommand(), newTransfersCommand(), newUploadsCommand(), newBansCommand(), newDebugCommand(),
-		newDoctorCommand(), newCompletionCommand(), newNamesCommand(),
+		newDoctorCommand(), newAuditCommand(), newCompletionCommand(), newNamesCommand(),
 	)
 	return root
 }

@@ -1,0 +1,226 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/internal/report"
+)
+
+// An Entry is a line of the audit log about a file or a directory.
+type Entry struct {
+	Time    time.Time `json:"time"`
+	Event   string    `json:"event"`
+	Outcome string    `json:"outcome"`
+	Tenant  string    `json:"tenant"`
+	User    string    `json:"user"`
+	Client  string    `json:"client"`
+	Command string    `json:"command"`
+	Path    string    `json:"path"`
+	URI     string    `json:"s3_uri"`
+	ToPath  string    `json:"to_path"`
+	ToURI   string    `json:"to_s3_uri"`
+
+	Line json.RawMessage `json:"-"` // as it was read
+}
+
+// maxEntry is how many bytes a line may have. Pathnames have some kilobytes at most.
+const maxEntry = 1 << 20
+
+// ReadEntries returns the lines of an audit log since a time that name a file or a directory, in the order of the log,
+// and how many lines are not of an audit log. An array of lines, as a webhook gets it, counts as its lines.
+func ReadEntries(in io.Reader, since time.Time) (entries []Entry, skipped int, err error) {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxEntry*2)
+	for lines.Scan() {
+		text := bytes.TrimSpace(lines.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		all := []json.RawMessage{text}
+		if text[0] == '[' && json.Unmarshal(text, &all) != nil {
+			skipped++
+			continue
+		}
+		for _, one := range all {
+			e := Entry{}
+			switch {
+			case json.Unmarshal(one, &e) != nil || e.Event == "" || e.Time.IsZero():
+				skipped++
+			case e.Path != "" && !e.Time.Before(since):
+				e.Line = bytes.Clone(one)
+				entries = append(entries, e)
+			}
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return entries, skipped, fmt.Errorf("a line has more than %d bytes: this is not an audit log", 2*maxEntry)
+	}
+	return entries, skipped, lines.Err()
+}
+
+// Follow returns the entries about a file, or about a directory with all below it, sorted by time. The name is the
+// pathname as a user sees it, or the URI of the object. The file is followed through renames, also of directories
+// above it, through copies and restores: forward to what has come of it, and backward to what it came from.
+func Follow(entries []Entry, name string) []Entry {
+	entries = slices.Clone(entries)
+	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Time.Compare(b.Time) })
+	asked := placesOf(entries, name)
+	about := make([]bool, len(entries))
+	forward := trail{asked: asked, live: slices.Clone(asked)}
+	for i := range entries {
+		about[i] = forward.step(&entries[i], false)
+	}
+	backward := trail{asked: asked, live: slices.Clone(asked)}
+	for i := range slices.Backward(entries) {
+		about[i] = backward.step(&entries[i], true) || about[i]
+	}
+	var found []Entry
+	for i, e := range entries {
+		if about[i] {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// place returns the decoded form of a URI or a pathname, in which places are compared.
+func place(text string) string {
+	if decoded, err := url.PathUnescape(text); err == nil && strings.HasPrefix(text, "s3://") {
+		text = decoded
+	}
+	return norm.NFC.String(strings.TrimRight(text, "/"))
+}
+
+// below returns what follows the place dir in a place that is dir or below it.
+func below(name, dir string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(name, dir)
+	return rest, ok && (rest == "" || rest[0] == '/')
+}
+
+// placesOf returns the objects that a name has meant. Users with different roots see different objects under one
+// pathname. What a line says of one pathname also tells where a pathname below it is, and beside it.
+func placesOf(entries []Entry, name string) (places []string) {
+	if strings.HasPrefix(name, "s3://") {
+		return []string{place(name)}
+	}
+	wanted := place("/" + strings.TrimLeft(name, "/"))
+	add := func(at string) {
+		if !slices.Contains(places, at) {
+			places = append(places, at)
+		}
+	}
+	for i := range entries {
+		e := &entries[i]
+		for _, of := range [][2]string{{e.Path, e.URI}, {e.ToPath, e.ToURI}} {
+			seen, object := place(of[0]), place(of[1])
+			if of[1] == "" {
+				continue
+			}
+			if rest, ok := below(wanted, seen); ok {
+				add(object + rest)
+			} else if root, ok := strings.CutSuffix(object, seen); ok {
+				add(root + wanted)
+			}
+		}
+	}
+	return places
+}
+
+// A trail is where a file is while the entries are read in one direction.
+type trail struct {
+	asked []string // what the caller has asked for; all entries about these places count
+	live  []string // where the file is, or a copy of it
+}
+
+// step reports whether an entry is about the file, and follows what the entry has changed.
+func (t *trail) step(e *Entry, backward bool) (about bool) {
+	from, to := place(e.URI), place(e.ToURI)
+	removes := e.Event == string(report.Delete) || e.Event == string(report.RemoveDir)
+	if backward && removes { // before that, another file was there
+		t.leave(from)
+	}
+	about = t.touches(from, e) || e.ToURI != "" && t.touches(to, e)
+	switch {
+	case e.Outcome != outcomeOK:
+	case e.ToURI != "" && backward:
+		t.move(to, from, true)
+	case e.ToURI != "":
+		t.move(from, to, e.Event == string(report.Rename))
+	case removes && !backward:
+		t.leave(from)
+	}
+	if e.Outcome == outcomeOK {
+		t.arriveAt(e, from, to, backward)
+	}
+	return about
+}
+
+// touches reports whether an entry about a place concerns the file. A change of a directory above does, if it moves or
+// removes what is below.
+func (t *trail) touches(at string, e *Entry) bool {
+	whole := e.ToURI != "" || strings.HasPrefix(e.Command, "SITE")
+	return slices.ContainsFunc(t.asked, func(asked string) bool { _, ok := below(at, asked); return ok }) ||
+		slices.ContainsFunc(t.live, func(live string) bool {
+			_, inside := below(at, live)
+			_, above := below(live, at)
+			return inside || above && whole
+		})
+}
+
+// move follows a move of a file or a directory, after which the old name is gone, or a copy.
+func (t *trail) move(from, to string, gone bool) {
+	var next []string
+	for _, at := range t.live {
+		if rest, ok := below(at, from); ok {
+			next = append(next, to+rest)
+		} else if _, inside := below(from, at); inside { // a file of a directory
+			next = append(next, to)
+		}
+	}
+	if gone {
+		t.leave(from)
+	}
+	for _, at := range next {
+		t.arrive(at)
+	}
+}
+
+// arriveAt adds a place that was asked for, if an entry shows that a file is there: one that was stored or moved there,
+// and, read backward, one that was removed or moved away.
+func (t *trail) arriveAt(e *Entry, from, to string, backward bool) {
+	at := from
+	switch {
+	case e.ToURI != "" && !backward:
+		at = to
+	case e.ToURI == "" && !backward && e.Event != string(report.Upload):
+		return
+	}
+	for _, asked := range t.asked {
+		if _, ok := below(asked, at); ok {
+			t.arrive(asked)
+		}
+	}
+}
+
+// leave forgets a place and all below it.
+func (t *trail) leave(at string) {
+	t.live = slices.DeleteFunc(t.live, func(live string) bool { _, ok := below(live, at); return ok })
+}
+
+// arrive adds a place.
+func (t *trail) arrive(at string) {
+	if !slices.Contains(t.live, at) {
+		t.live = append(t.live, at)
+	}
+}
