@@ -19,7 +19,8 @@ import (
 
 // Below returns a client whose buckets are directories below a prefix of one real bucket, so that tests that want
 // buckets of their own run in a bucket that others use, too. Their names are numbers; there are no other buckets. The
-// client refuses every request that concerns more than the keys below the prefix.
+// client refuses every request that concerns more than the keys below the prefix, and keys that are too long with it,
+// which some servers take.
 func Below(client *s3.Client, bucket, prefix string) *s3.Client {
 	o, b := client.Options(), below{bucket, prefix}
 	o.ExpressCredentials = nil
@@ -49,7 +50,12 @@ func (b below) add(stack *middleware.Stack) error {
 		}
 		parameters, name := b.enter(in.Parameters)
 		if _, err := strconv.Atoi(name); err != nil {
-			return out, metadata, noSuchBucket()
+			return out, metadata, refusal(http.StatusNotFound, "NoSuchBucket")
+		}
+		if key := reflect.ValueOf(parameters).Elem().FieldByName("Key"); key.IsValid() {
+			if value, _ := stringOf(key); len(value) > maxKey {
+				return out, metadata, refusal(http.StatusBadRequest, "KeyTooLongError")
+			}
 		}
 		dir := b.prefix + name + "/"
 		out, metadata, err = next.HandleInitialize(ctx, middleware.InitializeInput{Parameters: parameters})
@@ -60,11 +66,14 @@ func (b below) add(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// noSuchBucket returns the error of S3 for a missing bucket.
-func noSuchBucket() error {
+// maxKey is how many bytes a key of S3 may have.
+const maxKey = 1024
+
+// refusal returns an error of S3 that the client makes itself.
+func refusal(status int, code string) error {
 	return &smithyhttp.ResponseError{
-		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusNotFound}},
-		Err:      &smithy.GenericAPIError{Code: "NoSuchBucket", Message: "the bucket does not exist"},
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
+		Err:      &smithy.GenericAPIError{Code: code, Message: "the client of the tests refuses it"},
 	}
 }
 
