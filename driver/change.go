@@ -71,6 +71,15 @@ func (f *Fs) MoveObject(ctx context.Context, oldname, newname string) error {
 	return f.move(ctx, "rename", moveObject, f, oldname, newname)
 }
 
+// IsMoving reports whether [Fs.MoveObject] would complete the interrupted move of a file to a name that exists.
+func (f *Fs) IsMoving(ctx context.Context, oldname, newname string) (moving bool, err error) {
+	err = f.move(ctx, "rename", func(ctx context.Context, _ *tree.Tree, oldName, newName tree.Name) (err error) {
+		moving, err = f.tree.IsMoving(ctx, oldName.Key, newName.Key)
+		return err
+	}, f, oldname, newname)
+	return moving, err
+}
+
 // Copy copies a file or, where there is none of the name, a directory. It takes along what Rename does, by the same
 // rules, and the source stays. It completes a directory that an interrupted attempt has copied in part. The end of
 // ctx ends the copying.

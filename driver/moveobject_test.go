@@ -90,6 +90,10 @@ func TestMoveObject(t *testing.T) {
 				for _, dir := range tc.dirs {
 					must.OK(t, theirs.Mkdir(dir, 0))
 				}
+				moving, _ := theirs.IsMoving(t.Context(), from, to) // the error says that one of them is missing
+				if want := name == "completes"; moving != want {
+					t.Errorf("the move was begun: %t, want %t", moving, want)
+				}
 				mine := open(t.Context(), func() error { store(tc.atDelete); return nil })
 				if err := mine.MoveObject(t.Context(), from, to); !errors.Is(err, tc.want) {
 					t.Errorf("the error is %v, want %v", err, tc.want)

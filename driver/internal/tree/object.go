@@ -57,3 +57,13 @@ func (t *Tree) MoveObject(ctx context.Context, oldName, newName Name) error {
 	}
 	return t.deleteVersion(ctx, v)
 }
+
+// IsMoving reports whether the file at a new key is the copy that an interrupted move of another file has made.
+func (t *Tree) IsMoving(ctx context.Context, oldKey, newKey string) (bool, error) {
+	v, _, _, err := t.Bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
+	if err != nil {
+		return false, err
+	}
+	made, _, err := t.Bucket.Head(ctx, newKey)
+	return err == nil && made.IsStampedCopyOf(&v), err
+}

@@ -94,7 +94,16 @@ func (t *Tenant) check(ctx context.Context, l *Line, target string) error {
 	case there && l.IsDir():
 		l.Note = "joins the directory " + path.Base(target) + ", which exists"
 	case there:
-		l.State, l.Note = Exists, "a file has the new name"
+		var moving bool
+		moving, err = files.IsMoving(ctx, p.in(l.Path), p.in(target))
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // one of them has gone
+			return nil
+		case moving:
+			l.Note = "an interrupted run has copied it"
+		default:
+			l.State, l.Note = Exists, "a file has the new name"
+		}
 	case !l.IsDir():
 		if there, err = exists(files.StatDir, target); there {
 			l.State, l.Note = Exists, "a directory has the new name"

@@ -269,7 +269,7 @@ func TestInterruptedApply(t *testing.T) {
 					t.Error("an interrupted run reports no error")
 				}
 				again := b.tenant(t.Context(), t, b.server.Client(nil))
-				problems, err := Apply(t.Context(), t.Context(), again, asked(list(t, again)), &moved)
+				problems, err := Apply(t.Context(), t.Context(), again, list(t, again), &moved)
 				must.OK(t, err)
 				if got := b.objects(t); len(problems) > 0 || !maps.Equal(got, after) {
 					t.Errorf("the second run leaves %v\nthe bucket has %q\nwant %q", problems, got, after)
@@ -279,8 +279,7 @@ func TestInterruptedApply(t *testing.T) {
 	}
 }
 
-// asked returns the lines as an operator accepts them who knows that the first run has begun: copies that it has made
-// have the new names.
+// asked returns the lines as an operator changes them who insists on a rename.
 func asked(lines []Line) []Line {
 	for i := range lines {
 		if lines[i].State == Exists {
