@@ -265,8 +265,14 @@ func (s Scopes) EnterOperation() (leave func(), err error) {
 	shares := map[string]int{}
 	for _, scope := range s {
 		if scope.operation.limit == serverPrefix+operations {
-			ofTenant := threeQuarters(scope.operation.limitNow())
-			shares[tenantPrefix+operations], shares[userPrefix+operations] = ofTenant, threeQuarters(ofTenant)
+			ofServer := scope.operation.limitNow()
+			ofTenant := threeQuarters(ofServer)
+			if ofTenant < ofServer { // otherwise the error names the limit that can be raised
+				shares[tenantPrefix+operations] = ofTenant
+			}
+			if ofUser := threeQuarters(ofTenant); ofUser < ofTenant {
+				shares[userPrefix+operations] = ofUser
+			}
 		}
 	}
 	return s.enter(func(scope *Scope) *slots { return &scope.operation }, shares)

@@ -214,7 +214,13 @@ func TestWithoutLimits(t *testing.T) {
 
 // A user and a tenant leave operations of the server to others.
 func TestSharesOfOperations(t *testing.T) {
-	for _, test := range []struct{ server, tenant, user int }{{100, 75, 57}, {4, 3, 3}, {1, 1, 1}, {0, 200, 200}} {
+	for _, test := range []struct {
+		server, tenant, user int
+		first, second        string // the limits that refuse alice, and then bob
+	}{
+		{100, 75, 57, "user.operations", "tenant.operations"}, {4, 3, 3, "tenant.operations", "tenant.operations"},
+		{1, 1, 1, "server.operations", "server.operations"}, {0, 200, 200, "", ""},
+	} {
 		server := newScope("", serverPrefix, Usage{Operations: test.server})
 		acme, alice, bob := NewTenant("acme", Usage{}), NewUser("acme", Usage{}), NewUser("acme", Usage{})
 		take := func(scopes Scopes) (taken int, limit string) {
@@ -227,11 +233,11 @@ func TestSharesOfOperations(t *testing.T) {
 			return taken, ""
 		}
 		n, limit := take(Scopes{server, acme, alice})
-		if n != test.user || test.server > 0 && limit != "user.operations" {
+		if n != test.user || limit != test.first {
 			t.Errorf("of %d operations a user gets %d, until %q", test.server, n, limit)
 		}
 		m, limit := take(Scopes{server, acme, bob})
-		if test.server > 0 && (n+m != test.tenant || limit != "tenant.operations") {
+		if test.server > 0 && n+m != test.tenant || limit != test.second {
 			t.Errorf("of %d operations the users of a tenant get %d, until %q", test.server, n+m, limit)
 		}
 		other := Scopes{server, NewTenant("other", Usage{}), NewUser("other", Usage{})}

@@ -153,7 +153,7 @@ func (r Layer) Below(root string) Layer {
 	return append(seen, rule{rights: r.At(root)})
 }
 
-// Naming returns the rules whose pattern begins with the name of a directory in "/". They allow everything where none of
+// Naming returns the rules whose pattern begins with the name of a directory in "/". They allow everything if none of
 // them counts.
 func (p Policy) Naming(dir string) Policy {
 	var naming Policy
