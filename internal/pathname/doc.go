@@ -5,15 +5,16 @@
 // their form. Pathnames in the storage are absolute, clean and UTF-8.
 //
 // An [Encoding] translates one segment of a pathname between UTF-8 and the bytes of clients that write in a charset
-// from before UTF-8. [ParseEncoding] makes one from the label in a configuration. Encode gives back the bytes that
-// Decode was given.
+// from before UTF-8, or in one of several. [ParseEncoding] makes one from the labels in a configuration. Bytes can have
+// several [Reading]s, and Encode gives back the bytes of the first one. A session keeps a [Choice], which its commands
+// and names decide once. A [Name] has all readings until the Resolver knows which of them exists.
 //
 // A [URIBase] writes the URI of a file on the server, and [URILines] makes 8URIs of URIs, for people to read.
 //
 // It follows
 //
-//   - RFC 2640, sections 2, 3.1 and annex B.3: pathnames in UTF-8; every SP belongs to them. A name that is UTF-8 is
-//     UTF-8. Any other is in the configured charset. A name that the charset lacks goes out in UTF-8.
+//   - RFC 2640, sections 2, 3.1 and annexes A.1 and B.3: pathnames in UTF-8; every SP belongs to them. Names in the
+//     configured charset can be valid UTF-8 by chance. A name that the charset lacks goes out in UTF-8.
 //   - RFC 3629, the successor of RFC 2279: which bytes are UTF-8; U+FEFF stays, because a pathname is not the start of
 //     a stream
 //   - RFC 3659, section 2.2: line breaks in pathnames

@@ -125,8 +125,8 @@ func (t *Tenant) inUTF8(text string, addr netip.Addr) string {
 	return decode(text, t.CompatibilityAt(addr).Charset)
 }
 
-// readings returns what a client can mean by a name or a password, UTF-8 first. A text in a charset can be valid UTF-8 by
-// chance (RFC 2640 A.1).
+// readings returns what a client can mean by a name or a password, UTF-8 first. A text in a charset can be valid UTF-8
+// by chance (RFC 2640 A.1).
 func readings(text string, charset value.Encoding) []string {
 	all := []string{decode(text, charset)}
 	if charset.Raw() || !utf8.ValidString(text) {
