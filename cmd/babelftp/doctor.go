@@ -237,8 +237,8 @@ func localizer() (*i18n.Localizer, error) {
 	return bundle.Localizer(language.English), nil
 }
 
-// writeFinding writes a finding for people. The marks need no translation: ! is wrong, > was seen, = is to be done, and @ names the
-// keys of the configuration to look at.
+// writeFinding writes a finding for people. The marks need no translation: ! is wrong, > was seen, = is to be done, and
+// @ names the keys of the configuration to look at.
 func writeFinding(out io.Writer, f doctor.Finding) {
 	mark := "!"
 	if f.Level == doctor.Note {

@@ -152,7 +152,7 @@ func Kinds() []Kind {
 		{commandRefused, Wrong, "doctor-command-refused", "doctor-do-user", []string{"tenants.TENANT.users.USER.permissions", "tenants.TENANT.permissions"},
 			true,
 			[]string{"err storage=permission denied by the permissions"}},
-		{commandFailed, Wrong, "doctor-command-refused", "doctor-do-server-log", []string{"s3", "tenants.TENANT.bucket"},
+		{commandFailed, Wrong, "doctor-command-refused", "doctor-do-server-log", []string{"s3", "tenants.TENANT.bucket", "limits.bans"},
 			true, nil},
 		{fileDiffers, Wrong, "doctor-changed", "doctor-do-inspection", nil,
 			true, nil},

@@ -228,6 +228,8 @@ func (x *examination) enter(s *session) *Finding {
 		return newFinding(protocolMismatch, nil, "USER", r.String())
 	case !r.ok() && homeless.MatchString(r.text):
 		return newFinding(commandRefused, []string{"PASS"}, "PASS", r.String())
+	case r.code == 421 && unavailable.MatchString(r.text):
+		return newFinding(commandFailed, []string{"PASS"}, "PASS", r.String())
 	case r.code == 421:
 		return newFinding(limitReached, nil, r.String())
 	case !r.ok():
@@ -266,10 +268,12 @@ func (x *examination) feat(s *session) {
 	}
 }
 
-// What servers say of a login whose user has no usable home, and of a full disk, with whatever code they choose.
+// What servers say of a login whose user has no usable home or whose storage is away, and of a full disk, with whatever
+// code they choose.
 var (
-	homeless = regexp.MustCompile(`(?i)home|director|chroot|OOPS`)
-	full     = regexp.MustCompile(`(?i)no space|disk full|quota`)
+	unavailable = regexp.MustCompile(`(?i)unavailable`)
+	homeless    = regexp.MustCompile(`(?i)home|director|chroot|OOPS`)
+	full        = regexp.MustCompile(`(?i)no space|disk full|quota`)
 )
 
 // refused says what is wrong with a reply to a command, nil if nothing is.
