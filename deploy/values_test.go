@@ -196,8 +196,9 @@ func TestServiceMonitor(t *testing.T) {
 			found = append(found, o.Metadata.Name)
 		}
 	}
+	hasPort := func(p servicePort) bool { return p.Name == monitor.Endpoints[0].Port }
 	if !slices.Equal(found, []string{r.headless.Metadata.Name}) ||
-		!slices.ContainsFunc(r.headless.Spec.Ports, func(p servicePort) bool { return p.Name == monitor.Endpoints[0].Port }) {
+		!slices.ContainsFunc(r.headless.Spec.Ports, hasPort) {
 		t.Errorf("the ServiceMonitor finds the Services %q", found)
 	}
 	job := map[string]any{"targetLabel": "job", "replacement": "ftp/test-babelftp"}
@@ -279,7 +280,8 @@ func letsIn(rules []policyRule, from netip.Addr, port any) bool {
 		for _, p := range rule.Ports {
 			number, isNumber := port.(int)
 			first, isRange := p.Port.(int)
-			if p.Port != port && !(isNumber && isRange && first <= number && number <= p.EndPort) {
+			inRange := isNumber && isRange && first <= number && number <= p.EndPort
+			if p.Port != port && !inRange {
 				continue
 			}
 			if rule.From == nil || slices.ContainsFunc(rule.From, func(peer policyPeer) bool {

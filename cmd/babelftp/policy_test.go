@@ -193,7 +193,7 @@ func TestPolicyOfBucket(t *testing.T) {
 		args, want string
 		code       int
 	}{
-		{"acme --bucket b", "babelftp: --bucket goes with neither TENANT, --config nor --folder (see babelftp policy --help)\n", 2},
+		{"acme --bucket b", "babelftp: --bucket goes with neither TENANT, --config nor --folder", 2},
 		{"--bucket b --folder /x", "babelftp: --bucket goes with neither TENANT, --config nor --folder", 2},
 		{"acme --prefix p", "babelftp: --prefix needs --bucket", 2},
 		{"acme --profile ceph", "babelftp: --profile needs --bucket", 2},
