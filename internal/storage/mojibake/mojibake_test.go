@@ -398,3 +398,16 @@ func TestFile(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// TestTrust renames names that people may have chosen, but none that needs another decision.
+func TestTrust(t *testing.T) {
+	b := newBucket(map[string]string{"größe": "", "größe.d/a": "", "Ŀ¼": ""})
+	tenant := b.tenant(t.Context(), t, b.server.Client(nil))
+	tenant.Configured = map[string]string{"/größe.d": "the root of the user alice"}
+	lines := list(t, tenant)
+	Trust(lines)
+	want := []string{"rename /größe gr枚脽e", "unsure /größe.d/ gr枚脽e.d", "rename /Ŀ¼ 目录"}
+	if got := shortly(lines); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
