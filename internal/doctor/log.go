@@ -54,6 +54,9 @@ var missed = regexp.MustCompile(`did not connect to port (\d+) within ([0-9a-zµ
 // asks for another port sooner, as doctor itself does, has not tried the first one.
 const patience = time.Second
 
+// wrongPatience is the same for an address that is wrong, where the network often tells the client so at once.
+const wrongPatience = 50 * time.Millisecond
+
 // ErrNoLog says that a log has no line of a server that the filter wants.
 var ErrNoLog = errors.New("the input has no line of a babelftp log: give it the lines as the server writes them, in text or JSON")
 
@@ -158,10 +161,15 @@ func (r *logReader) read(l *line) {
 	}
 	why := cmp.Or(l.attrs["connection"], l.attrs["err"])
 	if m := missed.FindStringSubmatch(why); m != nil && !strings.Contains(why, "not the address of the control") {
-		if waited, err := time.ParseDuration(m[2]); err == nil && waited < patience {
+		shown, wrong := l.wrongAddress(client)
+		least := patience
+		if wrong {
+			least = wrongPatience
+		}
+		if waited, err := time.ParseDuration(m[2]); err == nil && waited < least {
 			return
 		}
-		if shown, wrong := l.wrongAddress(client); wrong {
+		if wrong {
 			note(newFinding(passiveAddress, []string{shown.String()}, l.text))
 		} else {
 			port, _ := strconv.ParseUint(m[1], 10, 16) // the pattern has digits only; 0 for more

@@ -82,6 +82,9 @@ func TestReadLog(t *testing.T) {
 		{"wrong-public-address", logged + `"no data connection came"` + scanner + ` data_address=203.0.113.9:30013 ` +
 			`reached_address=198.51.100.4 err="the client did not connect to port 30013 within 21.04s"`,
 			[]string{"passive-address 192.0.2.7 scanner 1"}},
+		{"wrong-public-address-without-a-route", logged + `"no data connection came"` + scanner +
+			` data_address=203.0.113.9:30013 reached_address=198.51.100.4 ` +
+			`err="the client did not connect to port 30013 within 193ms"`, []string{"passive-address 192.0.2.7 scanner 1"}},
 		{"wrong-address-in-one-network", logged + `"no data connection came"` + strings.ReplaceAll(scanner, "192.0.2.7", "10.1.0.9") +
 			` data_address=203.0.113.9:30013 reached_address=10.1.0.2 err="the client did not connect to port 30013 within 21s"`,
 			[]string{"passive-address 10.1.0.9 scanner 1"}},
