@@ -54,14 +54,14 @@ func TestRefusedChecksums(t *testing.T) {
 	for name, size := range map[string]int{"/small": smallSize, "/large": 6 << 20} {
 		whole := string(content(size))
 		c.Store(name, whole[:size/2])
-		if reply, err := c.Conn.Upload("APPE "+name, whole[size/2:]); err != nil || reply[:3] != "226" {
+		if reply, err := c.Upload("APPE "+name, whole[size/2:]); err != nil || reply[:3] != "226" {
 			t.Errorf("APPE %s: %q, %v", name, reply, err)
 		}
-		if got, reply, err := c.Conn.Download("RETR " + name); err != nil || got != whole {
+		if got, reply, err := c.Download("RETR " + name); err != nil || got != whole {
 			t.Errorf("RETR %s: %q, %v, %d bytes", name, reply, err, len(got))
 		}
 		for _, command := range []string{"HASH ", "XMD5 ", "XCRC ", "SIZE ", "MDTM "} {
-			if reply, err := c.Conn.Send(command + name); err != nil || reply[0] != '2' {
+			if reply, err := c.Send(command + name); err != nil || reply[0] != '2' {
 				t.Errorf("%s%s: %q, %v", command, name, reply, err)
 			}
 		}
@@ -69,7 +69,7 @@ func TestRefusedChecksums(t *testing.T) {
 	for _, lines := range [][]string{{"RNFR /small", "RNTO /moved"}, {"MKD /dir"}, {"RMD /dir"}, {"DELE /moved"},
 		{"DELE /large"}} {
 		for _, line := range lines {
-			if reply, err := c.Conn.Send(line); err != nil || reply[0] != '2' && reply[0] != '3' {
+			if reply, err := c.Send(line); err != nil || reply[0] != '2' && reply[0] != '3' {
 				t.Errorf("%s: %q, %v", line, reply, err)
 			}
 		}
