@@ -115,11 +115,16 @@ func (t *tries) again(ctx context.Context, err error) bool {
 	return Sleep(ctx, pause) == nil
 }
 
+// withoutExpect keeps the SDK from sending "Expect: 100-continue" with large bodies. It costs a round trip, and some
+// proxies answer 417.
+const withoutExpect = -1
+
 // once is the option of every request: the SDK does not repeat it. The header by which the SDK tells S3 which attempt
 // a request is has the number of this package, for S3, logs and metrics. The answer tells the time by the clock of
 // S3.
 func (b *Bucket) once(o *s3.Options) {
 	o.Retryer = aws.NopRetryer{}
+	o.ContinueHeaderThresholdBytes = withoutExpect
 	b.applyProfile(o)
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		const retry = "Retry"

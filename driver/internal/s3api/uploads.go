@@ -102,19 +102,19 @@ func (b *Bucket) UploadPart(
 		}
 		size = content.Size()
 		in := &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number, Body: content}
-		opts := []func(*s3.Options){b.once, withoutExpectContinue, withMD5}
+		opts := []func(*s3.Options){b.once, withMD5}
 		switch {
 		case u.Checksum == "" || !b.Profile.Checksums:
 		case u.Checksum == s3object.Algorithm:
 			in.ChecksumCRC32C = crc32c
-			opts[2] = unsigned
+			opts[1] = unsigned
 		default:
 			in.ChecksumAlgorithm = u.Checksum // the SDK computes it
-			opts[2] = withoutChecksum
+			opts[1] = withoutChecksum
 		}
 		out, err := b.client.UploadPart(ctx, in, opts...)
 		if err == nil && !hasETag(out.ETag) {
-			err = s3error.ErrNoResult
+			err = s3error.ErrNoETag
 		}
 		if err != nil {
 			_, _ = body.Seek(0, io.SeekStart) // it is not sent
@@ -128,10 +128,6 @@ func (b *Bucket) UploadPart(
 	return Part{Number: number, Size: size, ETag: *out.ETag, CRC32C: sum, CRC32: out.ChecksumCRC32,
 		CRC64NVME: out.ChecksumCRC64NVME}, nil
 }
-
-// withoutExpectContinue keeps the SDK from sending "Expect: 100-continue" with each part, which costs a round trip.
-// S3 has just accepted the upload.
-func withoutExpectContinue(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 }
 
 // CopiesParts reports whether the server can copy parts of the object of a key into an upload.
 func (b *Bucket) CopiesParts(key string) bool {

@@ -41,7 +41,7 @@ func (b *Bucket) noETag(answer middleware.Metadata) error {
 	if b.Profile.OvertakenAnswers && isOfS3(answer) {
 		return s3error.ErrOvertaken
 	}
-	return s3error.ErrNoResult
+	return s3error.ErrNoETag
 }
 
 // isWeak tells whether S3 cannot compare an ETag. The driver then looks whether a condition holds.

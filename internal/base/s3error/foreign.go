@@ -196,7 +196,7 @@ func isForeign(head []byte, status int, operation string) bool {
 	if status < http.StatusMultipleChoices {
 		return strings.EqualFold(name, "html")
 	}
-	return name != "Error" && name != "ErrorResponse"
+	return !strings.EqualFold(name, "Error") && !strings.EqualFold(name, "ErrorResponse")
 }
 
 // hasResult reports whether S3 answers an operation with XML. The SDK takes any other text for an empty result.

@@ -105,6 +105,7 @@ func (f *Factory) client(a account) (client, error) {
 	made := client{checksums: new(atomic.Bool)}
 	made.Client = s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = a.pathStyle
+		o.ContinueHeaderThresholdBytes = -1 // no "Expect: 100-continue", to which some proxies answer 417
 		o.APIOptions = append(o.APIOptions, s3error.DetectForeign, withoutAcceptEncoding)
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 			if made.checksums.Load() {
@@ -117,7 +118,7 @@ func (f *Factory) client(a account) (client, error) {
 			o.APIOptions = append(o.APIOptions, acceptGzip)
 		}
 		RepeatUnstored(name)(o)
-		o.APIOptions = append(o.APIOptions, Region(cfg.Region).Explain)
+		o.APIOptions = append(o.APIOptions, tolerant, Region(cfg.Region).Explain)
 		if f.observe != nil {
 			o.APIOptions = append(o.APIOptions, f.observe)
 		}

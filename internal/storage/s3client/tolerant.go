@@ -1,0 +1,274 @@
+package s3client
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"golang.org/x/text/encoding/htmlindex"
+)
+
+// tolerant makes a client understand responses whose form differs from that of AWS. The SDK rejects a response whole
+// if it cannot parse one date in it. The bytes of an object stay as they are.
+//
+// internal/dialects has the reports, and runs the whole server with each.
+func tolerant(stack *middleware.Stack) error {
+	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("Tolerate", tolerate), middleware.After)
+}
+
+func tolerate(
+	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
+) (middleware.DeserializeOutput, middleware.Metadata, error) {
+	out, metadata, err := next.HandleDeserialize(ctx, in)
+	response, ok := out.RawResponse.(*smithyhttp.Response)
+	if err != nil || !ok {
+		return out, metadata, err
+	}
+	repairHeader(response.Header)
+	ofObject := awsmiddleware.GetOperationName(ctx) == "GetObject" && response.StatusCode < http.StatusMultipleChoices
+	if !ofObject {
+		err = repairBody(response)
+	}
+	return out, metadata, err
+}
+
+// repairHeader brings headers into the form that the SDK parses, and removes those that it could not parse. A proxy
+// marks an ETag as weak if it changes the encoding of a body. S3 compares strong ones only.
+func repairHeader(h http.Header) {
+	if etag := h.Get("Etag"); strings.HasPrefix(etag, `W/"`) {
+		h.Set("Etag", strings.TrimPrefix(etag, "W/"))
+	}
+	if text := h.Get("Last-Modified"); text != "" {
+		if at, ok := parseDate(text); ok {
+			h.Set("Last-Modified", at.UTC().Format(http.TimeFormat))
+		} else {
+			h.Del("Last-Modified")
+		}
+	}
+	for _, name := range []string{"X-Amz-Missing-Meta", "X-Amz-Tagging-Count", "X-Amz-Mp-Parts-Count"} {
+		repairValue(h, name, number)
+	}
+	for _, name := range []string{"X-Amz-Delete-Marker", "X-Amz-Server-Side-Encryption-Bucket-Key-Enabled"} {
+		repairValue(h, name, boolean)
+	}
+	repairValue(h, "X-Amz-Object-Lock-Retain-Until-Date", date)
+}
+
+func repairValue(h http.Header, name string, k kind) {
+	text := h.Get(name)
+	if text == "" {
+		return
+	}
+	if repaired, ok := k.repair(text); ok {
+		h.Set(name, repaired)
+	} else {
+		h.Del(name)
+	}
+}
+
+// repairBody reads a response that is not an object, and brings its XML into the form that the SDK parses.
+func repairBody(response *smithyhttp.Response) error {
+	body, err := io.ReadAll(response.Body)
+	if err == nil && bytes.HasPrefix(body, []byte("\x1f\x8b")) { // a proxy compresses although nobody accepts that
+		body, err = decompress(body)
+	}
+	if err != nil {
+		return &smithy.DeserializationError{Err: err}
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{bytes.NewReader(repairXML(body)), response.Body}
+	return nil
+}
+
+func decompress(body []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
+// declaration is the beginning of a document of XML. encoding/xml accepts only version 1.0 and UTF-8.
+var declaration = regexp.MustCompile(`^\s*<\?xml[^>]*?(?:encoding=["']([^"']*)["'][^>]*)?\?>`)
+
+// adjacentPrefixes are several prefixes in one element CommonPrefixes, of which the SDK reads the last.
+var adjacentPrefixes = regexp.MustCompile(`</Prefix>\s*<Prefix>`)
+
+func repairXML(body []byte) []byte {
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	if m := declaration.FindSubmatchIndex(body); m != nil {
+		label := ""
+		if m[2] >= 0 {
+			label = string(body[m[2]:m[3]])
+		}
+		body = toUTF8(body[m[1]:], label)
+	}
+	if bytes.Count(body, []byte("<Prefix>")) > bytes.Count(body, []byte("<CommonPrefixes>"))+1 {
+		body = adjacentPrefixes.ReplaceAll(body, []byte("</Prefix></CommonPrefixes><CommonPrefixes><Prefix>"))
+	}
+	return repairElements(body)
+}
+
+// toUTF8 converts a text from an encoding. A label that nobody knows is taken for UTF-8.
+func toUTF8(text []byte, label string) []byte {
+	if label == "" || strings.EqualFold(label, "utf-8") {
+		return text
+	}
+	encoding, err := htmlindex.Get(label)
+	if err != nil {
+		return text
+	}
+	converted, err := encoding.NewDecoder().Bytes(text)
+	if err != nil {
+		return text
+	}
+	return converted
+}
+
+// A kind is what the text of an element, or the value of a header, must be.
+type kind int
+
+const (
+	text  kind = iota
+	token      // a text without white space
+	number
+	boolean
+	date
+)
+
+// kindOf returns what the SDK parses the element of a name as.
+func kindOf(element []byte) kind {
+	switch string(element) {
+	case "Size", "KeyCount", "MaxKeys", "MaxParts", "MaxUploads", "PartNumber":
+		return number
+	case "ETag", "UploadId", "VersionId", "Code", "StorageClass", "EncodingType":
+		return token
+	case "IsTruncated", "IsLatest":
+		return boolean
+	case "LastModified", "Initiated":
+		return date
+	}
+	return text
+}
+
+// repair returns a text as the SDK parses it, and false if it means nothing.
+func (k kind) repair(s string) (string, bool) {
+	s = strings.TrimSpace(s)
+	switch k {
+	case number:
+		_, err := strconv.ParseInt(s, 10, 64)
+		return s, err == nil
+	case boolean:
+		value, err := strconv.ParseBool(strings.ToLower(s))
+		return strconv.FormatBool(value), err == nil
+	case date:
+		if at, ok := parseDate(s); ok {
+			return at.UTC().Format(time.RFC3339Nano), true
+		}
+		return "", false
+	}
+	return s, true
+}
+
+// repairElements repairs numbers, booleans and dates of a document, and removes those that it cannot repair.
+func repairElements(body []byte) []byte {
+	var repaired []byte
+	done := 0 // until there the body is in repaired
+	for at := 0; ; {
+		open := bytes.IndexByte(body[at:], '<')
+		if open < 0 {
+			break
+		}
+		begin := at + open
+		end := bytes.IndexByte(body[begin:], '>')
+		if end < 0 {
+			break
+		}
+		at = begin + end + 1
+		name, empty := bytes.CutSuffix(body[begin+1:at-1], []byte("/"))
+		name, _, _ = bytes.Cut(name, []byte(" "))
+		local := name[bytes.IndexByte(name, ':')+1:]
+		k := kindOf(local)
+		if k == text {
+			continue
+		}
+		if !empty {
+			length := bytes.IndexByte(body[at:], '<')
+			if length < 0 {
+				break
+			}
+			was := string(body[at : at+length])
+			now, ok := k.repair(was)
+			closing := "</" + string(name) + ">"
+			switch {
+			case !bytes.HasPrefix(body[at+length:], []byte(closing)): // other elements are in it
+				continue
+			case ok && now == was:
+				at += length + len(closing)
+				continue
+			case ok:
+				repaired = append(append(repaired, body[done:at]...), now...)
+				done = at + length
+				at = done + len(closing)
+				continue
+			}
+			at += length + len(closing)
+		}
+		repaired = append(repaired, body[done:begin]...)
+		done = at
+	}
+	if done == 0 {
+		return body
+	}
+	return append(repaired, body[done:]...)
+}
+
+// dateLayouts are forms of dates beside those of HTTP: of XML with or without a zone, and with other zones.
+func dateLayouts() []string {
+	return []string{
+		time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700",
+		"2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999 -0700",
+		"20060102T150405Z", time.RFC1123Z, "Mon, _2 Jan 2006 15:04:05 -0700", "Mon, _2 Jan 2006 15:04:05 GMT",
+	}
+}
+
+// parseDate reads a date in any form that has been seen in place of those of S3: with the names UTC and GMT of the
+// zone, without a zone, which is UTC then, as seconds or milliseconds since 1970.
+func parseDate(s string) (time.Time, bool) {
+	s = strings.Trim(s, " \t\r\n:") // AIStore begins with a colon
+	if at, err := time.Parse(time.RFC3339Nano, s); err == nil {
+		return at, true
+	}
+	s = strings.Replace(s, "UTC", "GMT", 1)
+	if at, err := http.ParseTime(s); err == nil {
+		return at, true
+	}
+	for _, layout := range dateLayouts() {
+		if at, err := time.Parse(layout, strings.TrimSuffix(s, " GMT")); err == nil {
+			return at, true
+		}
+		if at, err := time.Parse(layout, s); err == nil {
+			return at, true
+		}
+	}
+	if n, err := strconv.ParseFloat(s, 64); err == nil && n > 0 {
+		const leastMilliseconds = 1e11 // as seconds it would be the year 5138
+		if n >= leastMilliseconds {
+			n /= 1000
+		}
+		return time.UnixMilli(int64(n * 1000)), true
+	}
+	return time.Time{}, false
+}
