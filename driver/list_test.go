@@ -6,6 +6,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -43,7 +44,8 @@ func answer(encoding types.EncodingType, token string, entries ...string) *s3.Li
 		if entry[len(entry)-1] == '/' {
 			out.CommonPrefixes = append(out.CommonPrefixes, types.CommonPrefix{Prefix: &entry})
 		} else {
-			out.Contents = append(out.Contents, types.Object{Key: &entry})
+			out.Contents = append(
+				out.Contents, types.Object{Key: &entry, Size: aws.Int64(1), LastModified: aws.Time(time.Now())})
 		}
 	}
 	return out
@@ -68,9 +70,22 @@ func TestListings(t *testing.T) {
 		{"without-pathname", []*s3.ListObjectsV2Output{
 			answer(url, "", "d/.", "d/..", "d/...", "d/%FF", "d/%00", "d/x", "d//", "d/./", "d/../", "d/%ED%A0%80/"),
 		}, []string{"...", "x"}, nil},
-		{"outside-of-the-prefix", []*s3.ListObjectsV2Output{answer(url, "", "c", "d", "d/x", "e/f", "e/")},
-			[]string{"x"}, nil},
-		{"encoded-wrongly", []*s3.ListObjectsV2Output{answer(url, "", "d/%zz", "d/x")}, []string{"x"}, nil},
+		{"outside-of-the-prefix", []*s3.ListObjectsV2Output{answer(url, "1", "d/x"), answer(url, "", "d/y", "e/f")},
+			[]string{"x"}, syscall.EIO},
+		{"told-to-be-encoded", []*s3.ListObjectsV2Output{answer(url, "", "d/%zz", "d/a b", "d/x")},
+			[]string{"%zz", "a b", "x"}, nil},
+		{"encoded-untold", []*s3.ListObjectsV2Output{answer(plain, "", "d/a%2Bb", "d/x"), answer(plain, "")},
+			[]string{"a+b", "x"}, nil},
+		{"not-encoded-untold", []*s3.ListObjectsV2Output{
+			answer(plain, "", "d/a%2Bb", "d/x"), answer(plain, "", "d/a%2Bb")},
+			[]string{"a%2Bb", "x"}, nil},
+		{"without-a-delimiter", []*s3.ListObjectsV2Output{answer(plain, "", "d/a/b", "d/a/c", "d/x")},
+			[]string{"a/", "x"}, nil},
+		{"twice", []*s3.ListObjectsV2Output{answer(plain, "", "d/x", "d/x", "d/y/", "d/z", "d/y/", "d/x")},
+			[]string{"x", "y/", "z"}, nil},
+		{"twice-on-pages", []*s3.ListObjectsV2Output{
+			answer(plain, "1", "d/x", "d/y/"), answer(plain, "", "d/y/", "d/z")},
+			[]string{"x", "y/", "z"}, nil},
 		{"empty-pages", []*s3.ListObjectsV2Output{
 			answer(plain, "1"), answer(plain, "2", "d/x"), answer(plain, "3"), answer(plain, "", "d/y"),
 		}, []string{"x", "y"}, nil},

@@ -69,11 +69,13 @@ func (l *Lister) list(ctx context.Context, prefix string, mayBeEmpty bool) (iter
 		}
 		pages := f.pages(first)
 		first = nil // which else would be held as long as the others are read
+		var before []string
 		for page, err := range pages {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
+			before = removeRepeated(page, before)
 			for info := range l.entries(prefix, page) {
 				if !yield(info, nil) {
 					return

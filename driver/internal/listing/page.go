@@ -55,3 +55,16 @@ func cut(p *s3api.Page, after, end string) {
 	p.Versions = slices.DeleteFunc(p.Versions, func(v s3api.Version) bool { return outside(v.Key) })
 	p.Prefixes = slices.DeleteFunc(p.Prefixes, outside)
 }
+
+// removeRepeated removes from a page the prefixes that the page before had as well, and returns those of the page in
+// order. Some servers show a directory again whose keys continue behind the end of a page.
+func removeRepeated(p *s3api.Page, before []string) []string {
+	all := slices.Sorted(slices.Values(p.Prefixes))
+	if len(before) > 0 {
+		p.Prefixes = slices.DeleteFunc(p.Prefixes, func(prefix string) bool {
+			_, repeated := slices.BinarySearch(before, prefix)
+			return repeated
+		})
+	}
+	return all
+}

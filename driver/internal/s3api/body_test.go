@@ -32,7 +32,7 @@ func TestAnswerBeforeTheRequestHasEnded(t *testing.T) {
 		w.Header().Set("X-Amz-Request-Id", "request")
 		w.(http.Flusher).Flush()
 		<-written
-		_, _ = io.WriteString(w, "<DeleteResult></DeleteResult>")
+		_, _ = io.WriteString(w, "<DeleteResult><Deleted><Key>a</Key></Deleted><Deleted><Key>b</Key></Deleted></DeleteResult>")
 	}))
 	defer server.Close()
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -507,7 +507,7 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 	if len(versions) == 0 {
 		return errs
 	}
-	in := &types.Delete{Quiet: aws.Bool(markers == nil), Objects: make([]types.ObjectIdentifier, len(versions))}
+	in := &types.Delete{Objects: make([]types.ObjectIdentifier, len(versions))}
 	for i, v := range versions {
 		in.Objects[i].Key = &v.Key
 		if exact {
@@ -524,7 +524,7 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 	}
 	switch {
 	case err == nil:
-		deleted = deletedBy(versions, out.Errors)
+		deleted = deletedBy(out)
 		for _, d := range out.Deleted {
 			if markers != nil && aws.ToBool(d.DeleteMarker) {
 				markers[aws.ToString(d.Key)] = aws.ToString(d.DeleteMarkerVersionId)
@@ -618,20 +618,17 @@ func errorOf(e *types.Error, of middleware.Metadata) error {
 	return &smithy.OperationError{ServiceID: s3.ServiceID, OperationName: "DeleteObjects", Err: refused}
 }
 
-// deletedBy tells which versions S3 has deleted, by the errors in its answer. It has deleted none where an error does
-// not say which.
-func deletedBy(versions []Version, errs []types.Error) func(Version) bool {
-	ours := map[string]bool{} // whether S3 has refused the key
-	for _, v := range versions {
-		ours[v.Key] = false
+// deletedBy reports which versions S3 has deleted. A server that names neither a deleted key nor an error may have done
+// nothing.
+func deletedBy(out *s3.DeleteObjectsOutput) func(Version) bool {
+	deleted := map[string]bool{}
+	for _, d := range out.Deleted {
+		deleted[aws.ToString(d.Key)] = true
 	}
-	unknown := false
-	for _, e := range errs {
-		_, found := ours[aws.ToString(e.Key)]
-		unknown = unknown || !found
-		ours[aws.ToString(e.Key)] = true
+	for _, e := range out.Errors {
+		deleted[aws.ToString(e.Key)] = false
 	}
-	return func(v Version) bool { return !unknown && !ours[v.Key] }
+	return func(v Version) bool { return deleted[v.Key] }
 }
 
 // replaced lists what is there, and returns the keys of versions that another object has replaced. Missing ones are

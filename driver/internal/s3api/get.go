@@ -24,13 +24,10 @@ func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, s3
 	if err != nil {
 		return Version{}, s3object.Attributes{}, nil, err
 	}
-	size := out.ContentLength
-	if offset > 0 {
-		size = rangeSize(out, offset)
-	}
-	if size == nil {
+	size, err := b.checkBytes(ctx, in, out, offset)
+	if err != nil {
 		_ = out.Body.Close()
-		return Version{}, s3object.Attributes{}, nil, errOtherBytes
+		return Version{}, s3object.Attributes{}, nil, err
 	}
 	v := Version{
 		Bucket: b, Key: key, Size: *size, ModTime: aws.ToTime(out.LastModified),
@@ -57,20 +54,56 @@ func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.Re
 	if err != nil {
 		return nil, err
 	}
-	size := out.ContentLength
-	if !whole {
-		size = rangeSize(out, from)
-	}
+	size, err := b.checkBytes(ctx, in, out, from)
 	switch {
-	case isWeak(v.ETag) && size != nil && validator(out.ETag, size, out.LastModified) != v.ETag:
+	case err != nil:
+	case isWeak(v.ETag) && validator(out.ETag, size, out.LastModified) != v.ETag:
 		err = errReplaced
-	case size == nil, whole && *size != v.Size:
+	case whole && *size != v.Size:
 		err = errOtherBytes
 	default:
 		return out.Body, nil
 	}
 	_ = out.Body.Close()
 	return nil, err
+}
+
+// checkBytes returns the size of the whole object, of which a response has the bytes that were requested. The error is
+// that of another range, or of bytes that a proxy has compressed.
+//
+// A proxy that compresses or chunks a response removes its Content-Length. Objects that were stored with an encoding
+// have one of their own. HeadObject tells both.
+func (b *Bucket) checkBytes(
+	ctx context.Context, in *s3.GetObjectInput, out *s3.GetObjectOutput, from int64,
+) (*int64, error) {
+	size := out.ContentLength
+	if in.Range != nil {
+		size = rangeSize(out, from)
+	}
+	unknown := size == nil && in.Range == nil
+	encoding := aws.ToString(out.ContentEncoding)
+	if !unknown && encoding == "" {
+		if size == nil {
+			return nil, errOtherBytes
+		}
+		return size, nil
+	}
+	head, err := b.headObject(ctx, &s3.HeadObjectInput{Key: in.Key, VersionId: in.VersionId})
+	switch {
+	case err != nil:
+		return nil, err
+	case !sameETag(aws.ToString(head.ETag), aws.ToString(out.ETag)):
+		return nil, errReplaced
+	case aws.ToString(head.ContentEncoding) != encoding:
+		return nil, s3error.New(
+			syscall.EIO,
+			"a proxy has changed the encoding of the object to "+encoding+"; configure it to leave objects as they are")
+	case unknown:
+		return head.ContentLength, nil
+	case size == nil || *size != aws.ToInt64(head.ContentLength):
+		return nil, errOtherBytes
+	}
+	return size, nil
 }
 
 // object requests an object. The error is EAGAIN when S3 sends nothing for the idle timeout.

@@ -3,6 +3,8 @@ package s3api
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"syscall"
 	"time"
 
@@ -32,7 +34,25 @@ func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 	if id := aws.ToString(out.VersionId); id != noVersion {
 		v.ID = id
 	}
+	if v.Name != "" {
+		b.stats.metadata.Store(true)
+	}
 	return v
+}
+
+// CheckMetadata returns an error if S3 has stored an object without its metadata, which some proxies remove. It makes a
+// request only until it is known that this server keeps metadata.
+func (b *Bucket) CheckMetadata(ctx context.Context, key string, made Stored) error {
+	if made.Name == "" || b.stats.metadata.Load() {
+		return nil
+	}
+	v, _, err := b.Head(ctx, key)
+	if err != nil || v.Name == made.Name || !sameETag(v.ETag, made.ETag) { // not known, kept, or replaced since
+		return nil
+	}
+	return s3error.New(
+		errors.ErrUnsupported,
+		"S3 stored the object without its metadata; configure proxies to keep the headers x-amz-meta-*")
 }
 
 // HeadWithAge is Head, and how long ago the object was stored, by the clock of S3. Both times are whole seconds.
@@ -98,8 +118,49 @@ func (b *Bucket) askHead(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadO
 	if err == nil && !ofObject(out.ETag, out.LastModified, out.ResultMetadata) {
 		err = errNoObject
 	}
+	if err == nil && out.ContentLength == nil {
+		out.ContentLength, err = b.sizeOf(ctx, in, out.ETag)
+	}
 	return out, err
 }
+
+// sizeOf requests the first byte of an object to learn its size. Proxies that compress or chunk responses send no
+// Content-Length with that to HEAD.
+func (b *Bucket) sizeOf(ctx context.Context, head *s3.HeadObjectInput, etag *string) (*int64, error) {
+	if sameETag(aws.ToString(etag), emptyMD5) { // of which Ceph sends none
+		return aws.Int64(0), nil
+	}
+	in := &s3.GetObjectInput{
+		Bucket: head.Bucket, Key: head.Key, VersionId: head.VersionId, Range: aws.String("bytes=0-0"),
+	}
+	if hasETag(etag) {
+		in.IfMatch = Condition{ETag: *etag}.ifMatch(&b.Profile)
+	}
+	out, err := b.askObject(ctx, in)
+	empty := s3error.Status(err) == http.StatusRequestedRangeNotSatisfiable
+	if empty { // which a server may also send because it knows no ranges
+		in.Range = nil
+		out, err = b.askObject(ctx, in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer out.Body.Close()
+	size := rangeSize(out, 0)
+	if _, err := out.Body.Read(make([]byte, 1)); empty && errors.Is(err, io.EOF) {
+		size = aws.Int64(0)
+	}
+	if size == nil {
+		return nil, errNoLength
+	}
+	return size, nil
+}
+
+// emptyMD5 is the MD5 of no bytes.
+const emptyMD5 = "d41d8cd98f00b204e9800998ecf8427e"
+
+// errNoLength says that the size of an object is unknown.
+var errNoLength = s3error.New(syscall.EIO, "S3 answered HeadObject without Content-Length; a proxy may remove it")
 
 // closeUnframed keeps other requests off the connection of a HeadObject whose answer may be longer than it says.
 func (b *Bucket) closeUnframed(o *s3.Options) {

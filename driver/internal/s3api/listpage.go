@@ -2,6 +2,9 @@ package s3api
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"iter"
 	"net/url"
 	"slices"
@@ -99,46 +102,160 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if out.Name == nil && out.IsTruncated == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 {
+	if out.Name == nil && out.IsTruncated == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 && !decoder.isList {
 		return nil, s3error.FromSDK(s3error.ErrNoResult) // and not an empty directory
 	}
 	p := &Page{
 		Versions: make([]Version, 0, len(out.Contents)), Prefixes: make([]string, 0, len(out.CommonPrefixes)),
-		Encoded: out.EncodingType == types.EncodingTypeUrl, Limit: l.Limit, Took: time.Since(begin),
+		Limit: l.Limit, Took: time.Since(begin),
+	}
+	if p.Encoded, err = b.isEncoded(ctx, out); err != nil {
+		return nil, err
 	}
 	date, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
 	if p.Date = date; !ok {
 		p.Date = time.Now()
 	}
-	if aws.ToBool(out.IsTruncated) {
-		p.Next = aws.ToString(out.NextContinuationToken)
-		if p.Next == "" || p.Next == l.Token {
-			return nil, s3error.New(
-				syscall.EIO, "S3 answered a page of a listing with the continuation token of the page before")
-		}
-		if strings.ContainsRune(p.Next, utf8.RuneError) && (!p.Encoded || !decoder.hasToken()) {
-			p.Next = lostToken
-		}
+	if err := p.setNext(l, out, decoder); err != nil {
+		return nil, err
 	}
+	if err := b.addEntries(ctx, p, l, out, begin); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// setNext sets the token of the next page. Some servers send one and no IsTruncated.
+func (p *Page) setNext(l Listing, out *s3.ListObjectsV2Output, decoder *listDecoder) error {
+	token := aws.ToString(out.NextContinuationToken)
+	if out.IsTruncated == nil && token == "" || out.IsTruncated != nil && !*out.IsTruncated {
+		return nil
+	}
+	if token == "" || token == l.Token {
+		return s3error.New(
+			syscall.EIO, "S3 answered a page of a listing without the continuation token of the next one")
+	}
+	if p.Next = token; strings.ContainsRune(token, utf8.RuneError) && (!p.Encoded || !decoder.hasToken()) {
+		p.Next = lostToken
+	}
+	return nil
+}
+
+// addEntries adds the keys and prefixes of a response, each once.
+func (b *Bucket) addEntries(
+	ctx context.Context, p *Page, l Listing, out *s3.ListObjectsV2Output, begin time.Time,
+) error {
 	for _, o := range out.Contents {
-		if key, ok := p.decode(o.Key); ok && strings.HasPrefix(key, l.Prefix) {
-			p.Versions = append(p.Versions, Version{
+		key, ok, err := p.decodeBelow(l.Prefix, o.Key)
+		switch prefix, within := l.group(key); {
+		case err != nil:
+			return err
+		case !ok:
+			p.Unreadable++
+		case within: // the server does not know the delimiter
+			p.Prefixes = append(p.Prefixes, prefix)
+		default:
+			v := Version{
 				Bucket: b, Key: key, Size: aws.ToInt64(o.Size), ModTime: aws.ToTime(o.LastModified),
 				ETag: validator(o.ETag, o.Size, o.LastModified), StorageClass: types.StorageClass(o.StorageClass),
 				Seen: begin,
-			})
-		} else {
-			p.Unreadable++
+			}
+			if o.Size == nil || o.LastModified == nil {
+				switch v, _, err = b.Head(ctx, key); {
+				case errors.Is(err, fs.ErrNotExist):
+					continue // deleted meanwhile
+				case err != nil:
+					return err
+				}
+			}
+			p.Versions = append(p.Versions, v)
 		}
 	}
 	for _, o := range out.CommonPrefixes {
-		if prefix, ok := p.decode(o.Prefix); ok && strings.HasPrefix(prefix, l.Prefix) {
-			p.Prefixes = append(p.Prefixes, prefix)
-		} else {
+		prefix, ok, err := p.decodeBelow(l.Prefix, o.Prefix)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
 			p.Unreadable++
+		default:
+			p.Prefixes = append(p.Prefixes, prefix)
 		}
 	}
-	return p, nil
+	p.Versions = unique(p.Versions, func(v Version) string { return v.Key })
+	p.Prefixes = unique(p.Prefixes, func(prefix string) string { return prefix })
+	return nil
+}
+
+// group returns the prefix that stands for a key in a listing with a delimiter.
+func (l *Listing) group(key string) (prefix string, ok bool) {
+	if l.Delimiter == "" || len(key) <= len(l.Prefix) {
+		return "", false
+	}
+	segment, _, found := strings.Cut(key[len(l.Prefix):], l.Delimiter)
+	return l.Prefix + segment + l.Delimiter, found
+}
+
+// unique removes all but the first of entries with the same key.
+func unique[T any](entries []T, key func(T) string) []T {
+	sorted := true
+	for i := 1; i < len(entries) && sorted; i++ {
+		sorted = key(entries[i-1]) < key(entries[i])
+	}
+	if sorted {
+		return entries
+	}
+	seen := make(map[string]bool, len(entries))
+	return slices.DeleteFunc(entries, func(entry T) bool {
+		twice := seen[key(entry)]
+		seen[key(entry)] = true
+		return twice
+	})
+}
+
+// isEncoded reports whether the keys of a response are in percent-encoding. Some servers repeat the parameter and
+// encode nothing. Others encode and do not say so: then a listing of one of the keys, as it is written, shows whether
+// there is such a key.
+func (b *Bucket) isEncoded(ctx context.Context, out *s3.ListObjectsV2Output) (bool, error) {
+	var escaped *string // a key that differs when it is decoded
+	for key := range keysOf(out) {
+		text := aws.ToString(key)
+		decoded, err := url.QueryUnescape(text)
+		if err != nil || strings.ContainsFunc(text, isPlain) {
+			return false, nil
+		}
+		if decoded != text && strings.Contains(text, "%") && escaped == nil {
+			escaped = key
+		}
+	}
+	if out.EncodingType == types.EncodingTypeUrl || escaped == nil {
+		return out.EncodingType == types.EncodingTypeUrl, nil
+	}
+	found, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
+		return b.client.ListObjectsV2(
+			ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: escaped, MaxKeys: aws.Int32(1)}, b.once)
+	})
+	return err == nil && len(found.Contents) == 0, err
+}
+
+// isPlain reports whether a character is never in a key in percent-encoding. The replacement character stands for one
+// that the response could not have.
+func isPlain(r rune) bool { return (r <= ' ' || r > '~') && r != utf8.RuneError }
+
+// keysOf yields all keys and prefixes of a response, as they are written.
+func keysOf(out *s3.ListObjectsV2Output) iter.Seq[*string] {
+	return func(yield func(*string) bool) {
+		for _, o := range out.Contents {
+			if !yield(o.Key) {
+				return
+			}
+		}
+		for _, o := range out.CommonPrefixes {
+			if !yield(o.Prefix) {
+				return
+			}
+		}
+	}
 }
 
 // decode decodes a key. It returns false for a key that the server could not encode.
@@ -152,6 +269,16 @@ func (p *Page) decode(encoded *string) (key string, ok bool) {
 	}
 	key, err := url.QueryUnescape(key)
 	return key, err == nil
+}
+
+// decodeBelow is decode for a key of a listing. A key without the prefix of the listing is an error: the server, or a
+// proxy, has listed something else.
+func (p *Page) decodeBelow(prefix string, encoded *string) (key string, ok bool, err error) {
+	if key, ok = p.decode(encoded); ok && !strings.HasPrefix(key, prefix) {
+		return key, false, s3error.New(
+			syscall.EIO, fmt.Sprintf("S3 listed the key %q, which does not begin with the prefix %q", key, prefix))
+	}
+	return key, ok, nil
 }
 
 // Pages lists all pages from the first one of a listing on, until an error.

@@ -27,6 +27,7 @@ import (
 type listDecoder struct {
 	objects []types.Object
 	token   *string
+	isList  bool // the document is a listing, which may be empty
 }
 
 // install is an option of the request whose answer it is for.
@@ -50,13 +51,14 @@ func (d *listDecoder) hasToken() bool { return d.token != nil }
 func (d *listDecoder) before(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
-	d.objects, d.token = nil, nil // of an attempt before
+	*d = listDecoder{} // of an attempt before
 	out, metadata, err := next.HandleDeserialize(ctx, in)
 	response, ok := out.RawResponse.(*smithyhttp.Response)
 	if err != nil || !ok || response.StatusCode >= http.StatusMultipleChoices {
 		return out, metadata, err
 	}
 	return out, metadata, replaceBody(response, func(body []byte) []byte {
+		d.isList = bytes.Contains(body, []byte("<ListBucketResult"))
 		objects, rest, ok := cutObjects(body)
 		if ok {
 			d.objects, d.token, body = objects, cutToken(rest), rest
@@ -170,7 +172,7 @@ func cutObjects(body []byte) (objects []types.Object, rest []byte, ok bool) {
 		rest = append(rest, before...)
 		depth += opened(before)
 		if !found {
-			return objects, rest, !bytes.Contains(rest, []byte("Contents"))
+			return objects, rest, !bytes.Contains(bytes.ToLower(rest), []byte("contents"))
 		}
 		element, after, found := bytes.Cut(after, []byte(end))
 		object, ok := parseObject(element)

@@ -2,6 +2,7 @@ package s3api
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,6 +38,8 @@ type Stats struct {
 	least [2]time.Duration // the shortest answers in the present hour and in the one before, 0 where there were none
 	since time.Time        // when the present hour began
 	told  time.Time        // by the clock of the server
+
+	metadata atomic.Bool // an object had the metadata that a request has stored it with
 }
 
 // Tell notes what time it was by the clock of the server when an answer began.

@@ -98,7 +98,10 @@ func (t *Tree) SetTime(ctx context.Context, key string, mtime time.Time) error {
 	change := t.Quotas.Change(key)
 	change.Saw(v)
 	change.Send(v.Size)
-	_, err = t.copy(ctx, v, &a, key, v.Unchanged())
+	made, err := t.copy(ctx, v, &a, key, v.Unchanged())
 	change.End(err)
-	return err
+	if err != nil {
+		return err
+	}
+	return t.Bucket.CheckMetadata(ctx, key, made)
 }
