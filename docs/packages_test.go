@@ -29,7 +29,7 @@ func programPackages(t *testing.T) map[string]string {
 		module+"driver/...", module+"i18n/...", module+"internal/...", module+"locales/...").Output()
 	must.OK(t, err)
 	found := map[string]string{}
-	forTests := regexp.MustCompile(`^(internal/(testkit|acceptance|conformance)|driver/drivertest)(/|$)`)
+	forTests := regexp.MustCompile(`^(internal/(testkit|acceptance|conformance|dialects)|driver/drivertest)(/|$)`)
 	for line := range strings.Lines(string(out)) {
 		name, synopsis, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		if name = strings.TrimPrefix(name, module); !forTests.MatchString(name) {

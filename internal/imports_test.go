@@ -93,8 +93,8 @@ func below(name string, folders []string) bool {
 // forTests reports whether a package is only for tests and measurements.
 func forTests(name string) bool {
 	return below(
-		name, []string{"internal/testkit", "internal/acceptance", "internal/conformance", "driver/drivertest",
-			"bench", "tools", "deploy", "docs"})
+		name, []string{"internal/testkit", "internal/acceptance", "internal/conformance", "internal/dialects",
+			"driver/drivertest", "bench", "tools", "deploy", "docs"})
 }
 
 // TestImports holds the imports of the program against these tables.

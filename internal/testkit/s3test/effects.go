@@ -154,3 +154,12 @@ func (r *corruptingReader) Read(p []byte) (int, error) {
 type cut struct{}
 
 func (cut) Read([]byte) (int, error) { return 0, errCut }
+
+// CutResponse breaks the connection in the middle of the response's body.
+func CutResponse() Effect {
+	return func(e *exchange) {
+		e.relay(e.r.Body, func(r *http.Response) io.Reader {
+			return io.MultiReader(io.LimitReader(r.Body, r.ContentLength/2), cut{})
+		})
+	}
+}

@@ -2,6 +2,8 @@ package s3test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"maps"
@@ -24,6 +26,10 @@ type Proxy struct {
 	target   *url.URL
 	listener net.Listener
 	web      *http.Server
+	client   *tls.Config // nil without TLS
+
+	// Anonymous removes the Server header of responses, so that clients do not recognize the server.
+	Anonymous bool
 
 	mu     sync.Mutex
 	seen   []s3sim.Operation
@@ -40,8 +46,29 @@ func StartProxy(tb testing.TB, s *Server) *Proxy {
 	return p
 }
 
+// StartTLSProxy is StartProxy for clients that speak HTTP/2 over TLS.
+func StartTLSProxy(tb testing.TB, s *Server) *Proxy {
+	tb.Helper()
+	p, err := newProxy(s)
+	must.OK(tb, err)
+	server, client := must.CertificatePair(tb, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	p.web.TLSConfig, p.client = &tls.Config{Certificates: []tls.Certificate{server}}, client
+	go func() { _ = p.web.ServeTLS(p.listener, "", "") }()
+	tb.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
 // NewProxy starts a proxy of a server.
 func NewProxy(s *Server) (*Proxy, error) {
+	p, err := newProxy(s)
+	if err == nil {
+		go func() { _ = p.web.Serve(p.listener) }()
+	}
+	return p, err
+}
+
+// newProxy makes a proxy that does not serve yet.
+func newProxy(s *Server) (*Proxy, error) {
 	target, err := url.Parse(s.Endpoint)
 	if err != nil {
 		return nil, err
@@ -58,7 +85,6 @@ func NewProxy(s *Server) (*Proxy, error) {
 		},
 		ConnState: p.note,
 	}
-	go func() { _ = p.web.Serve(listener) }()
 	return p, nil
 }
 
@@ -69,7 +95,12 @@ type connKey struct{}
 func (p *Proxy) Server() *Server {
 	s := *p.server
 	s.Endpoint = "http://" + p.listener.Addr().String()
-	s.HTTPClient = &http.Client{Transport: &http.Transport{DisableCompression: true}}
+	transport := &http.Transport{DisableCompression: true}
+	if p.client != nil {
+		s.Endpoint = "https://" + p.listener.Addr().String()
+		transport.TLSClientConfig, transport.ForceAttemptHTTP2 = p.client, true
+	}
+	s.HTTPClient = &http.Client{Transport: transport}
 	return &s
 }
 
@@ -214,7 +245,11 @@ func (e *exchange) forward(body io.Reader) (*http.Response, error) {
 	if out.Body = io.NopCloser(body); out.ContentLength == 0 {
 		out.Body = http.NoBody
 	}
-	return e.proxy.server.HTTPClient.Transport.RoundTrip(out)
+	response, err := e.proxy.server.HTTPClient.Transport.RoundTrip(out)
+	if err == nil && e.proxy.Anonymous {
+		response.Header.Del("Server")
+	}
+	return response, err
 }
 
 // answer sends an answer to the client, with a body in place of its own.

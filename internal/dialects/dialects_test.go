@@ -1,0 +1,142 @@
+package dialects_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/must"
+	"github.com/babelftp/babelftp/internal/testkit/s3test"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+// A dialect is what an S3 server, or a proxy in front of it, does otherwise than AWS.
+type dialect struct {
+	name   string
+	source string // who has reported it: owner/repository#number, or a page
+	faults []s3test.Fault
+
+	fails string // the steps that fail, divided by spaces; those that need one of them do not run
+	may   string // the steps that may fail, as the speed of S3 decides
+	log   string // what the log says of one of them
+
+	// strict is what fails if babelftp takes the server for the strictest, and asks nothing optional of it. It is nil
+	// if the same fails.
+	strict *outcome
+
+	// real runs the steps on MinIO too, because its signatures, ranges and conditions matter.
+	real bool
+
+	// http2 lets babelftp speak HTTP/2 with the proxy.
+	http2 bool
+}
+
+// An outcome is what happens in a dialect.
+type outcome struct{ fails, log string }
+
+// works is the outcome of a dialect in which no step fails.
+func works() *outcome { return &outcome{} }
+
+// attempts is how often the driver sends a request. Its default takes 25 seconds for a request that always fails.
+const attempts = 3
+
+// TestDialects runs all steps in each dialect: before a simulator of AWS, of which babelftp uses everything, and for
+// some dialects before a real server that it does not recognize.
+func TestDialects(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("0123456789abcdef", (part+64<<10)/16)
+	for _, d := range dialects() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("aws", func(t *testing.T) { d.test(t, "sim-aws", "aws", large, outcome{d.fails, d.log}) })
+			if !d.real || testing.Short() {
+				return
+			}
+			want := outcome{d.fails, d.log}
+			if d.strict != nil {
+				want = *d.strict
+			}
+			t.Run("minio", func(t *testing.T) { d.test(t, "minio", config.AutoProfile, large, want) })
+		})
+	}
+}
+
+// test runs all steps through a proxy in front of a server, and compares the steps that fail.
+func (d *dialect) test(t *testing.T, name string, profile config.Profile, large string, want outcome) {
+	t.Helper()
+	s3 := s3test.Start(t, name)
+	proxy := d.proxy(t, s3)
+	cfg := servicetest.NewConfig(t, s3)
+	cfg.S3.Endpoint, cfg.S3.Profile = proxy.Server().Endpoint, profile
+	acme := cfg.Tenants["acme"]
+	acme.Resume, acme.ResumeByDefault = config.KeepInterrupted, true // as a file without the key has it
+	must.OK(t, cfg.Validate())
+	var log servicetest.Log
+	aws := proxy.Server().AWSConfig()
+	aws.RetryMaxAttempts = attempts
+	srv, err := server.New(t.Context(), cfg, server.Options{AWS: aws, Logger: log.Logger()})
+	must.OK(t, err)
+	ftptest.Serve(t, srv)
+	conn, err := ftptest.Open(srv.Addr().String())
+	must.OK(t, err)
+	defer conn.Close()
+	s := newSession(conn)
+	var failed, told []string
+	s.run(large, func(st step, err error) {
+		lines := log.Take()
+		if err == nil {
+			return
+		}
+		report := fmt.Sprintf("%s: %v\n%s", st.name, err, strings.Join(lines, ""))
+		told = append(told, report)
+		if !slices.Contains(strings.Fields(d.may), st.name) {
+			failed = append(failed, st.name)
+		}
+		if _, refused := errors.AsType[refusal](err); !refused {
+			t.Error(report)
+		}
+		if !slices.ContainsFunc(lines, isError) {
+			t.Errorf("the log does not say why: %s", report)
+		}
+	})
+	if got := strings.Join(failed, " "); got != want.fails {
+		t.Errorf("these steps fail: %q\nwant: %q\n%s", got, want.fails, strings.Join(told, ""))
+	}
+	if all := strings.Join(told, ""); !strings.Contains(all, want.log) {
+		t.Errorf("the log lacks %q:\n%s", want.log, all)
+	}
+	// What was acknowledged is in the bucket.
+	client := s3.Client()
+	for path, content := range s.files {
+		if got := s3test.Content(t, client, acme.Bucket, acme.Prefix+strings.TrimPrefix(path, "/")); got != content {
+			t.Errorf("%s has %d bytes in the bucket, want %d", path, len(got), len(content))
+		}
+	}
+}
+
+// proxy starts the proxy that speaks the dialect.
+func (d *dialect) proxy(t *testing.T, s3 *s3test.Server) *s3test.Proxy {
+	t.Helper()
+	start := s3test.StartProxy
+	if d.http2 {
+		start = s3test.StartTLSProxy
+	}
+	proxy := start(t, s3)
+	proxy.Anonymous = true
+	for _, f := range slices.Backward(d.faults) { // the first has priority
+		proxy.Inject(f)
+	}
+	return proxy
+}
+
+// isError reports whether a line of the log says why a command failed.
+func isError(line string) bool {
+	return strings.Contains(line, " err=") || strings.Contains(line, " storage=")
+}
