@@ -133,7 +133,8 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 			return err
 		}
 		return serveUntil(ctx, now, srv, log, func() {
-			fmt.Fprint(cmd.OutOrStdout(), d.welcome(srv.Addr(), dir, storage)+administration(srv.AdminAddr(), token, password))
+			fmt.Fprint(cmd.OutOrStdout(), d.welcome(srv.Addr(), dir, storage),
+				administration(srv.AdminAddr(), token, password))
 		})
 	})
 }

@@ -50,7 +50,7 @@ func TestHostChoosesTenant(t *testing.T) {
 			c := ftptest.Dial(t, srv.Addr().String())
 			if test.sni != "" {
 				c.Command(234, "AUTH TLS")
-				must.OK(t, c.Conn.StartTLS(&tls.Config{ServerName: test.sni, InsecureSkipVerify: true}))
+				must.OK(t, c.StartTLS(&tls.Config{ServerName: test.sni, InsecureSkipVerify: true}))
 			}
 			if test.host != "" {
 				c.Command(220, "HOST "+test.host)

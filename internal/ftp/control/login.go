@@ -138,7 +138,8 @@ func (s *session) mustEncrypt() bool {
 
 func (s *session) loginRequest() *account.LoginRequest {
 	return &account.LoginRequest{
-		Host: s.identity.hostname, HostByTLS: s.dialogue.namedToTLS() == s.identity.hostname, Session: s.identity.guarded, User: s.identity.name, Password: s.identity.password,
+		Host: s.identity.hostname, HostByTLS: s.dialogue.namedToTLS() == s.identity.hostname,
+		Session: s.identity.guarded, User: s.identity.name, Password: s.identity.password,
 		Limits: s.identity.limits, Context: s.ctx, BeforeCommit: s.beforeCommit,
 		RemoteAddr: s.dialogue.conn.RemoteAddr(), Encrypted: s.dialogue.conn.Encrypted(), TLSRequired: s.requiresTLS(),
 		Certificates: s.dialogue.conn.Certificates(),
