@@ -255,12 +255,27 @@ func testLogs(t *testing.T, babelftp string) {
 			if !strings.Contains(kubectl, " --tail=-1 ") || !strings.Contains(kubectl, " --since=") {
 				t.Errorf("%s: %s shows the last ten lines of each pod", page, kubectl)
 			}
-			if piped {
-				pipeline = strings.ReplaceAll(pipeline, "192.0.2.7", "127.0.0.1")
-				waitForLine(t, page, log.Name(), strings.ReplaceAll(pipeline, " babelftp ", " "+babelftp+" "))
+			pipeline = strings.ReplaceAll(pipeline, "192.0.2.7", "127.0.0.1")
+			pipeline = strings.ReplaceAll(pipeline, " babelftp ", " "+babelftp+" ")
+			switch {
+			case !piped:
+			case strings.Contains(pipeline, " audit "):
+				const want = "no line about /in/a.csv"
+				if out, err := pipe(t, log.Name(), pipeline); err == nil || !strings.Contains(out, want) {
+					t.Errorf("%s: %s: %v\n%s\nwant %q, because no file came", page, pipeline, err, out, want)
+				}
+			default:
+				waitForLine(t, page, log.Name(), pipeline)
 			}
 		}
 	}
+}
+
+// pipe gives a log to a pipeline, and returns its output.
+func pipe(t *testing.T, log, pipeline string) (string, error) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", "cat "+log+" | "+pipeline).CombinedOutput()
+	return string(out), err
 }
 
 // waitForLine runs a pipeline on a log until it finds the failed login.
@@ -269,8 +284,8 @@ func waitForLine(t *testing.T, page, log, pipeline string) {
 	again := time.NewTicker(time.Second / 10)
 	defer again.Stop()
 	for end := time.Now().Add(waitTimeout); ; <-again.C {
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", "cat "+log+" | "+pipeline).CombinedOutput()
-		if strings.Contains(string(out), `"msg":"login refused`) {
+		out, err := pipe(t, log, pipeline)
+		if strings.Contains(out, `"msg":"login refused`) {
 			return // doctor fails then, because something is wrong
 		}
 		if err != nil {

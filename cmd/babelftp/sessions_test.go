@@ -57,7 +57,7 @@ func TestSessions(t *testing.T) {
 		}
 		return stdout + stderr
 	}
-	const name = "evil\x1b]0;title\a\u202eexe.\u009b31m"
+	const name = "evil\x1b]0;title\a\ue000exe.\u009b31m"
 	c := ftptest.Dial(t, address)
 	c.Login("demo", demoPassword)
 	c.Command(200, "TYPE I")
@@ -79,14 +79,14 @@ func TestSessions(t *testing.T) {
 		!strings.Contains(stderr, "the server refuses the login: correct --as and --password-file") {
 		t.Errorf("who is no administrator gets %d: %s", code, stderr)
 	}
-	const shown = `/evil\x1b]0;title\x07\u{202E}exe.\u{9B}31m`
+	const shown = `/evil\x1b]0;title\x07\u{E000}exe.\u{9B}31m`
 	for _, step := range []struct {
 		args string
 		code int
 		want []string // in the output
 	}{
 		{"sessions", 0, []string{"ID   ", id, "demo@demo", "STOR " + shown}},
-		{"sessions --json", 0, []string{`"id": "` + id + `"`, `\u202e`, `\u009b`}},
+		{"sessions --json", 0, []string{`"id": "` + id + `"`, `\ue000`, `\u009b`}},
 		{"transfers", 0, []string{"DIRECTION", "upload", "4 B", "50%", "/s", shown}},
 		{"uploads", 0, []string{"TENANT  USER  STATE"}},
 		{"uploads --tenant nobody", 1, []string{`there is no tenant "nobody"`}},

@@ -59,7 +59,7 @@ func dialects() []dialect {
 			faults: faults{refuseHeaders(501, "NotImplemented", "%s", "If-Match", "If-None-Match",
 				"X-Amz-Copy-Source-If-Match")},
 			fails: "MKD MFMT APPE REST-STOR STOR-interrupted RNTO RNTO-large SITE-COPY MKD-deep DELE RMD",
-			log:   "NotImplemented",
+			may:   wholes, log: "NotImplemented",
 			strict: &outcome{"MFMT APPE REST-STOR STOR-resumed RNTO RNTO-large SITE-COPY RNTO-directory",
 				"NotImplemented: x-amz-copy-source-if-match"}},
 		{name: "no-copy-directives", source: "cloudflare/cloudflare-docs#4964", real: true,
