@@ -79,18 +79,29 @@ func repairValue(h http.Header, name string, k kind) {
 // repairBody reads a response that is not an object, and brings its XML into the form that the SDK parses.
 func repairBody(response *smithyhttp.Response) error {
 	body, err := io.ReadAll(response.Body)
-	if err == nil && bytes.HasPrefix(body, []byte("\x1f\x8b")) { // a proxy compresses although nobody accepts that
-		body, err = decompress(body)
+	if err != nil { // what has come may still tell who has sent it
+		response.Body = repairedBody{io.MultiReader(bytes.NewReader(body), failingReader{err}), response.Body}
+		return nil
 	}
-	if err != nil {
-		return &smithy.DeserializationError{Err: err}
+	if bytes.HasPrefix(body, []byte("\x1f\x8b")) { // a proxy compresses although nobody accepts that
+		if body, err = decompress(body); err != nil {
+			return &smithy.DeserializationError{Err: err}
+		}
 	}
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{bytes.NewReader(repairXML(body)), response.Body}
+	response.Body = repairedBody{bytes.NewReader(repairXML(body)), response.Body}
 	return nil
 }
+
+// repairedBody is read from memory, and closes the body of the response.
+type repairedBody struct {
+	io.Reader
+	io.Closer
+}
+
+// failingReader returns the error of a body that ended early.
+type failingReader struct{ err error }
+
+func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
 func decompress(body []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(body))

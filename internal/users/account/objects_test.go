@@ -60,6 +60,7 @@ func TestObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := servicetest.NewConfig(t, s)
+			cfg.S3.Profile = "minio" // which has checksums
 			acme := cfg.Tenants["acme"]
 			acme.Objects = tc.encryption
 			acme.Objects.ContentTypes = map[string]string{".dwg": "application/x-own"}
