@@ -119,8 +119,20 @@ func Examine(ctx context.Context, target Target, o Options) (*Findings, error) {
 func (x *examination) add(findings ...*Finding) {
 	for _, f := range findings {
 		if f != nil && (x.ended() == nil || f.ID == leftover) {
+			x.hidePassword(f.Args)
+			x.hidePassword(f.Evidence)
 			x.found.add(f)
 		}
+	}
+}
+
+// hidePassword masks the password in texts of the server, which may repeat what it was sent.
+func (x *examination) hidePassword(texts []string) {
+	if x.target.Password == "" || x.target.User == anonymous {
+		return
+	}
+	for i, text := range texts {
+		texts[i] = strings.ReplaceAll(text, x.target.Password, "***")
 	}
 }
 

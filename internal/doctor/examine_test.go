@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -91,7 +92,7 @@ func TestPasswordInTheClear(t *testing.T) {
 				for in := bufio.NewScanner(conn); in.Scan(); {
 					lines <- in.Text()
 					verb, _, _ := strings.Cut(in.Text(), " ")
-					reply := map[string]string{"AUTH": test.auth, "USER": "331 go on", "PASS": "530 no"}[verb]
+					reply := map[string]string{"AUTH": test.auth, "USER": "331 go on", "PASS": "530 no such " + in.Text()}[verb]
 					if _, _ = io.WriteString(conn, reply+"\r\n"); verb == "AUTH" && test.auth[0] == '2' {
 						_, _ = io.WriteString(conn, "500 what is this?\r\n")
 						return
@@ -105,6 +106,9 @@ func TestPasswordInTheClear(t *testing.T) {
 			var ids []string
 			for _, f := range found.Shown(text) {
 				ids = append(ids, string(f.ID))
+				if shown := fmt.Sprint(f.Args, f.Evidence); strings.Contains(shown, "secret") {
+					t.Errorf("%s shows the password: %s", f.ID, shown)
+				}
 			}
 			if got := strings.Join(ids, " "); got != test.want {
 				t.Errorf("found %s, want %s", got, test.want)
