@@ -375,7 +375,7 @@ func (m *viewModel) predict(u modelUser, st viewStep, name, second string) (may,
 		return may, may && plain
 	case "MLST", "URL":
 		may = m.knows(u, name) || name == "/"
-		return may, may && (isFile || isDir)
+		return may, may && (isFile && plain || isDir)
 	case "MFMT":
 		may = m.knows(u, name) && u.can("w", name) && isFile
 		return may, may && plain
@@ -394,13 +394,13 @@ func (m *viewModel) predict(u modelUser, st viewStep, name, second string) (may,
 		if isDir && !isFile {
 			may = may && u.everywhere("n", name) && u.everywhere("w", second) && m.knows(u, second)
 		}
-		return may, may && isFile && !isDir && m.free(u, second, st.second)
+		return may, may && isFile && !isDir && plain && m.free(u, second, st.second)
 	case "COPY", "CPTO":
 		may = m.knows(u, name) && u.can("r", name) && u.can("w", second)
 		if isDir && !isFile {
 			may = may && u.everywhere("r", name) && u.everywhere("w", second) && m.knows(u, second)
 		}
-		return may, may && isFile && !isDir && m.free(u, second, st.second) && name != second
+		return may, may && isFile && !isDir && plain && m.free(u, second, st.second) && name != second
 	}
 	panic("a script has " + st.verb)
 }
