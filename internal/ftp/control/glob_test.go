@@ -107,7 +107,7 @@ func TestStatusOfPathname(t *testing.T) {
 
 // TestListOptions wants LIST, NLST and STAT to skip options of ls, and to name what begins with "-" otherwise.
 //
-// Reported for FileZilla Server: thephpleague/flysystem#1387, which sends "-aln" and "-alnR".
+// Reported for FileZilla Server: thephpleague/flysystem#1387 and #1397, which sends "-aln" and "-alnR".
 func TestListOptions(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("top", "-x", "-", "-2024", "-dir/inside", "a b/spaced", "d/one", "d/two", "d/-deep/three", "l", `"q r"/quoted`)

@@ -34,10 +34,10 @@ func TestExplainCodes(t *testing.T) {
 		problem string // "" for answered
 		advice  string // "" for none
 	}{
-		// Reported for Alibaba OSS and Tencent COS: aliyun/ossfs, minio/mc#3421
+		// Reported for Alibaba OSS and Tencent COS: peak/s5cmd#518, gobackup/gobackup#233
 		{"SecondLevelDomainForbidden", 403, "", "write s3.path_style: false"},
 		{"PathStyleDomainForbidden", 403, "", "write s3.path_style: false"},
-		// Reported for nginx and Cloudflare in front of S3: minio/minio#7936
+		// Reported for nginx in front of MinIO: minio/minio#1315, usnistgov/dioptra#347
 		{"SignatureDoesNotMatch", 403, "", "compare s3.secret_access_key; if a proxy is in front of that server, let it " +
 			"pass on the header Host as it is (proxy_set_header Host $http_host for nginx)"},
 		{"InvalidAccessKeyId", 403, "%s refuses the credentials", "correct s3.access_key_id and s3.secret_access_key"},

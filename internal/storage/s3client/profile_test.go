@@ -254,7 +254,7 @@ func TestUnsupported(t *testing.T) {
 			"lists no prefix that ends in the middle of a name, so that interrupted uploads cannot be found, which " +
 				"resume: keep counts on: write resume: discard, or move to a general purpose bucket",
 		},
-		// Reported for Tencent COS: PathStyleDomainForbidden
+		// Reported for Tencent COS: gobackup/gobackup#233
 		"path-style-on-tencent": {"tencent", func(*config.Config, *config.Tenant) {},
 			"takes the name of a bucket in the host name only: write s3.path_style: false"},
 		"path-style-of-the-tenant-on-alibaba": {
