@@ -141,24 +141,40 @@ func placesOf(entries []Entry, name string) (places []string) {
 type trail struct {
 	asked []string // what the caller has asked for; all entries about these places count
 	live  []string // where the file is, or a copy of it
+	// past is where a restore can find the file after it has gone: read forward, where it was before, and read
+	// backward, where the version was that has been restored.
+	past []string
 }
 
 // step reports whether an entry is about the file, and follows what the entry has changed.
 func (t *trail) step(e *Entry, backward bool) (about bool) {
 	from, to := place(e.URI), place(e.ToURI)
 	removes := e.Event == string(report.Delete) || e.Event == string(report.RemoveDir)
-	if backward && removes { // before that, another file was there
-		t.leave(from)
+	restores := e.Event == string(report.Restore)
+	if backward && removes { // before that, another file was there, unless it is the one that was restored
+		t.leave(from, t.past)
 	}
-	about = t.touches(from, e) || e.ToURI != "" && t.touches(to, e)
+	places := slices.Clone(t.live)
+	if restores && !backward {
+		places = append(places, t.past...)
+	}
+	about = t.touches(places, from, e) || e.ToURI != "" && t.touches(places, to, e)
 	switch {
 	case e.Outcome != outcomeOK:
 	case e.ToURI != "" && backward:
-		t.move(to, from, true)
+		t.leave(to, nil)
+		moved := moves(places, to, from)
+		t.arrive(moved...)
+		if restores {
+			t.past = append(t.past, moved...)
+		}
 	case e.ToURI != "":
-		t.move(from, to, e.Event == string(report.Rename))
+		if e.Event == string(report.Rename) {
+			t.past = append(t.past, t.leave(from, nil)...)
+		}
+		t.arrive(moves(places, from, to)...)
 	case removes && !backward:
-		t.leave(from)
+		t.past = append(t.past, t.leave(from, nil)...)
 	}
 	if e.Outcome == outcomeOK {
 		t.arriveAt(e, from, to, backward)
@@ -168,32 +184,26 @@ func (t *trail) step(e *Entry, backward bool) (about bool) {
 
 // touches reports whether an entry about a place concerns the file. A change of a directory above does, if it moves or
 // removes what is below.
-func (t *trail) touches(at string, e *Entry) bool {
+func (t *trail) touches(places []string, at string, e *Entry) bool {
 	whole := e.ToURI != "" || strings.HasPrefix(e.Command, "SITE")
 	return slices.ContainsFunc(t.asked, func(asked string) bool { _, ok := below(at, asked); return ok }) ||
-		slices.ContainsFunc(t.live, func(live string) bool {
+		slices.ContainsFunc(places, func(live string) bool {
 			_, inside := below(at, live)
 			_, above := below(live, at)
 			return inside || above && whole
 		})
 }
 
-// move follows a move of a file or a directory, after which the old name is gone, or a copy.
-func (t *trail) move(from, to string, gone bool) {
-	var next []string
-	for _, at := range t.live {
+// moves returns where files are after a move or a copy of a file or a directory.
+func moves(places []string, from, to string) (next []string) {
+	for _, at := range places {
 		if rest, ok := below(at, from); ok {
 			next = append(next, to+rest)
 		} else if _, inside := below(from, at); inside { // a file of a directory
 			next = append(next, to)
 		}
 	}
-	if gone {
-		t.leave(from)
-	}
-	for _, at := range next {
-		t.arrive(at)
-	}
+	return next
 }
 
 // arriveAt adds a place that was asked for, if an entry shows that a file is there: one that was stored or moved there,
@@ -213,14 +223,24 @@ func (t *trail) arriveAt(e *Entry, from, to string, backward bool) {
 	}
 }
 
-// leave forgets a place and all below it.
-func (t *trail) leave(at string) {
-	t.live = slices.DeleteFunc(t.live, func(live string) bool { _, ok := below(live, at); return ok })
+// leave forgets a place and all below it, except those to keep, and returns what it has forgotten.
+func (t *trail) leave(place string, keep []string) (left []string) {
+	t.live = slices.DeleteFunc(t.live, func(live string) bool {
+		_, inside := below(live, place)
+		gone := inside && !slices.Contains(keep, live)
+		if gone {
+			left = append(left, live)
+		}
+		return gone
+	})
+	return left
 }
 
-// arrive adds a place.
-func (t *trail) arrive(at string) {
-	if !slices.Contains(t.live, at) {
-		t.live = append(t.live, at)
+// arrive adds places.
+func (t *trail) arrive(places ...string) {
+	for _, at := range places {
+		if !slices.Contains(t.live, at) {
+			t.live = append(t.live, at)
+		}
 	}
 }

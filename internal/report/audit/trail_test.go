@@ -45,12 +45,12 @@ func TestFollow(t *testing.T) {
 		name string
 		want string // the seconds of the lines
 	}{
-		{"/in/a b.part", "1 2 3 4 6 7 8 10"},
-		{"in/a b.part", "1 2 3 4 6 7 8 10"},
-		{"/in/a b", "1 2 3 4 5 6 7 8 10"},
+		{"/in/a b.part", "1 2 3 4 6 7 8 10 11 12 13"},
+		{"in/a b.part", "1 2 3 4 6 7 8 10 11 12 13"},
+		{"/in/a b", "1 2 3 4 5 6 7 8 10 11 12 13"},
 		{"/done/a b", "1 2 3 4 6 7 8 9 10 11 12 13"},
 		{"/copy", "1 2 3 4 6 7 10"},
-		{"/back/a b", "9 11 12 13"},
+		{"/back/a b", "1 2 3 4 6 7 8 9 11 12 13"},
 		{"s3://data/inbox/other", "0"},
 		{"/other", "0"},
 		{"/nothing", ""},
@@ -72,6 +72,34 @@ func TestFollow(t *testing.T) {
 				t.Errorf("lines %v, want %s", got, test.want)
 			}
 		})
+	}
+}
+
+// TestFollowRestored follows a file that was deleted and restored, from each of the names that it had.
+func TestFollowRestored(t *testing.T) {
+	log := auditLine(0, "upload", "STOR", "ok", "/other", "") +
+		auditLine(1, "upload", "STOR", "ok", "/in/a", "") +
+		auditLine(2, "delete", "DELE", "ok", "/in/a", "") +
+		auditLine(3, "rmdir", "RMD", "ok", "/in", "") +
+		auditLine(4, "restore", "RNTO", "ok", "/.versions/2026-02-01/in", "/back") +
+		auditLine(5, "restore", "SITE", "ok", "/.versions/2026-02-01/in/a", "/again") +
+		auditLine(6, "rename", "RNTO", "ok", "/back", "/done") +
+		auditLine(7, "rename", "RNTO", "ok", "/done/a", "/end") +
+		auditLine(8, "upload", "STOR", "ok", "/back/a", "") + // another file
+		auditLine(9, "download", "RETR", "ok", "/end", "")
+	for name, want := range map[string]string{
+		"/in/a": "1 2 4 5 6 7 9", "/in": "1 2 3 4 5 6 7 9", "/done/a": "1 2 4 6 7 9", "/end": "1 2 4 6 7 9",
+		"/again": "1 2 4 5", "/other": "0",
+	} {
+		entries, _, err := audit.ReadEntries(strings.NewReader(log), time.Time{})
+		must.OK(t, err)
+		var got []string
+		for _, e := range audit.Follow(entries, name) {
+			got = append(got, fmt.Sprint(e.Time.Second()))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: lines %v, want %s", name, got, want)
+		}
 	}
 }
 
