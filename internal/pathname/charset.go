@@ -108,9 +108,10 @@ func (c *Charset) hasMultibyteCharacters() bool {
 //
 // The bytes of a name in an East Asian charset that are valid UTF-8 mostly look like Latin, Greek, Cyrillic or Arabic
 // letters, which have two bytes in UTF-8, and rarely like other letters. The bytes of a name in UTF-8 look like letters
-// and symbols in a charset of single bytes. Bytes that are an emoji in UTF-8 are hardly anything else.
+// and symbols in a charset of single bytes. Four bytes that are an emoji or another known character in UTF-8 are
+// hardly anything else.
 func (c *Charset) meant(written, inUTF8 string) bool {
-	if strings.ContainsFunc(inUTF8, hasFourBytesInUTF8) {
+	if strings.ContainsFunc(inUTF8, isKnownOfFourBytes) {
 		return false
 	}
 	if c.hasMultibyteCharacters() {
@@ -119,8 +120,10 @@ func (c *Charset) meant(written, inUTF8 string) bool {
 	return c.lacks(inUTF8) && !strings.ContainsFunc(written, isSymbol)
 }
 
-func hasTwoBytesInUTF8(r rune) bool  { return utf8.RuneLen(r) == 2 }
-func hasFourBytesInUTF8(r rune) bool { return utf8.RuneLen(r) == 4 }
+func hasTwoBytesInUTF8(r rune) bool { return utf8.RuneLen(r) == 2 }
+
+// isKnownOfFourBytes reports whether a character has four bytes in UTF-8. Most of these code points have no character.
+func isKnownOfFourBytes(r rune) bool { return utf8.RuneLen(r) == 4 && unicode.IsGraphic(r) }
 
 // isSymbol reports whether a character is rare in names: a symbol beyond ASCII, a number such as "²", a mark of
 // typesetters, or a format or control character.
@@ -157,7 +160,7 @@ func aliases() map[string]string {
 	return map[string]string{
 		"cp932": "shift_jis", "ms932": "shift_jis", "windows-932": "shift_jis",
 		"ms936": "gbk", "windows-936": "gbk", "euc-cn": "gbk", "euccn": "gbk", "cp54936": "gb18030",
-		"cp949": "euc-kr", "ms949": "euc-kr", "uhc": "euc-kr", "euckr": "euc-kr", "cp51949": "euc-kr",
+		"cp949": "euc-kr", "ms949": "euc-kr", "uhc": "euc-kr", "euckr": "euc-kr", "euc_kr": "euc-kr", "cp51949": "euc-kr",
 		"cp950": "big5", "ms950": "big5", "windows-950": "big5", "big5hkscs": "big5",
 		"eucjp": "euc-jp", "euc_jp": "euc-jp", "eucjp-ms": "euc-jp", "eucjp-win": "euc-jp", "cp51932": "euc-jp",
 		"koi8r": "koi8-r", "koi8u": "koi8-u", "cp20866": "koi8-r", "cp21866": "koi8-u",

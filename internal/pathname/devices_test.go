@@ -154,6 +154,28 @@ func TestWordsComeBack(t *testing.T) {
 	}
 }
 
+// TestNamesOfFourBytes: where clients of UTF-8 come too, four bytes are two characters of the charset, unless they are
+// a character in UTF-8.
+func TestNamesOfFourBytes(t *testing.T) {
+	for _, test := range []struct{ charset, bytes, key string }{
+		{"gbk", "\xf0\xaf\xbd\xad", "/鸠江"},
+		{"gbk", "\xf0\xae\xbd\xad", "/甬江"},
+		{"gb18030", "\xf1\xa8\xb7\xbd", "/瘿方"},
+		{"euc-jp", "\xf1\xa1\xb0\xa1", "/顱亜"},
+		{"gbk", "\xf0\x9f\x98\x80", "/😀"},
+		{"gbk", "\xf0\xa0\xae\xb7", "/𠮷"},
+	} {
+		s := store{}
+		rules := pathname.Rules{Encoding: parseEncoding(t, test.charset), Mixed: true}
+		if key, err := s.visit(rules).create(test.bytes); key != test.key || err != nil {
+			t.Errorf("%s: %q has the key %q, %v, want %q", test.charset, test.bytes, key, err, test.key)
+		}
+		if key, err := s.visit(rules).find(test.bytes); key != test.key || err != nil {
+			t.Errorf("%s: %q leads to %q, %v, want %q", test.charset, test.bytes, key, err, test.key)
+		}
+	}
+}
+
 // onlyTheSessionTells returns names that are common in UTF-8, which other clients of a tenant may write.
 func onlyTheSessionTells(charset string) []string {
 	return map[string][]string{
