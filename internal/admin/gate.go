@@ -27,7 +27,7 @@ const (
 	visitLasts = time.Hour
 	// maxVisits is how many of them are remembered. They are forgotten where there are more, which costs lines.
 	maxVisits = 1000
-	// linkAdministrator is the name in the logs of who follows the link that logs in once.
+	// linkAdministrator is the name in the logs of an administrator who has used the link that logs in once.
 	linkAdministrator = "link"
 	// maxForm is how many bytes the body of a request has at most.
 	maxForm = 4 << 10
@@ -344,7 +344,7 @@ func (g *gate) followLink(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// takeToken reports whether a token is the one of the link, which is then used up.
+// takeToken reports whether token is the valid token of the link, and invalidates it.
 func (g *gate) takeToken(token string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

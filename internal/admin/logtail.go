@@ -22,7 +22,7 @@ const maxLog = 4 << 20
 // methods may be called by any goroutine.
 type LogTail struct{ ring *report.Ring }
 
-// NewLogTail returns one without lines.
+// NewLogTail returns an empty LogTail.
 func NewLogTail() *LogTail { return &LogTail{report.NewRing(maxLog)} }
 
 // Write keeps a line of either format.

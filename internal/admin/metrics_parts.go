@@ -48,13 +48,13 @@ func (m metric) send(to chan<- prometheus.Metric, value float64, labels ...strin
 	to <- prometheus.MustNewConstMetric(m.desc, m.kind, value, labels...)
 }
 
-// CollectAudit returns the collector of what the destinations of the audit log have not taken yet.
+// CollectAudit returns a collector of the lines of the audit log that wait for a destination.
 func CollectAudit(backlogs func() []audit.Backlog) prometheus.Collector {
 	waiting := newGauge("audit_lines_waiting",
-		"Lines of the audit log that file, stdout or webhook has not taken yet. Beyond 10,000, lines are lost.",
+		"Lines of the audit log that wait for file, stdout or webhook. Beyond 16 MiB for one of them, lines are lost.",
 		"destination")
 	delay := newGauge("audit_delay_seconds",
-		"How long the first line has been waiting that file, stdout or webhook has not taken yet; 0 if none waits.",
+		"How long the oldest waiting line of the audit log has waited for file, stdout or webhook; 0 if no line waits.",
 		"destination")
 	return &partCollector{[]metric{waiting, delay}, func(to chan<- prometheus.Metric) {
 		for _, b := range backlogs() {
@@ -108,7 +108,7 @@ func CollectCertificates(set *certs.Set) prometheus.Collector {
 	}}
 }
 
-// CollectInspectors returns the collector of the inspectors of tenants that could judge a file at the last probe. A
+// CollectInspectors returns a collector of the inspectors of tenants: whether each judged the file of the last probe. A
 // tenant is missing until its inspector has been probed.
 func CollectInspectors(up func() map[string]bool) prometheus.Collector {
 	shown := newGauge("inspector_up",
@@ -169,8 +169,8 @@ func CollectQuotas(all func() []*account.Quota) prometheus.Collector {
 	}}
 }
 
-// CollectOldKeys returns the collector of the sessions that still use an S3 access key which the configuration no
-// longer has.
+// CollectOldKeys returns a collector of the sessions that still use an S3 access key that the configuration no longer
+// has.
 func CollectOldKeys(sessions func() map[string]int) prometheus.Collector {
 	old := newGauge("sessions_with_old_s3_key",
 		"Sessions that still use an S3 access key that the configuration no longer has for their tenant.", "tenant")
