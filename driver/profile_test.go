@@ -106,13 +106,13 @@ func facts() []fact {
 			return p.PartCopy && !p.MisreadPartSources
 		}},
 		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }},
-		{"`HeadObject` answers of the announced length", func(p driver.Profile) bool { return !p.UnframedHeads }},
+		{"`HeadObject` responses of the announced length", func(p driver.Profile) bool { return !p.UnframedHeads }},
 		{"10,000 parts", func(p driver.Profile) bool { return p.PartLimit == 0 }},
 		{"uploads that end when completed", func(p driver.Profile) bool { return !p.UnendedUploads }},
 		{"writes that a later one overtook", func(p driver.Profile) bool {
 			return !p.OvertakenAnswers
 		}},
-		{"ETag in the answer to `CompleteMultipartUpload`", func(p driver.Profile) bool { return !p.UntoldETags }},
+		{"ETag in the response to `CompleteMultipartUpload`", func(p driver.Profile) bool { return !p.UntoldETags }},
 		{"ETags of copied parts in listings", func(p driver.Profile) bool { return !p.OtherListedETags }},
 		{"resumed uploads", func(p driver.Profile) bool { return p.Resumes() }},
 		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }},
@@ -129,7 +129,7 @@ func facts() []fact {
 		{"delete markers among versions in listings", func(p driver.Profile) bool { return !p.MarkersApart }},
 		{"`DeleteObject` of markers under Object Lock", func(p driver.Profile) bool { return !p.LockedMarkers }},
 		{"uploads into a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }},
-		{"answers about one object", func(p driver.Profile) bool { return p.AtomicReads }},
+		{"responses about one object", func(p driver.Profile) bool { return p.AtomicReads }},
 		{"200 only for what is stored", func(p driver.Profile) bool { return !p.UnstoredAnswers }},
 		{"ACLs and keys of KMS in policies of IAM", func(p driver.Profile) bool { return p.FullIAM }},
 		{"gzip objects as stored", func(p driver.Profile) bool {

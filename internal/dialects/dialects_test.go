@@ -17,18 +17,18 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
-// A dialect is what an S3 server, or a proxy in front of it, does otherwise than AWS.
+// A dialect is a way in which an S3 server, or a proxy in front of it, differs from AWS.
 type dialect struct {
 	name   string
 	source string // who has reported it: owner/repository#number, or a page
 	faults []s3test.Fault
 
-	fails string // the steps that fail, divided by spaces; those that need one of them do not run
+	fails string // the steps that fail, divided by spaces; steps that need one of them do not run
 	may   string // the steps that may fail, as the speed of S3 decides
-	log   string // what the log says of one of them
+	log   string // a line of the log about one of them
 
-	// strict is what fails if babelftp takes the server for the strictest, and asks nothing optional of it. It is nil
-	// if the same fails.
+	// strict is the outcome if babelftp treats the server as the strictest one and uses no optional feature. It is nil
+	// if the outcome is the same.
 	strict *outcome
 
 	// real runs the steps on MinIO too, because its signatures, ranges and conditions matter.
@@ -38,13 +38,13 @@ type dialect struct {
 	http2 bool
 }
 
-// An outcome is what happens in a dialect.
+// An outcome is the result of the steps in a dialect.
 type outcome struct{ fails, log string }
 
 // works is the outcome of a dialect in which no step fails.
 func works() *outcome { return &outcome{} }
 
-// attempts is how often the driver sends a request. Its default takes 25 seconds for a request that always fails.
+// attempts limits how often the driver sends a request. Its default takes 25 seconds for a request that always fails.
 const attempts = 3
 
 // TestDialects runs all steps in each dialect: before a simulator of AWS, of which babelftp uses everything, and for

@@ -57,7 +57,7 @@ func replace(operation string, pairs ...string) s3test.Fault {
 	})
 }
 
-// answer responds to an operation in place of the server.
+// answer responds to an operation instead of the server.
 func answer(operation string, status int, header, body string) s3test.Fault {
 	return speak(operation, s3test.Rewriting{Request: func(*http.Request) *http.Response {
 		return s3test.NewResponse(status, header, body)

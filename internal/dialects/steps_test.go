@@ -18,8 +18,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// Contents of files. A file of a part or more is uploaded by parts, and a body of more than 2 MiB is one for which the
-// AWS SDK waits for 100 Continue.
+// Contents of files. A file of a part or more is uploaded by parts, and for a body of more than 2 MiB the AWS SDK
+// waits for 100 Continue.
 const (
 	small = "The quick brown fox jumps over the lazy dog.\r\n"
 	part  = 5 << 20
@@ -27,7 +27,7 @@ const (
 
 var errCorrupt = errors.New("silent corruption")
 
-// A step is one thing that an FTP client does. It needs what other steps have made.
+// A step is one task of an FTP client. It may need files of other steps.
 type step struct {
 	name  string
 	needs string // names of steps, divided by commas
@@ -281,7 +281,7 @@ func (s *session) interrupt(path, content string) error {
 	return err
 }
 
-// resume continues an interrupted upload at the size that the server tells.
+// resume continues an interrupted upload at the size in the reply to SIZE.
 func (s *session) resume(path, content string) error {
 	reply, err := s.command("213", "SIZE "+path)
 	if err != nil {
@@ -407,7 +407,7 @@ func storeMany(dir string) action {
 	}
 }
 
-// steps are what runs in each dialect.
+// steps lists the steps that run in each dialect.
 func steps(large string) []step {
 	today := " " + time.Now().UTC().Format("20060102")
 	size := strconv.Itoa(len(large))
@@ -464,7 +464,7 @@ func steps(large string) []step {
 	}
 }
 
-// run runs the steps. It returns those that failed, each with its error. The steps that need one which has failed do
+// run runs the steps. It returns those that failed, each with its error. A step that needs a failed step does
 // not run.
 func (s *session) run(large string, ended func(step, error)) {
 	for _, st := range steps(large) {

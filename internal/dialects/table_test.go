@@ -122,10 +122,10 @@ func dialects() []dialect {
 			fails: deletes, log: "HTTP 200 from "},
 		{name: "empty-200-list", source: "RFC 9110, section 15.3.1",
 			faults: faults{answer("ListObjectsV2", 200, "", "")},
-			fails:  allListings, log: "S3 answered without a result"},
+			fails:  allListings, log: "the S3 response has no result"},
 		{name: "empty-200-create", source: "RFC 9110, section 15.3.1",
 			faults: faults{answer("CreateMultipartUpload", 200, "", "")},
-			fails:  uploads, log: "S3 answered without a result"},
+			fails:  uploads, log: "the S3 response has no result"},
 		{name: "json-error",
 			source: "https://docs.aws.amazon.com/apigateway/latest/developerguide/customize-gateway-responses.html",
 			faults: faults{answer("GetObject", 403, "Content-Type: application/json", `{"message":"Forbidden"}`)},
@@ -213,13 +213,13 @@ func dialects() []dialect {
 				r.Header.Del("ETag")
 				return regexp.MustCompile(`<ETag>[^<]*</ETag>`).ReplaceAll(body, nil)
 			}})},
-			fails: uploads, log: "S3 answered without an ETag"},
+			fails: uploads, log: "the S3 response has no ETag"},
 		{name: "no-etags-in-heads", source: "apache/ozone#5162", faults: faults{drop("HeadObject", "ETag")},
 			fails: "APPE REST-STOR STOR-resumed RNTO-directory", log: "another client changed the directory"},
 		{name: "no-etags-in-gets", source: "apache/ozone#5162", faults: faults{drop("GetObject", "ETag")}},
 		{name: "no-etags-in-puts", source: "apache/ozone#5162", faults: faults{drop("PutObject", "ETag")}},
 		{name: "no-etags-in-parts", source: "apache/ozone#5162", faults: faults{drop("UploadPart", "ETag")},
-			fails: uploads, log: "S3 answered without an ETag"},
+			fails: uploads, log: "the S3 response has no ETag"},
 		{name: "no-etags-in-lists", source: "gaul/s3proxy#1093",
 			faults: faults{replace("ListObjectsV2", `<ETag>[^<]*</ETag>`, "")},
 			fails:  "RNTO-directory", log: "another client changed the directory"},
@@ -234,11 +234,11 @@ func dialects() []dialect {
 			faults: faults{replace("ListObjectsV2", `<IsTruncated>false</IsTruncated>`,
 				"<IsTruncated>true</IsTruncated><NextContinuationToken>same</NextContinuationToken>")},
 			fails: "LIST-empty MKD missing MLSD LIST NLST RNTO RNTO-large SITE-COPY MKD-deep RMD MLSD-after",
-			log:   "without the continuation token of the next one"},
+			log:   "has no continuation token for the next page"},
 		{name: "list-no-token", source: "minio/minio-go#1704 (Huawei), awslabs/mountpoint-s3#1800 (Selectel)",
 			faults: faults{replace("ListObjectsV2", `<IsTruncated>false</IsTruncated>`,
 				"<IsTruncated>true</IsTruncated>")},
-			fails: listings, log: "without the continuation token of the next one"},
+			fails: listings, log: "has no continuation token for the next page"},
 		{name: "list-small-pages", source: "boto/boto3#1927", real: true, faults: faults{pages()}},
 		{name: "list-small-pages-untold", source: "curtis0x/fake-s3#85",
 			faults: faults{pages(`<IsTruncated>true</IsTruncated>`, "")}},
@@ -453,7 +453,7 @@ func dialects() []dialect {
 			faults: faults{drop("", "X-Amz-Request-Id", "X-Amz-Id-2")}},
 		{name: "no-request-ids-no-etags", source: "apache/ozone#5162",
 			faults: faults{drop("", "X-Amz-Request-Id", "X-Amz-Id-2", "ETag")},
-			fails:  putsAndParts, log: "S3 answered without an ETag"},
+			fails:  putsAndParts, log: "the S3 response has no ETag"},
 		{name: "metadata-dropped", source: "ar90n/serverless-s3-local#89", real: true,
 			faults: faults{speak("", s3test.Rewriting{Request: func(r *http.Request) *http.Response {
 				for name := range r.Header {
@@ -579,7 +579,7 @@ func httpDates(x string) string {
 	return dates(x, func(at time.Time) string { return at.Format(http.TimeFormat) })
 }
 
-// repeatedPrefixes makes pages of a few entries, each of which begins with the prefixes of the one before.
+// repeatedPrefixes makes pages of a few entries. Each page begins with the prefixes of the previous page.
 func repeatedPrefixes() s3test.Fault {
 	element := regexp.MustCompile(`(?s)<CommonPrefixes>.*?</CommonPrefixes>`)
 	var mu sync.Mutex

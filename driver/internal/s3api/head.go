@@ -40,8 +40,8 @@ func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 	return v
 }
 
-// CheckMetadata returns an error if S3 has stored an object without its metadata, which some proxies remove. It makes a
-// request only until it is known that this server keeps metadata.
+// CheckMetadata returns an error if S3 has stored an object without its metadata, which some proxies remove. It stops
+// making requests once the server has shown that it keeps metadata.
 func (b *Bucket) CheckMetadata(ctx context.Context, key string, made Stored) error {
 	if made.Name == "" || b.stats.metadata.Load() {
 		return nil
@@ -124,10 +124,10 @@ func (b *Bucket) askHead(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadO
 	return out, err
 }
 
-// sizeOf requests the first byte of an object to learn its size. Proxies that compress or chunk responses send no
-// Content-Length with that to HEAD.
+// sizeOf requests the first byte of an object to learn its size, because proxies that compress or chunk responses
+// remove Content-Length from the response to HEAD.
 func (b *Bucket) sizeOf(ctx context.Context, head *s3.HeadObjectInput, etag *string) (*int64, error) {
-	if sameETag(aws.ToString(etag), emptyMD5) { // of which Ceph sends none
+	if sameETag(aws.ToString(etag), emptyMD5) { // Ceph sends no Content-Length for an empty object
 		return aws.Int64(0), nil
 	}
 	in := &s3.GetObjectInput{
@@ -138,7 +138,7 @@ func (b *Bucket) sizeOf(ctx context.Context, head *s3.HeadObjectInput, etag *str
 	}
 	out, err := b.askObject(ctx, in)
 	empty := s3error.Status(err) == http.StatusRequestedRangeNotSatisfiable
-	if empty { // which a server may also send because it knows no ranges
+	if empty { // or the server does not support ranges
 		in.Range = nil
 		out, err = b.askObject(ctx, in)
 	}
@@ -156,11 +156,11 @@ func (b *Bucket) sizeOf(ctx context.Context, head *s3.HeadObjectInput, etag *str
 	return size, nil
 }
 
-// emptyMD5 is the MD5 of no bytes.
+// emptyMD5 is the MD5 of an empty body.
 const emptyMD5 = "d41d8cd98f00b204e9800998ecf8427e"
 
 // errNoLength says that the size of an object is unknown.
-var errNoLength = s3error.New(syscall.EIO, "S3 answered HeadObject without Content-Length; a proxy may remove it")
+var errNoLength = s3error.New(syscall.EIO, "the HeadObject response has no Content-Length; a proxy may have removed it")
 
 // closeUnframed keeps other requests off the connection of a HeadObject whose answer may be longer than it says.
 func (b *Bucket) closeUnframed(o *s3.Options) {

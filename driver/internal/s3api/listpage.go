@@ -125,7 +125,7 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	return p, nil
 }
 
-// setNext sets the token of the next page. Some servers send one and no IsTruncated.
+// setNext sets the token of the next page. Some servers send a token without IsTruncated.
 func (p *Page) setNext(l Listing, out *s3.ListObjectsV2Output, decoder *listDecoder) error {
 	token := aws.ToString(out.NextContinuationToken)
 	if out.IsTruncated == nil && token == "" || out.IsTruncated != nil && !*out.IsTruncated {
@@ -133,7 +133,7 @@ func (p *Page) setNext(l Listing, out *s3.ListObjectsV2Output, decoder *listDeco
 	}
 	if token == "" || token == l.Token {
 		return s3error.New(
-			syscall.EIO, "S3 answered a page of a listing without the continuation token of the next one")
+			syscall.EIO, "the page of a listing has no continuation token for the next page")
 	}
 	if p.Next = token; strings.ContainsRune(token, utf8.RuneError) && (!p.Encoded || !decoder.hasToken()) {
 		p.Next = lostToken
@@ -163,7 +163,7 @@ func (b *Bucket) addEntries(
 			if o.Size == nil || o.LastModified == nil {
 				switch v, _, err = b.Head(ctx, key); {
 				case errors.Is(err, fs.ErrNotExist):
-					continue // deleted meanwhile
+					continue // deleted since
 				case err != nil:
 					return err
 				}
@@ -213,9 +213,9 @@ func unique[T any](entries []T, key func(T) string) []T {
 	})
 }
 
-// isEncoded reports whether the keys of a response are in percent-encoding. Some servers repeat the parameter and
-// encode nothing. Others encode and do not say so: then a listing of one of the keys, as it is written, shows whether
-// there is such a key.
+// isEncoded reports whether the keys of a response are percent-encoded. Some servers echo the parameter and encode
+// nothing. Others encode and do not say so: then listing one of the keys as it is written shows whether that key
+// exists.
 func (b *Bucket) isEncoded(ctx context.Context, out *s3.ListObjectsV2Output) (bool, error) {
 	var escaped *string // a key that differs when it is decoded
 	for key := range keysOf(out) {
@@ -238,8 +238,8 @@ func (b *Bucket) isEncoded(ctx context.Context, out *s3.ListObjectsV2Output) (bo
 	return err == nil && len(found.Contents) == 0, err
 }
 
-// isPlain reports whether a character is never in a key in percent-encoding. The replacement character stands for one
-// that the response could not have.
+// isPlain reports whether a character never occurs in a percent-encoded key. The replacement character does not count,
+// because it stands for a character that XML cannot contain.
 func isPlain(r rune) bool { return (r <= ' ' || r > '~') && r != utf8.RuneError }
 
 // keysOf yields all keys and prefixes of a response, as they are written.
@@ -271,8 +271,8 @@ func (p *Page) decode(encoded *string) (key string, ok bool) {
 	return key, err == nil
 }
 
-// decodeBelow is decode for a key of a listing. A key without the prefix of the listing is an error: the server, or a
-// proxy, has listed something else.
+// decodeBelow decodes a key of a listing. It returns an error if the key lacks the prefix of the listing, because then
+// the server or a proxy has listed something else.
 func (p *Page) decodeBelow(prefix string, encoded *string) (key string, ok bool, err error) {
 	if key, ok = p.decode(encoded); ok && !strings.HasPrefix(key, prefix) {
 		return key, false, s3error.New(

@@ -28,15 +28,15 @@ type ForeignError struct {
 // Problem names the status and the server, on one line.
 func (e *ForeignError) Problem() string {
 	if e.Server == "" {
-		return fmt.Sprintf("HTTP %d without an answer of S3", e.Status)
+		return fmt.Sprintf("HTTP %d without an S3 response", e.Status)
 	}
 	return fmt.Sprintf("HTTP %d from %s, not from S3", e.Status, e.Server)
 }
 
-// What says what to do.
-func (e *ForeignError) What() string { return cmp.Or(e.Advice, "look at the log of that server") }
+// What returns the advice.
+func (e *ForeignError) What() string { return cmp.Or(e.Advice, "check the log of that server") }
 
-// Error has both.
+// Error returns the problem and the advice.
 func (e *ForeignError) Error() string { return e.Problem() + ": " + e.What() }
 
 // repeatable reports whether the same request may succeed a moment later.
@@ -51,8 +51,7 @@ func (e *ForeignError) repeatable() bool {
 	return e.Status < http.StatusMultipleChoices || e.Status >= http.StatusInternalServerError
 }
 
-// kind is the kind of the error. That a proxy does not find a page says nothing about an object, and neither does a
-// condition that a proxy has judged.
+// kind returns the kind of the error. A 404 or 412 of a proxy says nothing about an object.
 func (e *ForeignError) kind() error {
 	switch e.Status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -72,8 +71,8 @@ func (e *ForeignError) kind() error {
 	return syscall.EIO
 }
 
-// causes say what is to be changed after a response with this status, and with this text in its body if there is one.
-// The first row counts.
+// causes lists the advice for a response with this status, and with this text in its body if the row has one. The first
+// match counts.
 var causes = []struct {
 	status       int
 	text, advice string
@@ -99,17 +98,17 @@ var causes = []struct {
 	{http.StatusServiceUnavailable, "", unreachedAdvice},
 	{http.StatusGatewayTimeout, "", "raise the time-outs of that server for requests to S3 (proxy_read_timeout of nginx)"},
 	{http.StatusNetworkAuthenticationRequired, "", "log in to the network, or leave it out of the way to S3"},
-	{http.StatusOK, "", "correct s3.endpoint: a web page answers there, such as that of a login portal"},
+	{http.StatusOK, "", "correct s3.endpoint: it returns a web page, such as a login portal"},
 }
 
 const (
 	tlsAdvice       = "write https:// in s3.endpoint: its port speaks TLS"
 	headersAdvice   = "allow request headers of 16 KiB (large_client_header_buffers of nginx)"
 	methodsAdvice   = "let that server pass HEAD, GET, PUT, POST and DELETE on to S3"
-	unreachedAdvice = "look whether that server reaches S3"
+	unreachedAdvice = "check that this server can reach S3"
 )
 
-// adviceFor says what to do about a response that begins with head.
+// adviceFor returns the advice for a response whose body begins with head.
 func adviceFor(r *smithyhttp.Response, head []byte) string {
 	if to := r.Header.Get("Location"); to != "" && r.StatusCode/100 == 3 {
 		return "write the URL to which it redirects into s3.endpoint: " + oneLine(to)
@@ -122,11 +121,11 @@ func adviceFor(r *smithyhttp.Response, head []byte) string {
 	return ""
 }
 
-// headSize is how much of a body tells whether it comes from S3.
+// headSize is how many bytes of a body are inspected.
 const headSize = 1 << 10
 
-// DetectForeign is an option of S3 clients. It makes each response whose body is not that of S3 a [ForeignError].
-// Responses without a body are left alone, and so is the content of objects.
+// DetectForeign is an option for S3 clients that turns each response whose body does not come from S3 into a
+// [ForeignError]. Responses without a body and the content of objects are left alone.
 func DetectForeign(stack *middleware.Stack) error {
 	const id = "DetectForeign"
 	if _, there := stack.Deserialize.Get(id); there {
@@ -143,7 +142,7 @@ func DetectForeign(stack *middleware.Stack) error {
 			return out, metadata, err
 		}
 		body := bufio.NewReaderSize(r.Body, headSize)
-		head, _ := body.Peek(headSize) // the SDK meets the error, too
+		head, _ := body.Peek(headSize) // the SDK gets the error too
 		r.Body = struct {
 			io.Reader
 			io.Closer
@@ -158,10 +157,11 @@ func DetectForeign(stack *middleware.Stack) error {
 	}), middleware.After)
 }
 
-// maxDiscarded is how much of a foreign body is read.
+// maxDiscarded limits how much of a foreign body is read.
 const maxDiscarded = 64 << 10
 
-// isForeign reports whether a body that begins with head is not one of S3. One that ends too early may be.
+// isForeign reports whether a body that begins with head does not come from S3. A body that ends too early may come
+// from S3.
 func isForeign(head []byte, status int, operation string) bool {
 	text := strings.TrimSpace(strings.TrimPrefix(string(head), "\ufeff"))
 	for strings.HasPrefix(text, "<?") || strings.HasPrefix(text, "<!--") {
@@ -199,7 +199,7 @@ func isForeign(head []byte, status int, operation string) bool {
 	return !strings.EqualFold(name, "Error") && !strings.EqualFold(name, "ErrorResponse")
 }
 
-// hasResult reports whether S3 answers an operation with XML. The SDK takes any other text for an empty result.
+// hasResult reports whether S3 responds to an operation with XML. The SDK parses any other text as an empty result.
 func hasResult(operation string) bool {
 	switch operation {
 	case "PutObject", "UploadPart", "DeleteObject", "AbortMultipartUpload", "RestoreObject":

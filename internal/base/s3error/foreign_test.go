@@ -85,7 +85,7 @@ const (
 	refusal   = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<Error><Code>%s</Code><Message>in words</Message></Error>`
 )
 
-// A response whose body is not that of S3 is judged by its status. The error names the server and says what to change.
+// The status decides about a response whose body does not come from S3. The error names the server and the advice.
 //
 // Reported for nginx in front of MinIO: minio/minio#7893 (413)
 func TestForeignResponses(t *testing.T) {
@@ -104,7 +104,7 @@ func TestForeignResponses(t *testing.T) {
 		{"413-json", "put", answering{status: 413, server: "kong", body: `{"message":"too large"}`}, syscall.EFBIG, true,
 			false, false, "HTTP 413 from kong"},
 		{"413-text", "put", answering{status: 413, body: "Request Entity Too Large\n"}, syscall.EFBIG, true, false, false,
-			"HTTP 413 without an answer of S3"},
+			"HTTP 413 without an S3 response"},
 		{"413-of-s3", "put", answering{status: 413, body: strings.ReplaceAll(refusal, "%s", "EntityTooLarge")},
 			syscall.EFBIG, false, false, false, "EntityTooLarge: in words"},
 		{"403", "put", answering{status: 403, server: "cloudflare", body: nginxPage}, fs.ErrPermission, true, false, false,
@@ -148,7 +148,7 @@ func TestForeignResponses(t *testing.T) {
 		{"500", "put", answering{status: 500, body: nginxPage}, syscall.EAGAIN, true, true, true, "500"},
 		{"501", "put", answering{status: 501, body: nginxPage}, errors.ErrUnsupported, true, false, false, "501"},
 		{"502", "put", answering{status: 502, server: "nginx", body: nginxPage}, syscall.EAGAIN, true, true, true,
-			"look whether that server reaches S3"},
+			"check that this server can reach S3"},
 		{"503", "list", answering{status: 503, server: "HAProxy", body: "<html><body><h1>503</h1>"}, syscall.EAGAIN, true,
 			true, true, "HTTP 503 from HAProxy"},
 		{"504", "put", answering{status: 504, body: nginxPage}, syscall.EAGAIN, true, true, true, "proxy_read_timeout"},

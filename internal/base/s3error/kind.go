@@ -253,11 +253,11 @@ func Unreadable(err error) bool {
 }
 
 // ErrNoResult is an answer without a body where there must be one. The SDK takes it for whole.
-var ErrNoResult = fmt.Errorf("S3 answered without a result: %w", io.ErrUnexpectedEOF)
+var ErrNoResult = fmt.Errorf("the S3 response has no result: %w", io.ErrUnexpectedEOF)
 
 // ErrNoETag is a response to a write that has no ETag.
 var ErrNoETag = fmt.Errorf(
-	"S3 answered without an ETag, which a proxy may have removed: %w", io.ErrUnexpectedEOF)
+	"the S3 response has no ETag, which a proxy may have removed: %w", io.ErrUnexpectedEOF)
 
 // ErrOvertaken is Swift's answer 200 without an ETag. Another request to the same key came later and was performed
 // first, so S3 has not performed this one. By the clocks of several machines it may have come earlier.

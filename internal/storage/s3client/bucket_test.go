@@ -37,7 +37,7 @@ func TestCheckBuckets(t *testing.T) {
 			},
 			{
 				"wrong-secret", func(c *config.Config) { c.S3.SecretAccessKey = value.NewSecret("wrong") },
-				"%s answers 403 to ListObjectsV2 (SignatureDoesNotMatch: *): compare s3.secret_access_key; if a proxy is in " +
+				"%s returned 403 for ListObjectsV2 (SignatureDoesNotMatch: *): compare s3.secret_access_key; if a proxy is in " +
 					"front of that server, let it pass on the header Host as it is (proxy_set_header Host $http_host for nginx)",
 			},
 			{
@@ -90,7 +90,7 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 func TestCheckBucketsOfAnotherRegion(t *testing.T) {
 	for header, want := range map[string]string{
 		"eu-central-1": "is in another region than eu-west-1 (PermanentRedirect): write s3.region: eu-central-1",
-		"":             "%s answers 301 to ListObjectsV2 (PermanentRedirect): compare s3.region and s3.endpoint",
+		"":             "%s returned 301 for ListObjectsV2 (PermanentRedirect): compare s3.region and s3.endpoint",
 	} {
 		moved := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if header != "" {

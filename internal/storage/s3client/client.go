@@ -105,7 +105,7 @@ func (f *Factory) client(a account) (client, error) {
 	made := client{checksums: new(atomic.Bool)}
 	made.Client = s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = a.pathStyle
-		o.ContinueHeaderThresholdBytes = -1 // no "Expect: 100-continue", to which some proxies answer 417
+		o.ContinueHeaderThresholdBytes = -1 // no "Expect: 100-continue", to which some proxies respond with 417
 		o.APIOptions = append(o.APIOptions, s3error.DetectForeign, withoutAcceptEncoding)
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 			if made.checksums.Load() {

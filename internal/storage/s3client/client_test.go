@@ -34,7 +34,7 @@ func mentionsChecksum(r *http.Request) string {
 }
 
 // The client that is in use sends the checksums that the profile has, also if the profile was found after the client
-// was made. Without a profile that has them it sends none.
+// was made. Without such a profile it sends no checksums.
 //
 // Reported for Backblaze B2: vatesfr/xen-orchestra#8358, diced/zipline#746
 func TestChecksums(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// noCredentialsAdvice says what to do if no provider of credentials is configured, for a section of the configuration.
+// noCredentialsAdvice is the advice if no provider of credentials is configured, for a section of the configuration.
 const noCredentialsAdvice = "write %s.access_key_id and its secret, or give the process credentials that the AWS SDK " +
 	"finds (environment, profile, IRSA, instance role)"
 
@@ -35,7 +35,8 @@ type provider struct {
 
 func fixed(advice string) func(error) string { return func(error) string { return advice } }
 
-// providers are those that ask someone. Keys in the environment or in a file need no request.
+// providers lists the providers that make a request or run a program. Keys in the environment or in a file need
+// neither.
 func providers() []provider {
 	return []provider{
 		{"IRSA (AssumeRoleWithWebIdentity)", (*stscreds.WebIdentityRoleProvider)(nil), adviseWebIdentity},
@@ -48,10 +49,10 @@ func providers() []provider {
 	}
 }
 
-// instanceRole is what the SDK tries if nothing is configured.
+// instanceRole is the provider that the SDK tries if nothing is configured.
 const instanceRole = "the instance role (IMDS)"
 
-// named gives the errors of credentials the name of the provider that the SDK has found.
+// named adds the name of the provider that the SDK has chosen to the errors of credentials.
 func named(credentials, found aws.CredentialsProvider) aws.CredentialsProvider {
 	for _, p := range providers() {
 		if aws.IsCredentialsProvider(found, p.is) {
@@ -84,8 +85,8 @@ type credentialsError struct {
 func (e *credentialsError) Error() string { return e.provider.name + ": " + e.cause.Error() }
 func (e *credentialsError) Unwrap() error { return e.cause }
 
-// unconfigured reports whether no provider is configured: the SDK has tried the instance role as the last way, and
-// there is none.
+// unconfigured reports whether no provider is configured: the SDK has tried the instance role last, and the machine has
+// none.
 func (e *credentialsError) unconfigured() bool {
 	status := s3error.Status(e.cause)
 	return e.provider.name == instanceRole && (status == 0 || status == http.StatusNotFound)
@@ -106,8 +107,8 @@ func explainCredentials(err error, section string) (problem, advice string) {
 		failed.provider.advice(failed.cause)
 }
 
-// credentialsReason is the error of a provider on one line, with the code and the message of the server that it has
-// asked.
+// credentialsReason returns the error of a provider on one line, with the code and the message of the server that the
+// provider has asked.
 func credentialsReason(err error) string {
 	operation, asked := errors.AsType[*smithy.OperationError](err)
 	api, answered := errors.AsType[smithy.APIError](err)

@@ -31,7 +31,7 @@ func withoutCredentials(t *testing.T) {
 	}
 }
 
-// answers is a server that answers all requests alike, and returns its URL.
+// answers starts a server with one response to all requests, and returns its URL.
 func answers(t *testing.T, status int, contentType, body string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -46,8 +46,8 @@ func answers(t *testing.T, status int, contentType, body string) string {
 const stsError = `<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error>` +
 	`<RequestId>r</RequestId></ErrorResponse>`
 
-// TestWhyNoCredentials lets each provider of the SDK fail. The error names the provider and the reason, and "not
-// found" is what it says only if none is configured.
+// TestWhyNoCredentials lets each provider of the SDK fail. The error names the provider and the reason. It says
+// "not found" only if no provider is configured.
 func TestWhyNoCredentials(t *testing.T) {
 	sts := func(t *testing.T, status int, code, message string) {
 		t.Setenv("AWS_ENDPOINT_URL_STS", answers(t, status, "text/xml", fmt.Sprintf(stsError, code, message)))

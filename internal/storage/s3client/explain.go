@@ -21,15 +21,15 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// An explanation says what errors of S3 with some codes mean. The code and the message of S3 are always shown, and
+// An explanation maps codes of S3 errors to a problem and advice. The code and the message of S3 are always shown, and
 // advice only if the code leaves one cause.
 type explanation struct {
 	codes   []string
-	problem func(b *Bucket, err error) string // nil for what S3 has answered
+	problem func(b *Bucket, err error) string // nil for the status of the response
 	advice  func(b *Bucket, err error) string
 }
 
-// explanations is the table of all that are known. The first row counts. Further codes of other servers belong here.
+// explanations lists the known codes. The first match counts. Add codes of other servers here.
 func explanations() []explanation {
 	return []explanation{
 		{[]string{"InvalidAccessKeyId", "XAdminUserNotFound", "InvalidToken", "InvalidTokenId", "ExpiredToken",
@@ -38,7 +38,7 @@ func explanations() []explanation {
 		{[]string{"NoSuchBucket"}, (*Bucket).isMissing, (*Bucket).adviseBucket},
 		{[]string{"InvalidBucketName"}, nil, func(b *Bucket, _ error) string { return "correct " + b.keys.bucket }},
 		{[]string{"RequestTimeTooSkewed"}, nil, func(*Bucket, error) string {
-			return "set the clock of this machine, or that of the server"
+			return "set the clock of this machine or of the server"
 		}},
 		{[]string{"AuthorizationHeaderMalformed", "PermanentRedirect", "MovedPermanently",
 			"IncorrectEndpoint", "AuthorizationQueryParametersError"}, (*Bucket).isElsewhere, (*Bucket).adviseRegion},
@@ -84,7 +84,7 @@ func (b *Bucket) explain(err error) error {
 		break
 	}
 	if problem == "" {
-		problem = fmt.Sprintf("%s answers %d to %s", b.server(), status, s3error.Operation(err))
+		problem = fmt.Sprintf("%s returned %d for %s", b.server(), status, s3error.Operation(err))
 	}
 	return b.failed(err, fmt.Sprintf("%s (%s)", problem, saying(err)), "%s", advice)
 }
@@ -92,7 +92,7 @@ func (b *Bucket) explain(err error) error {
 // server names the S3 server of the bucket.
 func (b *Bucket) server() string { return cmp.Or(b.account.endpoint, "AWS") }
 
-// saying is the code and the message of S3 or STS on one line.
+// saying returns the code and the message of S3 or STS on one line.
 func saying(err error) string {
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok {
@@ -112,7 +112,7 @@ func (b *Bucket) adviseCredentials(error) string {
 	case b.account.role != nil:
 		return "set AWS_ENDPOINT_URL_STS to the URL of the STS of that server"
 	case b.account.credentialsFromSDK:
-		return "correct those that the AWS SDK finds (environment, profile, IRSA, instance role)"
+		return "correct the credentials that the AWS SDK finds (environment, profile, IRSA, instance role)"
 	}
 	return fmt.Sprintf("correct %s.access_key_id and %[1]s.secret_access_key", b.keys.credentials)
 }
@@ -131,7 +131,7 @@ func (b *Bucket) isMissing(error) string { return "does not exist at " + b.serve
 
 func (b *Bucket) adviseBucket(error) string { return "create it, or correct " + b.keys.bucket }
 
-// isElsewhere is the problem if S3 names the region.
+// isElsewhere returns the problem if S3 names the region of the bucket.
 func (b *Bucket) isElsewhere(err error) string {
 	if regionIn(err) == "" {
 		return ""
@@ -146,7 +146,7 @@ func (b *Bucket) adviseRegion(err error) string {
 	return fmt.Sprintf("compare %s.region and %s.endpoint", b.keys.region, b.keys.endpoint)
 }
 
-// regionIn is the region in which S3 says that the bucket is, empty where it does not say.
+// regionIn returns the region of the bucket if the response of S3 has it.
 func regionIn(err error) string {
 	if answer, ok := errors.AsType[*awshttp.ResponseError](err); ok && answer.HTTPResponse() != nil {
 		if region := answer.HTTPResponse().Header.Get("X-Amz-Bucket-Region"); region != "" {
@@ -194,8 +194,8 @@ func (b *Bucket) adviseNetwork(err error) string {
 	return networkAdvice(err, b.keys.endpoint+".endpoint")
 }
 
-// networkAdvice says what to change after an error on the way to a server whose URL is configured as key. It is empty
-// if the error leaves several causes.
+// networkAdvice returns the change to make after an error on the way to a server whose URL is configured as key. It is
+// empty if the error leaves several causes.
 func networkAdvice(err error, key string) string {
 	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](err)
 	dns, isDNS := errors.AsType[*net.DNSError](err)
@@ -208,7 +208,7 @@ func networkAdvice(err error, key string) string {
 	case byProxy, isOp && op.Op == "proxyconnect":
 		return "correct HTTPS_PROXY, or add the host of that server to NO_PROXY"
 	case unknown:
-		return "set AWS_CA_BUNDLE to a file with the certificate of the authority that signed that of the server"
+		return "set AWS_CA_BUNDLE to a file with the certificate of the authority that signed the server's certificate"
 	case wrongHost:
 		return "write a host name of the certificate into " + key
 	case isInvalid && invalid.Reason == x509.Expired:
@@ -227,20 +227,20 @@ func networkAdvice(err error, key string) string {
 	return ""
 }
 
-// isTLSAnswer reports whether a server has answered plain HTTP with an alert of TLS (RFC 8446 section 5.1). net/http
-// has no type for such an error.
+// isTLSAnswer reports whether a server responded to plain HTTP with a TLS alert (RFC 8446 section 5.1). net/http has no
+// type for such an error.
 func isTLSAnswer(err error) bool {
 	return strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`)
 }
 
-// A proxyError is what a proxy answers to CONNECT.
+// A proxyError is the response of a proxy that refuses CONNECT.
 type proxyError struct {
 	proxy  string
 	status string
 }
 
 func (e *proxyError) Error() string {
-	return "the proxy " + e.proxy + " answers CONNECT with " + e.status
+	return "the proxy " + e.proxy + " returned " + e.status + " for CONNECT"
 }
 
 // checkConnect is for [http.Transport.OnProxyConnectResponse].
@@ -251,7 +251,7 @@ func checkConnect(_ context.Context, proxy *url.URL, _ *http.Request, response *
 	return &proxyError{proxy: proxy.Redacted(), status: response.Status}
 }
 
-// reason is the innermost part of an error of the network that says something, on one line.
+// reason returns the innermost meaningful part of a network error, on one line.
 func reason(err error, timeout time.Duration) string {
 	if byProxy, ok := errors.AsType[*proxyError](err); ok {
 		return byProxy.Error()
@@ -272,7 +272,7 @@ func reason(err error, timeout time.Duration) string {
 		return "no answer within " + timeout.String()
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err // without the request and what the SDK says of it
+		err = failed.Err // without the request and the text of the SDK
 	}
 	return strings.Join(strings.Fields(err.Error()), " ")
 }

@@ -25,9 +25,9 @@ import (
 )
 
 // TestExplainCodes lets S3 refuse a bucket for many reasons. The error has the code and the message of S3, and advice
-// only if the cause is certain. "answers STATUS" begins errors whose cause S3 alone tells.
+// only if the cause is certain. Other errors begin with the status of the response.
 func TestExplainCodes(t *testing.T) {
-	const answered = "%s answers %d to ListObjectsV2 (%s: in words)"
+	const answered = "%s returned %d for ListObjectsV2 (%s: in words)"
 	for _, tc := range []struct {
 		code    string
 		status  int
@@ -42,7 +42,7 @@ func TestExplainCodes(t *testing.T) {
 			"pass on the header Host as it is (proxy_set_header Host $http_host for nginx)"},
 		{"InvalidAccessKeyId", 403, "%s refuses the credentials", "correct s3.access_key_id and s3.secret_access_key"},
 		{"ExpiredToken", 400, "%s refuses the credentials", "correct s3.access_key_id and s3.secret_access_key"},
-		{"RequestTimeTooSkewed", 403, "", "set the clock of this machine, or that of the server"},
+		{"RequestTimeTooSkewed", 403, "", "set the clock of this machine or of the server"},
 		{"AuthorizationHeaderMalformed", 400, "", "compare s3.region and s3.endpoint"},
 		{"PermanentRedirect", 301, "", "compare s3.region and s3.endpoint"},
 		{"AccountProblem", 403, "", "settle it with the provider of the account"},
@@ -164,7 +164,7 @@ func TestExplainNetwork(t *testing.T) {
 		"tls-to-a-plain-port": {strings.Replace(plain, "http:", "https:", 1), "", "", []string{
 			"write http:// in s3.endpoint: the port does not speak TLS"}},
 		"plain-to-a-tls-port": {strings.Replace(overTLS(pair), "https:", "http:", 1), "", "", []string{
-			"HTTP 400 without an answer of S3", "write https:// in s3.endpoint: its port speaks TLS"}},
+			"HTTP 400 without an S3 response", "write https:// in s3.endpoint: its port speaks TLS"}},
 		"plain-to-a-raw-tls-port": {rawTLS(), "", "", []string{"cannot reach S3 at http://127.0.0.1:",
 			"write https:// in s3.endpoint: the port speaks TLS"}},
 		"unknown-host": {"http://s3.invalid", "", "", []string{"lookup s3.invalid",
@@ -173,7 +173,7 @@ func TestExplainNetwork(t *testing.T) {
 		"proxy-refused": {"https://s3.invalid", "", gone, []string{"proxyconnect",
 			"correct HTTPS_PROXY, or add the host of that server to NO_PROXY"}},
 		"proxy-denies": {"https://s3.invalid", "", proxy, []string{
-			"the proxy " + proxy + " answers CONNECT with 403 Forbidden: correct HTTPS_PROXY"}},
+			"the proxy " + proxy + " returned 403 Forbidden for CONNECT: correct HTTPS_PROXY"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("AWS_MAX_ATTEMPTS", "1")

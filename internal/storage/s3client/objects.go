@@ -23,8 +23,8 @@ func (b *Bucket) withCustomerKey(client driver.Client) driver.Client {
 	return driver.WithCustomerKey(client, b.customerKey)
 }
 
-// checkChecksum lets the server show that it keeps the checksum that the configuration asks for. Without the
-// configuration the profile decides: servers that are older than checksums may refuse them, or ignore them.
+// checkChecksum checks that the server keeps the checksum that the configuration asks for. Without the configuration
+// the profile decides, because servers that are older than checksums may refuse or ignore them.
 func (b *Bucket) checkChecksum(ctx context.Context, s *scratch) error {
 	if b.Objects.Checksum == "" || b.Profile.Checksums || !b.use.Write {
 		return nil

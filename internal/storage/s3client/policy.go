@@ -55,7 +55,7 @@ func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
 			a := allowance{Permission: need}
 			lists := need.Action == ListBucket || need.Action == ListBucketVersions
 			switch {
-			case need.Lookup: // Ceph knows s3:max-keys of listings only
+			case need.Lookup: // Ceph sets s3:max-keys for listings only
 				a.when = clause{"Null", "s3:max-keys", "true"}
 			case lists && b.Prefix != "":
 				a.when = clause{"StringLike", "s3:prefix", literal(b.Prefix) + "*"}
@@ -68,7 +68,7 @@ func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
 	return newPolicy(all)
 }
 
-// PolicyNote returns what an operator has to know about the policy of [PolicyFor] for this bucket, empty if nothing.
+// PolicyNote returns a note for operators about the policy of [PolicyFor] for this bucket, or an empty text.
 func (b *Bucket) PolicyNote() string {
 	if b.Profile.Name != "" || b.Prefix == "" {
 		return ""

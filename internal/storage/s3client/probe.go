@@ -23,7 +23,7 @@ const (
 	probeTimeout   = time.Minute
 	requestTimeout = 10 * time.Second
 
-	// slowestUpload is how many bytes of a part S3 takes in a second, at least.
+	// slowestUpload is the assumed minimum of bytes that S3 accepts in a second.
 	slowestUpload = 1 << 20
 )
 

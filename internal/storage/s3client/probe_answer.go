@@ -116,13 +116,13 @@ func (p *prober) needs(all []Need, cases bool) []Permission {
 	return needs
 }
 
-// asksToLookUp reports whether the server asks for a permission before it reports a key as missing that the permission
-// to list the prefix does not include.
+// asksToLookUp reports whether the server returns 404 for a missing key only to clients with a permission that the
+// permission to list the prefix does not include.
 func (p *prober) asksToLookUp() bool {
 	return p.bucket.Profile.UnprefixedLookups && p.bucket.Prefix != ""
 }
 
-// lookup returns the permission of [prober.asksToLookUp].
+// lookup returns the permission that [prober.asksToLookUp] is about.
 func (p *prober) lookup() Permission {
 	return Permission{Action: ListBucket, Resource: p.region.bucketARN(p.bucket.Name), Lookup: true}
 }

@@ -27,7 +27,7 @@ import (
 func TestProbePackaged(t *testing.T) {
 	wrong := map[string]map[config.Profile]string{
 		"ceph": {
-			"auto": "", "minio": "the ETag in the answer to CompleteMultipartUpload", "aws": "checksums in requests",
+			"auto": "", "minio": "the ETag in the response to CompleteMultipartUpload", "aws": "checksums in requests",
 			"r2": "PutObject with If-Match", // the ETag has quotes
 		},
 		"swift": {"auto": "", "ceph": "listings with the ETag of a copy of parts", "gcs": "10,000 parts"},

@@ -171,7 +171,7 @@ func (p *prober) begin(ctx context.Context, key string, o driver.Objects) (id *s
 	return out.UploadId, true
 }
 
-// uploadPart uploads a first part of so many bytes.
+// uploadPart uploads a first part with a number of bytes.
 func (p *prober) uploadPart(ctx context.Context, key string, id *string, size int64) (*s3.UploadPartOutput, bool) {
 	return try(ctx, p, p.client.UploadPart, &s3.UploadPartInput{
 		Bucket: &p.bucket.Name, Key: &key, UploadId: id, PartNumber: aws.Int32(1),

@@ -84,7 +84,7 @@ func (b *Bucket) SessionProfile() driver.Profile {
 	return p
 }
 
-// checkSupported returns an error if the configuration asks for what the server does not have.
+// checkSupported returns an error if the configuration needs a feature that the server does not have.
 func (b *Bucket) checkSupported() error {
 	server := "its S3 server (" + b.Profile.Name + ") "
 	switch {

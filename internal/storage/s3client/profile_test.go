@@ -240,7 +240,7 @@ func showsItself(t *testing.T, s *s3test.Server) {
 	}
 }
 
-// What a server cannot do is refused if the configuration counts on it.
+// A configuration that needs a missing feature of the server is refused.
 func TestUnsupported(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	tags := config.Objects{Tags: map[string]string{"owner": "acme"}}

@@ -33,8 +33,8 @@ type role struct {
 	keys     configKeys
 }
 
-// A roleError says why a role cannot be assumed, and what to do if that is known. It counts as EAGAIN, because what STS
-// refuses is not a right of a user.
+// A roleError says why a role cannot be assumed, and what to do if that is known. It counts as EAGAIN, because a
+// refusal of STS does not mean that a user lacks a permission.
 type roleError struct {
 	problem, advice string
 }
@@ -114,7 +114,7 @@ func (r *role) explain(err error) error {
 			"%s", networkAdvice(err, "AWS_ENDPOINT_URL_STS"))
 	}
 	api, ok := errors.AsType[smithy.APIError](err)
-	if !ok || api.ErrorCode() == "UnknownError" { // the SDK found no code in the answer
+	if !ok || api.ErrorCode() == "UnknownError" { // the SDK found no code in the response
 		return r.failed(
 			fmt.Sprintf("no STS is at %s for the role %s (HTTP status %d)", r.server, r.RoleARN, s3error.Status(err)),
 			"set AWS_ENDPOINT_URL_STS to the URL of STS")
@@ -124,9 +124,9 @@ func (r *role) explain(err error) error {
 	case "InvalidClientTokenId", "ExpiredTokenException", "ExpiredToken", "UnrecognizedClientException",
 		"InvalidAccessKeyId", "XAdminUserNotFound":
 		return r.failed(
-			problem, "correct %s.access_key_id and its secret, or those that the AWS SDK finds", r.keys.credentials)
+			problem, "correct %s.access_key_id and its secret, or the credentials of the AWS SDK", r.keys.credentials)
 	case "SignatureDoesNotMatch":
-		return r.failed(problem, "compare the secret of %s.access_key_id, or those that the AWS SDK finds; "+
+		return r.failed(problem, "compare the secret of %s.access_key_id, or the credentials of the AWS SDK; "+
 			"if a proxy is in front of STS, let it pass on the header Host as it is", r.keys.credentials)
 	case "AccessDenied":
 		return r.failed(

@@ -235,7 +235,7 @@ func TestAssumeRoleErrors(t *testing.T) {
 			func(*config.Config) {}, s3test.STSAnswer{Status: http.StatusForbidden, Code: "InvalidClientTokenId"},
 			"STS at " + sts.URL + " refuses AssumeRole for the role " + role +
 				" (InvalidClientTokenId): " +
-				"correct s3.access_key_id and its secret, or those that the AWS SDK finds",
+				"correct s3.access_key_id and its secret, or the credentials of the AWS SDK",
 		},
 		"too-long": {
 			func(*config.Config) {}, s3test.STSAnswer{Status: http.StatusBadRequest, Code: "ValidationError",
@@ -299,7 +299,7 @@ func TestAssumeRoleIsRefused(t *testing.T) {
 	})
 }
 
-// denied is what is said of an STS that refuses the role with a message.
+// denied is the error for an STS that refuses the role with a message.
 func denied(server, message string) string {
 	return "STS at " + server +
 		" refuses AssumeRole for the role arn:aws:iam::123456789012:role/ftp (AccessDenied" + message + "): allow " +

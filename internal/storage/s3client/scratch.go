@@ -43,7 +43,7 @@ type upload struct{ key, id string }
 func newScratch(client *s3.Client, bucket string) *scratch {
 	s := &scratch{bucket: bucket}
 	o := client.Options()
-	// A checksum would bind a multipart upload to its algorithm, and not every server takes one.
+	// A checksum would bind a multipart upload to its algorithm, and not every server accepts one.
 	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 	o.APIOptions = append(o.APIOptions, addContentMD5, func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("NoteStored", func(

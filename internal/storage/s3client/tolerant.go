@@ -18,7 +18,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// tolerant makes a client understand responses whose form differs from that of AWS. The SDK rejects a response whole
+// tolerant makes a client understand responses whose form differs from AWS. The SDK rejects a whole response
 // if it cannot parse one date in it. The bytes of an object stay as they are.
 //
 // internal/dialects has the reports, and runs the whole server with each.
@@ -79,11 +79,11 @@ func repairValue(h http.Header, name string, k kind) {
 // repairBody reads a response that is not an object, and brings its XML into the form that the SDK parses.
 func repairBody(response *smithyhttp.Response) error {
 	body, err := io.ReadAll(response.Body)
-	if err != nil { // what has come may still tell who has sent it
+	if err != nil { // the received part may still show who sent it
 		response.Body = repairedBody{io.MultiReader(bytes.NewReader(body), failingReader{err}), response.Body}
 		return nil
 	}
-	if bytes.HasPrefix(body, []byte("\x1f\x8b")) { // a proxy compresses although nobody accepts that
+	if bytes.HasPrefix(body, []byte("\x1f\x8b")) { // a proxy compresses although the request does not accept it
 		if body, err = decompress(body); err != nil {
 			return &smithy.DeserializationError{Err: err}
 		}
@@ -111,7 +111,7 @@ func decompress(body []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// declaration is the beginning of a document of XML. encoding/xml accepts only version 1.0 and UTF-8.
+// declaration matches the beginning of an XML document. encoding/xml accepts only version 1.0 and UTF-8.
 var declaration = regexp.MustCompile(`^\s*<\?xml[^>]*?(?:encoding=["']([^"']*)["'][^>]*)?\?>`)
 
 // adjacentPrefixes are several prefixes in one element CommonPrefixes, of which the SDK reads the last.
@@ -132,7 +132,7 @@ func repairXML(body []byte) []byte {
 	return repairElements(body)
 }
 
-// toUTF8 converts a text from an encoding. A label that nobody knows is taken for UTF-8.
+// toUTF8 converts a text from an encoding. An unknown label counts as UTF-8.
 func toUTF8(text []byte, label string) []byte {
 	if label == "" || strings.EqualFold(label, "utf-8") {
 		return text
@@ -148,7 +148,7 @@ func toUTF8(text []byte, label string) []byte {
 	return converted
 }
 
-// A kind is what the text of an element, or the value of a header, must be.
+// A kind is the type of the text of an element, or of the value of a header.
 type kind int
 
 const (
@@ -159,7 +159,7 @@ const (
 	date
 )
 
-// kindOf returns what the SDK parses the element of a name as.
+// kindOf returns the kind that the SDK expects of an element.
 func kindOf(element []byte) kind {
 	switch string(element) {
 	case "Size", "KeyCount", "MaxKeys", "MaxParts", "MaxUploads", "PartNumber":
@@ -174,7 +174,7 @@ func kindOf(element []byte) kind {
 	return text
 }
 
-// repair returns a text as the SDK parses it, and false if it means nothing.
+// repair returns a text in the form that the SDK parses, and false if the text is meaningless.
 func (k kind) repair(s string) (string, bool) {
 	s = strings.TrimSpace(s)
 	switch k {
@@ -246,7 +246,7 @@ func repairElements(body []byte) []byte {
 	return append(repaired, body[done:]...)
 }
 
-// dateLayouts are forms of dates beside those of HTTP: of XML with or without a zone, and with other zones.
+// dateLayouts are forms of dates besides the dates of HTTP: of XML with or without a zone, and with other zones.
 func dateLayouts() []string {
 	return []string{
 		time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700",
@@ -255,8 +255,8 @@ func dateLayouts() []string {
 	}
 }
 
-// parseDate reads a date in any form that has been seen in place of those of S3: with the names UTC and GMT of the
-// zone, without a zone, which is UTC then, as seconds or milliseconds since 1970.
+// parseDate parses a date in any form that a server has been reported to send: with the zone UTC or GMT, without a
+// zone, which means UTC, or as seconds or milliseconds since 1970.
 func parseDate(s string) (time.Time, bool) {
 	s = strings.Trim(s, " \t\r\n:") // AIStore begins with a colon
 	if at, err := time.Parse(time.RFC3339Nano, s); err == nil {

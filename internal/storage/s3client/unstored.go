@@ -54,7 +54,7 @@ func RepeatUnstored(name string) func(*s3.Options) {
 
 type repeater struct {
 	name   string
-	client func() *s3.Client // looks for objects
+	client func() *s3.Client // checks for objects
 }
 
 // A target is the object that a request stores.
@@ -120,8 +120,8 @@ func (r *repeater) repeat(
 	}
 }
 
-// hadChecksum reports whether the request that got an answer had a checksum. If the server has stored the object, its
-// answer has the type of the checksum. Without the type the server has stored nothing, and no other client can have
+// hadChecksum reports whether the request that got a response had a checksum. If the server has stored the object, its
+// response has the type of the checksum. Without the type the server has stored nothing, and no other client can have
 // seen the object and deleted it.
 func hadChecksum(metadata middleware.Metadata) bool {
 	response, ok := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response)
