@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report/audit"
 )
 
-// auditFlags say what to look for in the audit log, and where.
+// auditFlags are the flags of the audit command.
 type auditFlags struct {
 	path, since, tenant, config string
 	asJSON                      *bool
@@ -30,11 +30,11 @@ func newAuditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit --path PATH [FILE...]",
 		Short: "Show what happened to a file, from the audit log",
-		Long: "Show what happened to a file, from the audit log. The file is followed through renames, also of the directories\n" +
-			"above it, through copies and restores: forward to what has come of it, and backward to what it came from.\n\n" +
-			"PATH is the pathname as a user sees it, or the URI of the object. A directory stands for all that is below it.\n\n" +
-			"FILE is an audit log, also one that is compressed (.gz), or - for standard input. Give those of all replicas. Without\n" +
-			"a FILE the command reads audit.file of the configuration, and what logrotate has made of it.",
+		Long: "Show what happened to a file, from the audit log. The command follows the file through renames (also of its\n" +
+			"parent directories), copies and restores, forward and backward in time.\n\n" +
+			"PATH is the pathname as a user sees it, or the URI of the object. A directory includes everything below it.\n\n" +
+			"FILE is an audit log, plain or compressed (.gz), or - for standard input. Give the logs of all replicas. Without a\n" +
+			"FILE the command reads audit.file of the configuration, and the files that logrotate has rotated.",
 		Example: "  babelftp audit --path /in/a.csv --since 1d\n" +
 			"  babelftp audit --path /in/a.csv --since 2026-11-01 --tenant acme --json\n" +
 			"  babelftp audit --path s3://acme-data/inbox/in/a.csv replica-*/audit.log*\n" +
@@ -80,7 +80,7 @@ func (f *auditFlags) run(cmd *cobra.Command, names []string) error {
 		entries, skipped = append(entries, read...), skipped+notLines
 	}
 	if skipped > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s skipped, because they are not of an audit log\n", count(skipped, "line"))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s skipped: not from an audit log\n", count(skipped, "line"))
 	}
 	if f.tenant != "" {
 		entries = slices.DeleteFunc(entries, func(e audit.Entry) bool { return e.Tenant != f.tenant })
@@ -104,8 +104,8 @@ func (f *auditFlags) run(cmd *cobra.Command, names []string) error {
 	return t.flush()
 }
 
-// configured returns the audit log that the configuration names, and what logrotate has made of it: audit.log.1,
-// audit.log.2.gz, audit.log-20261101.
+// configured returns the audit log that the configuration names, and its rotated files: audit.log.1, audit.log.2.gz,
+// audit.log-20261101.
 func (f *auditFlags) configured(cmd *cobra.Command) ([]string, error) {
 	cfg, err := loadConfig(cmd, f.config)
 	if err != nil {
@@ -130,7 +130,7 @@ func (f *auditFlags) configured(cmd *cobra.Command) ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("audit.file: there is no %s: the server makes it when it starts", cfg.Audit.File)
+		return nil, fmt.Errorf("audit.file: %s does not exist; the server creates it when it starts", cfg.Audit.File)
 	}
 	return names, nil
 }
@@ -154,8 +154,8 @@ func readAudit(stdin io.Reader, name string, since time.Time) (entries []audit.E
 	return audit.ReadEntries(in, since)
 }
 
-// parseSince reads a time, a date in UTC, or how long ago it was: what [time.ParseDuration] takes, and days (d) and
-// weeks (w). Nothing is the beginning of all.
+// parseSince parses a time, a date in UTC, or an age: a duration that [time.ParseDuration] accepts, or days (d) or
+// weeks (w). An empty text returns the zero time.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -233,7 +233,7 @@ func demoConfig(listen, locales, password string) (*config.Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// administration says how to look at the server in a browser. The link logs in once, and then the password does.
+// administration returns the text about the page for administrators, with a link that logs in once.
 func administration(addr net.Addr, token, password string) string {
 	return fmt.Sprintf(`
 See who is connected and what is transferred, in a browser on this machine:

@@ -150,8 +150,8 @@ func (f *doctorFlags) examine(cmd *cobra.Command, address string) (*doctor.Findi
 	return doctor.Examine(ctx, target, f.options)
 }
 
-// progress returns what shows the step of an examination that is running, and what removes it at the end. On a terminal
-// it is one line that changes. Elsewhere nothing is shown, unless verbose asks for a line for each step.
+// progress returns a function that shows the running step of an examination, and one that removes it at the end. On a
+// terminal it is one line that changes. Elsewhere nothing is shown, unless verbose asks for a line for each step.
 func progress(out io.Writer, verbose bool) (show func(step string), done func()) {
 	if verbose {
 		return func(step string) { fmt.Fprintln(out, visible(step)) }, func() {}
@@ -237,8 +237,8 @@ func localizer() (*i18n.Localizer, error) {
 	return bundle.Localizer(language.English), nil
 }
 
-// writeFinding writes a finding for people. The marks need no translation: ! is wrong, > was seen, = is to be done, and
-// @ names the keys of the configuration to look at.
+// writeFinding prints a finding. Its marks need no translation: ! is the problem, > what was seen, = what to do, and @
+// the configuration keys to check.
 func writeFinding(out io.Writer, f doctor.Finding) {
 	mark := "!"
 	if f.Level == doctor.Note {

@@ -24,7 +24,7 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
-// A namesRun is what the command names was asked to do.
+// A namesRun is one run of the names command.
 type namesRun struct {
 	cmd           *cobra.Command
 	config, apply string
@@ -59,9 +59,9 @@ func newNamesCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&r.dryRun, "dry-run", false, "show the list, and rename nothing")
 	flags.BoolVar(&r.yes, "yes", false, "do not ask")
-	flags.StringVar(&r.apply, "apply", "", "rename what the list in this `FILE` says, in place of a new list")
+	flags.StringVar(&r.apply, "apply", "", "apply the list in this `FILE` instead of searching for names")
 	flags.BoolVar(&r.trust, "unsure", false, "rename unsure names with one reading too, because no client writes UTF-8")
-	flags.StringVar(&r.charset, "charset", "", "the `CHARSET` of the devices, in place of those of the configuration")
+	flags.StringVar(&r.charset, "charset", "", "the `CHARSET` of the devices, instead of the configured charsets")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r.cmd, r.config = cmd, *file
 		return r.run(args[0])
@@ -69,7 +69,7 @@ func newNamesCommand() *cobra.Command {
 	return cmd
 }
 
-// check refuses flags that do not go together, and a run in which nobody can answer.
+// check rejects flags that exclude each other, and a run that would ask without a terminal.
 func (r *namesRun) check() error {
 	_, isTerminal := terminal(r.cmd.InOrStdin())
 	switch {
@@ -78,7 +78,7 @@ func (r *namesRun) check() error {
 	case r.apply != "" && (r.trust || r.charset != ""):
 		return newUsageError(r.cmd, "--apply takes the list as it is: remove --unsure and --charset")
 	case !r.dryRun && !r.yes && (!isTerminal || r.apply == "-"):
-		return newUsageError(r.cmd, "nobody can answer, because standard input is not a terminal: write --dry-run or --yes")
+		return newUsageError(r.cmd, "cannot ask, because standard input is not a terminal: write --dry-run or --yes")
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (r *namesRun) run(tenant string) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	// After the first signal the moves under way end. The second one ends them too.
+	// The first signal lets the moves in flight finish. The second one cancels them.
 	ctx, now, stop := stopSignals(r.cmd.Context())
 	defer stop()
 	lines, t, err := r.list(ctx, now, tenant)
@@ -115,7 +115,7 @@ func (r *namesRun) run(tenant string) error {
 	return r.rename(ctx, now, t, lines, refused)
 }
 
-// list returns the names of the tenant, or those of --apply, compared with the buckets.
+// list returns the misread names of the tenant, or the names in the file of --apply, checked against the buckets.
 func (r *namesRun) list(ctx, now context.Context, name string) ([]mojibake.Line, *mojibake.Tenant, error) {
 	var charset *pathname.Encoding
 	if r.charset != "" {
@@ -160,7 +160,7 @@ func (r *namesRun) list(ctx, now context.Context, name string) ([]mojibake.Line,
 	return lines, t, mojibake.Check(ctx, t, lines)
 }
 
-// open opens the buckets of a tenant. Requests end with now, and the first look at the buckets already with ctx.
+// open opens the buckets of a tenant. now cancels all requests, and ctx cancels the verification of the buckets.
 func (r *namesRun) open(
 	ctx, now context.Context, cfg *config.Config, name string, charset *pathname.Encoding,
 ) (*mojibake.Tenant, error) {
@@ -188,7 +188,7 @@ func (r *namesRun) open(
 	return t, err
 }
 
-// rename renames what lines say, and reports what keeps its name.
+// rename applies lines, and prints each name that it could not change.
 func (r *namesRun) rename(ctx, now context.Context, t *mojibake.Tenant, lines []mojibake.Line, refused int) error {
 	var moved atomic.Int64
 	total := mojibake.Objects(lines)
@@ -216,7 +216,7 @@ func (r *namesRun) ask(ctx context.Context, question string) (bool, error) {
 	fmt.Fprint(r.cmd.ErrOrStderr(), question)
 	answer := make(chan string, 1)
 	panics.Go(func() {
-		line, _ := bufio.NewReader(r.cmd.InOrStdin()).ReadString('\n') // no answer is no
+		line, _ := bufio.NewReader(r.cmd.InOrStdin()).ReadString('\n') // without input the answer is no
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	})
 	select {
@@ -228,8 +228,8 @@ func (r *namesRun) ask(ctx context.Context, question string) (bool, error) {
 	}
 }
 
-// progress shows how far long work is, until the function that it returns is called: each second on a terminal, and
-// each half a minute in a log.
+// progress shows the progress of a long task until the returned function is called: each second on a terminal, and each
+// half minute in a log.
 func (r *namesRun) progress(text func() string) (done func()) {
 	out, interval := r.cmd.ErrOrStderr(), 30*time.Second
 	before, after, end := "", "\n", ""
@@ -258,7 +258,7 @@ func (r *namesRun) progress(text func() string) (done func()) {
 	}
 }
 
-// countLines returns the lines that rename something, and how many cannot although they should.
+// countLines returns the lines that rename something, and the number of lines whose rename is impossible.
 func countLines(lines []mojibake.Line) (wanted []mojibake.Line, refused int) {
 	for _, l := range lines {
 		switch l.State {

@@ -123,8 +123,8 @@ func printPolicy(cmd *cobra.Command, cfg *config.Config, tenant, folder string) 
 	if role := all[i].RoleARN(); role != "" {
 		fmt.Fprintf(
 			cmd.ErrOrStderr(),
-			"note: this is the policy of the role %s; who assumes it needs sts:AssumeRole, and sts:TagSession "+
-				"for session_tags\n", role)
+			"note: this is the policy of the role %s; credentials that assume it need sts:AssumeRole, and "+
+				"sts:TagSession for session_tags\n", role)
 	}
 	for _, b := range reached {
 		if note := b.PolicyNote(); note != "" {

@@ -95,8 +95,8 @@ tenants:
 			statement("s3:ListBucket", "arn:aws:s3:::umbrella-data", ""),
 			statement("s3:GetObject", "arn:aws:s3:::umbrella-data/*", ""),
 		},
-			"note: this is the policy of the role arn:aws:iam::123456789012:role/ftp; who assumes it needs " +
-				"sts:AssumeRole, and sts:TagSession for session_tags\n"},
+			"note: this is the policy of the role arn:aws:iam::123456789012:role/ftp; credentials that assume it " +
+				"need sts:AssumeRole, and sts:TagSession for session_tags\n"},
 		"unknown-server": {[]string{"zebra"}, []string{
 			statement(
 				"s3:GetBucketObjectLockConfiguration s3:GetBucketVersioning s3:ListBucket s3:ListBucketVersions",
@@ -152,7 +152,7 @@ tenants:
 	}
 }
 
-// TestPolicyOfBucket prints policies without a configuration, which are those of a tenant with the same bucket.
+// TestPolicyOfBucket prints policies without a configuration, equal to the policies of a tenant with the same bucket.
 func TestPolicyOfBucket(t *testing.T) {
 	t.Setenv("AWS_REGION", "eu-north-1")      // of other programs
 	t.Setenv("BABELFTP_LISTEN", "no address") // of a server

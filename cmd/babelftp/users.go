@@ -69,7 +69,7 @@ func newUsersImportCommand() *cobra.Command {
 			"sessions, networks and expiry\n" +
 			"that it had. Users with other restrictions, or without a usable password, are disabled. A comment above the user, " +
 			"and a line on standard error,\n" +
-			"has the reason, and all else that is not imported.",
+			"gives the reason, and everything else that was not imported.",
 		Example: "  babelftp users import sftpgo --strip /srv/sftpgo/data dump.json > users.yaml\n" +
 			"  babelftp users import proftpd --strip /srv/ftp /etc/proftpd/ftpd.passwd > users.yaml\n" +
 			"  babelftp users import pureftpd --strip /srv/ftp /etc/pure-ftpd/pureftpd.passwd > users.yaml\n" +
