@@ -60,7 +60,7 @@ func (f *Fs) RenameTo(target *Fs, oldname, newname string) error {
 // MoveObject moves one object in S3, as [Fs.Rename] does: a file, or the marker of a directory if both names end in a
 // slash. It replaces nothing. The error is fs.ErrExist if a file has the new name, unless an interrupted MoveObject or
 // Rename has copied it from this object: then MoveObject completes the move. A directory keeps the marker that it has.
-// The end of ctx ends the move.
+// Canceling ctx stops the move.
 func (f *Fs) MoveObject(ctx context.Context, oldname, newname string) error {
 	if err := f.changeable(); err != nil {
 		return s3error.LinkError("rename", oldname, newname, err)
@@ -132,7 +132,7 @@ func (f *Fs) Chtimes(name string, _, mtime time.Time) error {
 	})
 }
 
-// changeFile does what changes the file of a name.
+// changeFile runs do for the key of a file, and returns an error for the name of a directory.
 func (f *Fs) changeFile(op, name string, do func(ctx context.Context, key string) error) error {
 	return f.change(op, name, func(ctx context.Context, key string) error {
 		if err := f.refuseDirectory(ctx, name, key); err != nil {

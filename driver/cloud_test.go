@@ -135,7 +135,7 @@ func (c cloud) conform(t *testing.T) {
 	})
 }
 
-// The suite leaves everything alone that is outside of its prefix, also what has a similar name, and removes the
+// The suite leaves everything outside of its prefix alone, including keys with a similar prefix, and removes its
 // prefix.
 func TestCloudLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestCloudLeavesOthersAlone(t *testing.T) {
 	})
 }
 
-// What is missing or wrong is told by the names of the variables.
+// The error names each variable that is missing or wrong.
 func TestCloudVariables(t *testing.T) {
 	t.Parallel()
 	good := map[string]string{
@@ -190,7 +190,7 @@ func TestCloudVariables(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change map[string]string
-		want   string // empty for none
+		want   string // empty for no error
 	}{
 		"complete":       {nil, ""},
 		"missing-secret": {map[string]string{"CLOUD_SECRET_ACCESS_KEY": ""}, "CLOUD_SECRET_ACCESS_KEY is missing"},

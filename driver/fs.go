@@ -5,7 +5,8 @@
 //
 // A file is an object. A directory is a prefix that some key has; an empty object at "directory/" may mark it. It
 // needs no parents. Without a marker it ends with its last file. A file and a directory of the same name may exist
-// side by side. A name with a final slash is the directory's, and no operation takes it for the file's. Pathnames are UTF-8 (RFC 3629 section 4) and become keys unchanged.
+// side by side. A name with a final slash means the directory, never the file. Pathnames are UTF-8 (RFC 3629 section 4)
+// and become keys unchanged.
 //
 // An object cannot be changed, only replaced. What is written becomes visible when the file is closed: all at once,
 // or not at all. It goes to S3 from memory, which a [Budget] bounds, and never over a disk.

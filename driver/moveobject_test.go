@@ -28,8 +28,8 @@ func TestMoveObject(t *testing.T) {
 		dirs     []string // that another client makes
 		from, to string   // "old" and "new" unless given
 		want     error    // of the move
-		after    files    // what the bucket has in the end
-		gone     string   // what it has no more
+		after    files    // in the bucket in the end
+		gone     string   // a key that is gone
 	}{
 		"moves":         {after: files{"new": "content"}, gone: "old"},
 		"new-directory": {to: "a/b/new", after: files{"a/b/new": "content"}, gone: "old"},

@@ -65,11 +65,11 @@ func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) {
 	})
 }
 
-// namesDirectory reports whether a name ends with a slash, and so is the name of a directory, never of a file.
+// namesDirectory reports whether a name ends with a slash. Such a name means a directory, never a file.
 func namesDirectory(name string) bool { return strings.HasSuffix(name, s3object.Separator) }
 
-// refuseDirectory refuses a name that is a directory's, where a file is needed. The error is EISDIR for a directory,
-// ENOTDIR if a file has the name without its slash.
+// refuseDirectory rejects the name of a directory where a file is needed. The error is EISDIR for a directory, and
+// ENOTDIR if a file has the name without the slash.
 func (f *Fs) refuseDirectory(ctx context.Context, name, key string) error {
 	if !namesDirectory(name) || f.keys.IsRoot(key) { // the operation itself refuses the root
 		return nil

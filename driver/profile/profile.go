@@ -15,7 +15,7 @@
 //     https://cloud.google.com/storage/docs/xml-api/post-bucket,
 //     https://github.com/aws/aws-sdk-go-v2/issues/1816 (the SDK's signature)
 //
-// These profiles have their facts from documents and from reports of others, and are the strictest one in all else:
+// The facts of these profiles come from documents and reports. In all else they equal strict:
 //   - backblaze: no checksums, https://github.com/vatesfr/xen-orchestra/issues/8358; no conditions,
 //     https://github.com/sathinduga/obsidian-s3-sync-and-backup/issues/78; no tags,
 //     https://www.backblaze.com/apidocs/s3-copy-object
@@ -89,7 +89,7 @@ type Profile struct {
 	// The next answer on the connection then begins with these bytes.
 	UnframedHeads bool
 
-	// PartLimit is how many parts an upload may have, 0 for the 10,000 of AWS. See [Profile.MaxParts].
+	// PartLimit limits the parts of an upload, 0 for the 10,000 of AWS. See [Profile.MaxParts].
 	PartLimit int64
 
 	// UnendedUploads says that a multipart upload still exists when it was completed. Swift lists its parts, and
@@ -180,7 +180,7 @@ type Profile struct {
 	UnstoredAnswers bool
 
 	// UnprefixedLookups says that HeadObject and GetObject report a missing key as missing only if s3:ListBucket is
-	// allowed without the condition s3:prefix. With the condition they answer 403. Ceph adds s3:prefix to the values of
+	// allowed without the condition s3:prefix. With the condition they return 403. Ceph adds s3:prefix to the values of
 	// a listing only (https://github.com/ceph/ceph/pull/68577).
 	UnprefixedLookups bool
 
@@ -291,8 +291,8 @@ func (p *Profile) ETagHeader(etag string) string {
 	return etag
 }
 
-// The limits of parts of an upload: that of AWS, https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html, and
-// that of Swift and Scaleway.
+// The limits on the parts of an upload. AWS documents the first
+// (https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html); Swift and Scaleway have the second.
 const (
 	maxParts = 10_000
 	FewParts = 1_000

@@ -56,8 +56,8 @@ func cut(p *s3api.Page, after, end string) {
 	p.Prefixes = slices.DeleteFunc(p.Prefixes, outside)
 }
 
-// removeRepeated removes from a page the prefixes that the page before had as well, and returns those of the page in
-// order. Some servers show a directory again whose keys continue behind the end of a page.
+// removeRepeated removes the prefixes that the previous page also had, and returns the others in order. Some servers
+// list a directory again if its keys continue on the next page.
 func removeRepeated(p *s3api.Page, before []string) []string {
 	all := slices.Sorted(slices.Values(p.Prefixes))
 	if len(before) > 0 {

@@ -218,7 +218,7 @@ func (b *Bucket) lookAfter(ctx context.Context, key string) (look, error) {
 	return l, nil
 }
 
-// look requests the attributes of an object, and its checksums if the server has some.
+// look sends HeadObject, and asks for checksums if the server keeps them.
 func (b *Bucket) look(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
 	return b.headObject(ctx, &s3.HeadObjectInput{Key: &key, ChecksumMode: b.checksumMode()})
 }

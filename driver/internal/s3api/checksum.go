@@ -18,7 +18,7 @@ import (
 // Content-MD5. Checksums in the input of a request are sent.
 func WithoutChecksums(stack *middleware.Stack) error {
 	for _, id := range []string{"AWSChecksum:SetupInputContext", "AWSChecksum:SetupOutputContext"} {
-		_, _ = stack.Initialize.Remove(id) // few operations have one of them, and none has both
+		_, _ = stack.Initialize.Remove(id) // most operations have neither, and no operation has both
 	}
 	return nil
 }

@@ -68,11 +68,11 @@ func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.Re
 	return nil, err
 }
 
-// checkBytes returns the size of the whole object, of which a response has the bytes that were requested. The error is
-// that of another range, or of bytes that a proxy has compressed.
+// checkBytes returns the size of the whole object after a response with the requested bytes. It returns an error if the
+// response has another range, or if a proxy has compressed it.
 //
-// A proxy that compresses or chunks a response removes its Content-Length. Objects that were stored with an encoding
-// have one of their own. HeadObject tells both.
+// A proxy that compresses or chunks a response removes its Content-Length, and objects can be stored with an encoding
+// of their own. HeadObject returns both.
 func (b *Bucket) checkBytes(
 	ctx context.Context, in *s3.GetObjectInput, out *s3.GetObjectOutput, from int64,
 ) (*int64, error) {

@@ -40,7 +40,7 @@ func (b *Bucket) Presign(
 	return request.URL, nil
 }
 
-// linkOptions keeps checksums out of links. Browsers compare none, and some servers refuse them.
+// linkOptions keeps checksums out of links. Browsers do not compare them, and some servers refuse them.
 func linkOptions(o *s3.PresignOptions) {
 	o.ClientOptions = append(o.ClientOptions, s3.WithAPIOptions(WithoutChecksums))
 }

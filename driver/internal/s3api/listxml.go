@@ -51,7 +51,7 @@ func (d *listDecoder) hasToken() bool { return d.token != nil }
 func (d *listDecoder) before(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
-	*d = listDecoder{} // of an attempt before
+	*d = listDecoder{} // discard the previous attempt
 	out, metadata, err := next.HandleDeserialize(ctx, in)
 	response, ok := out.RawResponse.(*smithyhttp.Response)
 	if err != nil || !ok || response.StatusCode >= http.StatusMultipleChoices {

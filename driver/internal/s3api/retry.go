@@ -116,7 +116,7 @@ func (t *tries) again(ctx context.Context, err error) bool {
 }
 
 // withoutExpect keeps the SDK from sending "Expect: 100-continue" with large bodies. It costs a round trip, and some
-// proxies answer 417.
+// proxies respond with 417.
 const withoutExpect = -1
 
 // once is the option of every request: the SDK does not repeat it. The header by which the SDK tells S3 which attempt

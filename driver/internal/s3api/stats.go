@@ -39,7 +39,7 @@ type Stats struct {
 	since time.Time        // when the present hour began
 	told  time.Time        // by the clock of the server
 
-	metadata atomic.Bool // an object had the metadata that a request has stored it with
+	metadata atomic.Bool // an object has come back with the metadata it was stored with
 }
 
 // Tell notes what time it was by the clock of the server when an answer began.

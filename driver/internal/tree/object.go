@@ -10,12 +10,12 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// MoveObject moves one object, a file or the marker of a directory, to a name that has no object. The error is
-// fs.ErrExist if it has one, unless that is the copy of this object that an interrupted move has made. A directory that
-// has a marker already keeps its own.
+// MoveObject moves one object: a file, or the marker of a directory. If the new name exists, the error is fs.ErrExist,
+// unless that object is the copy that an interrupted move of this object has made. A directory that already has a
+// marker keeps it.
 //
-// The stamp of the copy proves that. Rename does not accept this proof: of two sessions that rename one file to the
-// same name, to claim it, both would succeed.
+// The stamp of the copy identifies it. Rename ignores the stamp: if two sessions rename one file to the same name to
+// claim it, both would succeed.
 func (t *Tree) MoveObject(ctx context.Context, oldName, newName Name) error {
 	oldKey, newKey := oldName.Key, newName.Key
 	if t.Keys.IsRoot(oldKey) || t.Keys.IsRoot(newKey) || oldName.Directory != newName.Directory {
@@ -34,7 +34,7 @@ func (t *Tree) MoveObject(ctx context.Context, oldName, newName Name) error {
 		return err
 	}
 	defer end()
-	defer t.Quotas.Change(oldKey).End(nil) // from before the check on, so that a count in between is noticed
+	defer t.Quotas.Change(oldKey).End(nil) // before the check, so that a concurrent count notices the change
 	v, a, age, err := t.Bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
 	switch {
 	case err != nil:

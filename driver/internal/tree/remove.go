@@ -95,7 +95,7 @@ func (t *Tree) RemoveDir(ctx context.Context, key string) error {
 	return err
 }
 
-// RemoveAll removes a file and a directory of the name with all that users have stored there.
+// RemoveAll removes the file and the directory with this name, and everything that users have stored below it.
 func (t *Tree) RemoveAll(ctx context.Context, name Name) error {
 	end, err := t.BeginOperation()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // A Name is the key of a file, or of a directory without its final slash.
 type Name struct {
 	Key       string
-	Directory bool // a file of this key is not meant
+	Directory bool // the name means the directory only
 }
 
 // Rename moves a file or a directory to a name in a target, perhaps the same tree.
@@ -97,7 +97,7 @@ func (r *treeMove) run(ctx context.Context, oldName, newName Name) error {
 	return result
 }
 
-// fileAsDirectory is the error of a file that gets the name of a directory.
+// fileAsDirectory returns the error for renaming a file to the name of a directory.
 func (r *treeMove) fileAsDirectory(ctx context.Context, newKey string) error {
 	_, err := r.target.Dir(ctx, newKey)
 	switch {

@@ -72,8 +72,8 @@ func (w *Writer) copyTail() error {
 	return w.upload.copy(w.head, copied, w.keptEnd, size)
 }
 
-// copySizeFor returns how many bytes of the kept ones a request copies, so that they take at most half of the parts
-// that S3 takes.
+// copySizeFor returns the size of one copied part, so that the copied bytes take at most half of the parts of an
+// upload.
 func (u *Uploader) copySizeFor(bytes int64) int64 {
 	return min(max(copyPartSize, 2*bytes/u.Bucket.Profile.MaxParts()), s3api.MaxPartSize)
 }

@@ -166,16 +166,16 @@ func (m *multipart) add(
 	return nil
 }
 
-// refusesNumber reports whether S3 may have refused a part for its number. If it has taken other parts of the upload,
-// nothing else about the part can be wrong. Most servers answer InvalidArgument.
+// refusesNumber reports whether S3 may have rejected a part because of its number. If S3 has accepted other parts of
+// the upload, nothing else about the part can be wrong. Most servers return InvalidArgument.
 func refusesNumber(err error) bool {
 	return s3error.HasCode(err, "InvalidArgument", "InvalidPart", "InvalidPartNumber", "TooManyParts")
 }
 
-// A PartsError says that a file needs more parts than S3 takes. It is an EFBIG, so that no store keeps the upload for
-// its user to resume.
+// A PartsError says that a file needs more parts than S3 takes. It wraps EFBIG, so that no store keeps the upload
+// for its user to resume.
 type PartsError struct {
-	Parts, PartSize, Bytes int64 // that S3 takes, with parts of the configured size or more
+	Parts, PartSize, Bytes int64 // the limit of parts, the configured size, and the largest file
 	Equal                  bool  // all parts have this size
 	cause                  error // nil if the profile has the limit
 }
@@ -190,7 +190,7 @@ func (e *PartsError) Error() string {
 	return text
 }
 
-// Unwrap returns EFBIG. A cause of S3 would make the reply one about S3.
+// Unwrap returns EFBIG. It hides the cause, so that the reply is not about S3.
 func (*PartsError) Unwrap() error { return syscall.EFBIG }
 
 // PartsLimit returns the limit for callers that import no driver, such as the one that chooses a reply.
@@ -198,7 +198,7 @@ func (e *PartsError) PartsLimit() (parts, partSize, bytes int64, equal bool) {
 	return e.Parts, e.PartSize, e.Bytes, e.Equal
 }
 
-// tooManyParts returns the error of an upload that S3 takes so many parts of.
+// tooManyParts returns the error for an upload that has reached the limit of parts.
 func (m *multipart) tooManyParts(parts, bytes int64, cause error) error {
 	equal := !m.bucket.Profile.UnequalParts
 	e := &PartsError{Parts: parts, PartSize: m.partSize, Bytes: bytes, Equal: equal, cause: cause}
