@@ -63,7 +63,7 @@ func (t *Tenant) CompatibilityAt(addr netip.Addr) Compatibility {
 	return t.CompatibilityOfNetwork(addr).Or(t.Compatibility)
 }
 
-// CompatibilityOfNetwork returns what is configured for the smallest network that has the address.
+// CompatibilityOfNetwork returns the settings of the smallest configured network that has the address.
 func (t *Tenant) CompatibilityOfNetwork(addr netip.Addr) Compatibility {
 	found, bits := &Compatibility{}, -1
 	addr = addr.Unmap().WithZone("")

@@ -72,9 +72,9 @@ func cleanDirectory(name string) string {
 // they send an é (RFC 8265, section 3.3 asks for it).
 func NormalizeUser(name string) string { return norm.NFC.String(name) }
 
-// FoldUser returns the form in which names of users are the same to servers that ignore case, spaces around a name and
-// the Unicode form. Bans, failed logins and users of directories, hooks and old servers are found by it, so that
-// another spelling is not another user.
+// FoldUser returns the form of a user name that ignores case, spaces around the name and the Unicode form, as many
+// servers do. Bans, failed logins and users of directories, hooks and old servers are found by it, so that another
+// spelling is not another user.
 func FoldUser(name string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.TrimSpace(name))))
 }

@@ -18,8 +18,8 @@ func schemaFiles() []string {
 	return []string{"configuration.schema.json", "../../deploy/babelftp/values.schema.json"}
 }
 
-// TestSchemaIsPortable checks that the schemas use only what all validators read alike: those of all releases of Helm,
-// and those of editors. The tests of deploy run releases of Helm.
+// TestSchemaIsPortable checks that the schemas use only what the validators of all releases of Helm and of editors
+// read alike. The tests of deploy run releases of Helm.
 func TestSchemaIsPortable(t *testing.T) {
 	for _, name := range schemaFiles() {
 		t.Run(name, func(t *testing.T) {

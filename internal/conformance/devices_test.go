@@ -88,8 +88,8 @@ func keepsName(t *testing.T, s *site, name string) {
 }
 
 // TestReadingOfNames: what a session has sent and what exists tell how it writes, if a name can be in UTF-8 and in the
-// charset. Where a charset is configured for devices, names that nothing tells of are in the charset; where it is
-// configured for a whole tenant, they are in UTF-8.
+// charset. Names without such evidence are in the charset if it is configured for devices, and in UTF-8 if it is
+// configured for a whole tenant.
 func TestReadingOfNames(t *testing.T) {
 	const device, tenant = "compatibility_by_network: {127.0.0.0/8: {charset: gbk}}", "compatibility: {charset: gbk}"
 	const both = "\xe6\x97\xa5\xe6\x9c\xac" // 日本 in UTF-8, 鏃ユ湰 in GBK

@@ -146,7 +146,7 @@ func TestNamesThatTheCharsetLacks(t *testing.T) {
 	}
 }
 
-// Section 3.1: what is neither UTF-8 nor the charset is refused. What is both is told apart by the name.
+// Section 3.1: a name that is neither UTF-8 nor in the charset is refused. If it is both, its characters decide.
 func TestCharsetAndUTF8(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility: {charset: euc-jp}"})
 	c := s.login(t)

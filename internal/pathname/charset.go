@@ -32,7 +32,7 @@ func (c *Charset) Decode(bytes string) (string, bool) {
 		return bytes, utf8.ValidString(bytes)
 	}
 	text, err := c.codec.NewDecoder().String(bytes)
-	// The decoder puts U+FFFD for bytes that it does not know.
+	// The decoder returns U+FFFD for invalid bytes.
 	if err != nil || strings.ContainsRune(text, utf8.RuneError) {
 		return "", false
 	}
@@ -42,7 +42,7 @@ func (c *Charset) Decode(bytes string) (string, bool) {
 	return text, true
 }
 
-// Encode returns the bytes that Decode turns into the text, and false if there are none.
+// Encode returns the bytes that Decode turns into the text, and false if no bytes do.
 func (c *Charset) Encode(text string) (string, bool) {
 	if c == nil {
 		return text, utf8.ValidString(text)
@@ -79,7 +79,7 @@ func (c *Charset) write(text string) (string, bool) {
 	}
 }
 
-// maxBytes is how many bytes a character of a name in a charset has. GB 18030 can write all of Unicode in four bytes,
+// maxBytes limits the bytes of a character of a name in a charset. GB 18030 can write all of Unicode in four bytes,
 // but names consist of the characters that GBK has.
 const maxBytes = 2
 

@@ -87,7 +87,7 @@ func (c Codec) decode(workingDirectory, arg string) (name Name, last string, err
 	return name, last, nil
 }
 
-// split divides what was read at its backslashes, if they separate. The byte of a backslash is part of other characters
+// split divides readings at backslashes, if backslashes separate. The byte of a backslash is part of other characters
 // in some charsets, so it separates only when it is decoded. Readings with backslashes at other places than the first
 // one are left out.
 func (c Codec) split(encoding *Encoding, read *segment) []*segment {
@@ -116,9 +116,8 @@ func (c Codec) split(encoding *Encoding, read *segment) []*segment {
 	return split
 }
 
-// note keeps what the bytes of a segment tell of the charset of the client, if they can be in one charset only. A name
-// in UTF-8 that no charset can write tells nothing once the client has seen names, because the server shows such a name
-// in UTF-8.
+// note records the charset of the client if the bytes of a segment are valid in one charset only. After a listing, a
+// name in UTF-8 that no charset can write shows nothing, because listings show such a name in UTF-8.
 func (c Codec) note(name *Name, encoding *Encoding, bytes string, read *segment) {
 	if len(read.readings) != 1 || isASCII(bytes) || encoding.Raw() || encoding.UTF8() || name.Choice != Undecided {
 		return

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrNotInEncoding reports bytes that are no name in an encoding.
+// ErrNotInEncoding reports bytes that are invalid in an encoding.
 var ErrNotInEncoding = errors.New("pathname: the name is not in the encoding")
 
 // The labels of encodings that are not charsets from before UTF-8.
@@ -37,8 +37,8 @@ type Encoding struct {
 }
 
 // ParseEncoding returns the encoding of a list of labels: "utf-8", "raw", or charsets in the order of preference. A
-// client may write UTF-8 even if the list has only other charsets; then UTF-8 is the last one. The labels of charsets
-// are those of the WHATWG's Encoding Standard and of IANA's registry, and some of vendors, in upper or lower case.
+// client may write UTF-8 even if the list has only other charsets; then UTF-8 is the last one. Labels come
+// from the WHATWG Encoding Standard, the registry of IANA and vendors, in upper or lower case.
 //
 // The WHATWG reads the labels as they are used: iso-8859-1 is windows-1252,
 // iso-8859-9 is windows-1254, iso-8859-11 and tis-620 are windows-874, shift_jis
@@ -46,9 +46,8 @@ type Encoding struct {
 // bytes 0x80 to 0x9F are quotation marks and the euro, and never the control characters
 // of ISO 8859. String returns the name of the charset.
 //
-// ParseEncoding refuses charsets with shift states, and those with other characters in the
-// place of ASCII's (iso-2022-jp, utf-16, EBCDIC). In these, the bytes of "/" and "."
-// may be parts of other characters.
+// ParseEncoding refuses charsets with shift states, and charsets that replace ASCII characters (iso-2022-jp, utf-16,
+// EBCDIC), because the bytes of "/" and "." may be parts of other characters there.
 func ParseEncoding(labels ...string) (*Encoding, error) {
 	e := &Encoding{}
 	for _, label := range labels {
@@ -90,7 +89,7 @@ func parseCharset(label string) (*Charset, error) {
 		return nil, nil
 	case name == "x-user-defined" || !extendsASCII(codec):
 		return nil, fmt.Errorf(
-			"the charset %q cannot be that of pathnames, because it does not extend ASCII; write utf-8, or the "+
+			"the charset %q cannot be used for pathnames, because it does not extend ASCII; write utf-8, or the "+
 				"charset in which the clients write a slash as the byte 2F", label)
 	}
 	return &Charset{name: name, codec: codec, preferred: preferredBytesOf(name)}, nil
@@ -177,7 +176,7 @@ func (e *Encoding) For(choice Choice) *Encoding {
 	return e
 }
 
-// A Reading is what the bytes of a name stand for in one charset.
+// A Reading is the meaning of the bytes of a name in one charset.
 type Reading struct {
 	Name    string // in UTF-8
 	Charset *Charset

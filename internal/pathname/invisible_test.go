@@ -8,7 +8,7 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// TestInvisibleCharacters: a new name has no character that nobody sees, except where a script or an emoji needs it.
+// TestInvisibleCharacters: a new name has no invisible character, except where a script or an emoji needs it.
 func TestInvisibleCharacters(t *testing.T) {
 	for label, refused := range map[string]string{
 		"zero-width-space":         "look\u200b",

@@ -26,15 +26,15 @@ type Resolver struct {
 	WorkingDirectory string // exists under this name, so no request looks for it
 	// StatDir looks for a directory in the storage.
 	StatDir func(name string) (fs.FileInfo, error)
-	// Choice is what the names have told of the charset of the client, Undecided if they can be in several.
+	// Choice is the charset that the names of the client have shown, Undecided if they can be in several.
 	Choice Choice
-	// Read is the charset in which the last name was read that can be in several, Undecided if there was none.
+	// Read is the charset chosen for the last name that can be in several, Undecided if there was no such name.
 	Read Choice
 
 	ambiguous map[string]*segment
 }
 
-// Sent tells the resolver of a pathname that the client has sent, before it is looked up.
+// Sent gives the resolver a pathname that the client has sent, before the pathname is looked up.
 func (r *Resolver) Sent(name Name) {
 	if r.Choice == Undecided {
 		r.Choice = name.Choice
@@ -45,7 +45,7 @@ func (r *Resolver) Sent(name Name) {
 	maps.Copy(r.ambiguous, name.ambiguous)
 }
 
-// Known returns what the resolver was told of names that can be in several charsets, for another resolver.
+// Known returns the names that can be in several charsets, for another resolver.
 func (r *Resolver) Known() Name { return Name{ambiguous: r.ambiguous} }
 
 // take notes which reading of a segment counts, and whether a file or directory exists under this name. Most names have
@@ -209,7 +209,7 @@ func (r *Resolver) allow(segment, name string, stat func(name string) error) err
 	return err
 }
 
-// resolveForCreate is ResolveForCreate for all characters.
+// resolveForCreate is ResolveForCreate without the check for invisible characters.
 func (r *Resolver) resolveForCreate(name string, stat func(name string) error) (string, error) {
 	base := path.Base(name)
 	dir, missing, err := r.locateDirectory(path.Dir(name))

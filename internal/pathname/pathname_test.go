@@ -180,7 +180,7 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-// A pathname that can only be one of a directory ends with a slash, and no file is made under it.
+// A pathname that can only name a directory ends with a slash, and no file is created under it.
 func TestDirectories(t *testing.T) {
 	for _, test := range []struct{ arg, want string }{
 		{"a", "/home/a"}, {"a/", "/home/a/"}, {"a//", "/home/a/"}, {"a/.", "/home/a/"}, {"a/b/..", "/home/a/"},

@@ -90,7 +90,7 @@ func plausibleRun(run string, before, after rune) bool {
 }
 
 // plausibleAlone reports whether people may write a character beyond ASCII without letters beside it. Letters that only
-// few languages have are no words, but those of many languages may be the entries of an index.
+// few languages have are not words, but letters of many languages may be the entries of an index.
 func plausibleAlone(r, before, after rune) bool {
 	const lastUsual = 0x45f // the last letter of Cyrillic that Slavic languages have
 	switch script := scriptOf(r); {
@@ -109,7 +109,7 @@ const ofFormulas = "²³¹°±×÷µ"
 // isSign reports whether a character is a symbol, or a number such as ½, which no word has.
 func isSign(r rune) bool { return unicode.In(r, unicode.S, unicode.No) || r == micro }
 
-// takesMark reports whether a mark may follow a letter. Below a letter of Greek or Cyrillic there is none.
+// takesMark reports whether a mark may follow a letter. No mark goes below a Greek or Cyrillic letter.
 func takesMark(letter, mark rune) bool {
 	const firstBelow, lastBelow = 0x316, 0x333
 	switch scriptOf(letter) {

@@ -16,7 +16,7 @@ type Name struct {
 	ambiguous map[string]*segment // by the part of Path that ends in the segment
 }
 
-// A segment of a pathname is what its bytes can mean.
+// A segment holds the possible meanings of the bytes of one segment of a pathname.
 type segment struct {
 	readings []Reading // in the order in which existing names win
 	created  int       // index of the reading that is created if none exists
@@ -67,8 +67,8 @@ func (c Codec) read(encoding *Encoding, bytes string) (*segment, error) {
 	return s, nil
 }
 
-// orderOf is the choice that decides on the order of readings. A client that writes UTF-8 can still send back a name in
-// a charset, which has another order only if there are several.
+// orderOf returns the choice that decides the order of readings. A client that writes UTF-8 can still send back a name
+// in a charset; the order of those readings changes only if there are several charsets.
 func (c Codec) orderOf() Choice {
 	if c.Choice == UTF8 {
 		return Undecided
@@ -76,8 +76,8 @@ func (c Codec) orderOf() Choice {
 	return c.Choice
 }
 
-// choice returns what the segment tells of the charset of the client, if its reading at this index was taken, and
-// whether that was because a file or directory exists under this name.
+// choice returns the charset of the client, given that the reading at index taken was used, and whether a file or
+// directory exists under this name.
 func (s *segment) choice(taken int, exists bool) Choice {
 	charset := s.readings[taken].Charset
 	switch {

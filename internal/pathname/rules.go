@@ -55,9 +55,9 @@ func isIn(dir, above string) bool {
 
 func withTrailingSlash(dir string) string { return strings.TrimSuffix(dir, "/") + "/" }
 
-// NormalForm returns the form in which a name is created in dir. A name that a charset writes otherwise in the Unicode
-// form of the tenant, or cannot write then, stays as it is: the client would get other bytes back. Korean charsets have
-// some characters twice, for example, and windows-1258 has combining accents.
+// NormalForm returns the form in which a name is created in dir. If the charset would write the Unicode form of the
+// tenant with other bytes, or cannot write it, the name stays as it is, because the client would get other bytes back.
+// For example, Korean charsets have some characters twice, and windows-1258 has combining accents.
 func (r *Rules) NormalForm(dir, name string) string {
 	normal := r.normalization(dir).Normalize(name)
 	if normal == name {

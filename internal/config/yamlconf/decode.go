@@ -34,7 +34,7 @@ type entry struct {
 func (e entry) given() bool { return e.value != nil }
 
 // noValue refuses a key without a value. A missing value often means that the program or template that wrote the
-// document had none, and the default of many keys allows everything.
+// document lost it, and the default of many keys allows everything.
 const noValue = "has no value: write one, or remove the key"
 
 // position is where the value stands, or where its key does when it is of many lines.
@@ -142,7 +142,7 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 // emptyTag is the tag of a text that may be empty. It says what an empty one means.
 const emptyTag = "empty"
 
-// isEmptyText reports whether an entry is a text without a character.
+// isEmptyText reports whether an entry is an empty text.
 func (e entry) isEmptyText() bool {
 	text, isScalar := scalarText(e.value)
 	return isScalar && text == ""
