@@ -18,7 +18,7 @@ import (
 // A Problem is an object that keeps its name.
 type Problem struct{ Path, Target, Reason string }
 
-// An application renames objects.
+// An application is one run of Apply.
 type application struct {
 	*Tenant
 	renames
@@ -31,9 +31,9 @@ type application struct {
 	problems []Problem
 }
 
-// Apply renames what lines with the state Rename say, and counts the objects that it has moved. The end of ctx stops it
-// between two objects, and the end of moves also the moves under way, which the next run completes. The problems are
-// objects that keep their names. The error is one that would happen to other objects too.
+// Apply performs the renames of lines with the state Rename, and counts the objects that it has moved. Canceling ctx
+// stops it between two objects. Canceling moves also cancels the moves in flight, which the next run completes. The
+// problems are objects that keep their names. The error is one that would affect other objects too.
 func Apply(ctx, moves context.Context, t *Tenant, lines []Line, moved *atomic.Int64) ([]Problem, error) {
 	group, walk := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
@@ -48,7 +48,7 @@ func Apply(ctx, moves context.Context, t *Tenant, lines []Line, moved *atomic.In
 	return a.problems, err
 }
 
-// run begins the moves. What is below a directory that is renamed moves along with it.
+// run starts the moves. The content of a renamed directory moves along with it.
 func (a *application) run(lines []Line) error {
 	for _, l := range lines {
 		if l.State != Rename || a.within(l.Path) {
@@ -66,7 +66,7 @@ func (a *application) run(lines []Line) error {
 	return a.ctx.Err()
 }
 
-// wholeDirectory moves a directory. It can have what the listing does not show: keys without a pathname.
+// wholeDirectory moves a directory. It may have keys without a pathname, which listings do not show.
 func (a *application) wholeDirectory(p *Place, dir string) error {
 	complete, err := a.directory(p, dir)
 	if err != nil || !complete {
@@ -74,7 +74,7 @@ func (a *application) wholeDirectory(p *Place, dir string) error {
 	}
 	switch _, err := p.Files.WithContext(a.ctx).StatDir(p.in(dir)); {
 	case err == nil:
-		a.keep(dir+"/", "it has objects that no pathname names, or that another client has stored meanwhile")
+		a.keep(dir+"/", "it has objects without a pathname, or another client has stored some during the rename")
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -103,7 +103,7 @@ func (a *application) submit(p *Place, name string, ended func(complete bool)) {
 	})
 }
 
-// directory moves what is in a directory and below it, and then its marker. It reports whether nothing stays.
+// directory moves everything in a directory and below it, and then its marker. It reports whether everything has moved.
 func (a *application) directory(p *Place, dir string) (complete bool, err error) {
 	entries, err := p.Files.WithContext(a.ctx).ReadDirSeq(p.in(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -154,8 +154,8 @@ func (a *application) directory(p *Place, dir string) (complete bool, err error)
 	return a.move(p, dir+"/")
 }
 
-// move moves one object. It reports whether there is nothing under the old name any more. The error is one that other
-// objects would meet too.
+// move moves one object, and reports whether the old name is gone. The error is one that would affect other objects
+// too.
 func (a *application) move(p *Place, name string) (complete bool, err error) {
 	target := a.target(name)
 	if target == name {

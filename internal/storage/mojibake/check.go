@@ -25,7 +25,8 @@ func Objects(lines []Line) (n int64) {
 	return n
 }
 
-// Check compares the lines that rename something with the buckets, and changes the state of those that cannot.
+// Check compares the lines that rename something with the buckets, and changes the state of lines whose rename is
+// impossible.
 func Check(ctx context.Context, t *Tenant, lines []Line) error {
 	all := newRenames(lines)
 	first := map[string]string{} // the path by its target
@@ -97,7 +98,7 @@ func (t *Tenant) check(ctx context.Context, l *Line, target string) error {
 		var moving bool
 		moving, err = files.IsMoving(ctx, p.in(l.Path), p.in(target))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // one of them has gone
+		case errors.Is(err, fs.ErrNotExist): // the file or its copy is gone
 			return nil
 		case moving:
 			l.Note = "an interrupted run has copied it"

@@ -31,7 +31,7 @@ func (p *Place) in(name string) string {
 	return "/" + strings.TrimPrefix(strings.TrimPrefix(name, p.Dir), "/")
 }
 
-// A Tenant has the names to look at.
+// A Tenant is the tenant whose names are checked.
 type Tenant struct {
 	Places []Place
 	// Encodings returns the encodings in which clients may have written the names in a directory.
@@ -59,7 +59,7 @@ func isBelow(name, dir string) bool {
 	return dir == "/" || strings.HasPrefix(strings.TrimSuffix(name, "/")+"/", dir+"/")
 }
 
-// A State says what becomes of a name.
+// A State says what Apply does with a name.
 type State string
 
 // The states.
@@ -68,7 +68,7 @@ const (
 	Unsure State = "unsure" // people may have chosen the name as it is, or there are several readings
 	Exists State = "exists" // something has the new name
 	Long   State = "long"   // the new key would be longer than S3 stores
-	Gone   State = "gone"   // there is no such name any more
+	Gone   State = "gone"   // the name does not exist any more
 )
 
 // A Line is a name, and what it should be.
@@ -84,10 +84,10 @@ type Line struct {
 // IsDir reports whether the line is about a directory.
 func (l *Line) IsDir() bool { return strings.HasSuffix(l.Path, "/") }
 
-// renames has the new names of paths. Those of directories have a slash at the end.
+// renames has the new names of paths. Paths of directories end with a slash.
 type renames map[string]string
 
-// newRenames returns what lines rename.
+// newRenames returns the renames of lines.
 func newRenames(lines []Line) renames {
 	r := renames{}
 	for _, l := range lines {

@@ -13,8 +13,8 @@ import (
 )
 
 // header explains the file to those who review it.
-const header = "# Names that a device may have written in another charset. Only lines that begin with \"rename\" are done: write\n" +
-	"# it in place of another state, or remove lines. A directory ends in a slash.\n" +
+const header = "# Names that a device may have written in another charset. Only lines that begin with \"rename\"\n" +
+	"# are applied: change the state of other lines to rename, or remove lines. A directory ends in a slash.\n" +
 	"# state\tcharset\tobjects\tpath\tnew name\tnote\n"
 
 // Write writes lines to a file that [Read] reads: fields with tabs between them, in quotes if they have characters that
@@ -45,7 +45,7 @@ func quoted(text string) string {
 	return text
 }
 
-// Read reads what Write has written, and people have edited. The error names the line.
+// Read parses a file that Write has written and that people may have edited. Errors name the line.
 func Read(text []byte) ([]Line, error) {
 	var lines []Line
 	seen := map[string]int{}
@@ -107,7 +107,7 @@ func readLine(line string) (l Line, err error) {
 	return l, nil
 }
 
-// checkName refuses what is not the last segment of a pathname.
+// checkName rejects a name that is not the last segment of a pathname.
 func checkName(name string) error {
 	switch {
 	case name == "", name == ".", name == "..":

@@ -24,7 +24,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// misread returns how a name in GBK looks in UTF-8.
+// misread returns a name in GBK as it looks when its bytes are read as UTF-8.
 func misread(t *testing.T, name string) string {
 	t.Helper()
 	text, err := simplifiedchinese.GBK.NewEncoder().String(name)
@@ -120,7 +120,7 @@ func shortly(lines []Line) (texts []string) {
 	return texts
 }
 
-// TestScan finds what configured charsets write, and says how certain that is.
+// TestScan finds names that were written in configured charsets, and whether this is certain.
 func TestScan(t *testing.T) {
 	compatibility := func(label string) config.Compatibility {
 		return config.Compatibility{Charset: servicetest.Encoding(t, label)}
@@ -188,7 +188,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// scene is a bucket before the rename, and what it must have in the end.
+// scene is a bucket before the rename, and its expected content afterwards.
 func scene(t *testing.T) (before, after map[string]string) {
 	t.Helper()
 	dir, jpg := misread(t, "目录"), misread(t, "前目录")
@@ -354,7 +354,7 @@ func TestOtherClients(t *testing.T) {
 	}
 }
 
-// TestFile reads what was written, and refuses what people may have broken.
+// TestFile reads a list that was written, and rejects mistakes of people who edit it.
 func TestFile(t *testing.T) {
 	lines := []Line{
 		{State: Rename, Charset: "gbk", Objects: 3, Path: "/Ŀ¼/", Name: "目录", Note: "joins"},

@@ -20,10 +20,10 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// maxRequests is how many directories are listed, or objects moved, at the same time.
+// maxRequests limits the directories that are listed, or the objects that are moved, at the same time.
 const maxRequests = 16
 
-// A scan looks at the names of a tenant.
+// A scan searches the names of a tenant.
 type scan struct {
 	*Tenant
 	seen  *atomic.Int64
@@ -63,12 +63,12 @@ func Scan(ctx context.Context, t *Tenant, seen *atomic.Int64) ([]Line, error) {
 	return lines, nil
 }
 
-// directory looks at the names in a directory, and below it. Each object counts for the directories above it that have
+// directory searches the names in a directory, and below it. Each object counts for the directories above it that have
 // a line.
 func (s *scan) directory(ctx context.Context, p *Place, dir string, above []*finding) error {
 	entries, err := p.Files.WithContext(ctx).ReadDirSeq(p.in(dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed meanwhile
+		return nil // removed since
 	}
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *scan) directory(ctx context.Context, p *Place, dir string, above []*fin
 }
 
 // skips reports whether a directory belongs to another place or tenant. It compares names in one Unicode form, as the
-// server does with those of a configuration.
+// server does with the names in a configuration.
 func (p *Place) skips(dir string) bool {
 	dir = norm.NFC.String(dir)
 	return slices.ContainsFunc(p.Skip, func(other string) bool { return norm.NFC.String(other) == dir })
@@ -166,7 +166,8 @@ const (
 	noteUnusual   = "the new name is unusual"
 )
 
-// Trust makes names that people may have chosen those that are renamed: of a tenant whose clients all write a charset.
+// Trust sets the state Rename for names that people may have chosen, in a tenant whose clients all write a
+// charset.
 func Trust(lines []Line) {
 	for i := range lines {
 		if l := &lines[i]; l.Note == notePlausible || l.Note == noteUnusual {
@@ -177,7 +178,7 @@ func Trust(lines []Line) {
 
 func isPrivate(r rune) bool { return unicode.In(r, unicode.Co, unicode.Cc) }
 
-// noteConfigured makes the rename of a directory that the configuration names one that somebody has to confirm.
+// noteConfigured sets the state Unsure for a directory that the configuration names, so that somebody confirms it.
 func (t *Tenant) noteConfigured(l *Line) {
 	if !l.IsDir() {
 		return

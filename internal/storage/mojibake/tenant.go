@@ -22,8 +22,8 @@ import (
 // ErrNoCharset reports a tenant whose clients write UTF-8 only.
 var ErrNoCharset = errors.New("no charset is configured")
 
-// Open verifies the buckets of a tenant, and returns the tenant. Its requests end with session. others are all buckets
-// of the configuration. A charset that is not nil counts in place of the configured ones.
+// Open verifies the buckets of a tenant, and returns the tenant. Canceling session cancels its requests. others are all
+// buckets of the configuration. A charset that is not nil replaces the configured ones.
 func Open(
 	ctx, session context.Context, t *config.Tenant, bucket *s3client.Bucket, others []*s3client.Bucket,
 	charset *pathname.Encoding,
@@ -108,8 +108,8 @@ func hasCharset(t *config.Tenant) bool {
 	return slices.ContainsFunc(named, func(e *pathname.Encoding) bool { return !e.UTF8() && !e.Raw() })
 }
 
-// encodingsOf returns the encodings in which clients of a tenant write the names in a directory: what
-// directory_encodings says of it, else those of the tenant, of its networks, and of the users who see the directory.
+// encodingsOf returns the encodings in which clients of a tenant write the names in a directory: from
+// directory_encodings, or else from the tenant, its networks, and the users who see the directory.
 func encodingsOf(t *config.Tenant) func(dir string) []*pathname.Encoding {
 	byDirectory := make(map[string]*pathname.Encoding, len(t.DirectoryEncodings))
 	for dir, e := range t.DirectoryEncodings {
