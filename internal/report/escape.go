@@ -40,7 +40,7 @@ func Escape(_ []string, a slog.Attr) slog.Attr {
 // could make logs grow faster than the network lets files grow.
 const maxText = 256
 
-// Clip returns at most 256 bytes of a text, and says how long the whole is. What was stored is never clipped.
+// Clip returns at most 256 bytes of a text, and says how long the whole is. Names of stored files are never clipped.
 func Clip(text string) string {
 	if len(text) <= maxText {
 		return text

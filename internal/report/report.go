@@ -41,7 +41,7 @@ const (
 	MakeDir   Kind = "mkdir"
 	RemoveDir Kind = "rmdir"
 	Copy      Kind = "copy"
-	Restore   Kind = "restore" // a rename or a copy of what is in the past
+	Restore   Kind = "restore" // a rename or a copy from the past
 	SetTime   Kind = "set_time"
 	Presign   Kind = "presign"
 )

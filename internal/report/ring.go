@@ -22,7 +22,7 @@ type ringLine struct {
 	text  []byte
 }
 
-// NewRing returns a ring that keeps so many bytes of lines.
+// NewRing returns a ring that keeps at most some bytes of lines.
 func NewRing(most int) *Ring { return &Ring{most: most} }
 
 // Add keeps a line of an owner. It drops a line that is longer than a quarter of the ring.
@@ -50,8 +50,8 @@ func (r *Ring) Lines() [][]byte {
 	return texts
 }
 
-// trim drops lines until so many bytes are left. It frees a quarter of the ring at once, because it looks at all lines.
-// The mutex is locked.
+// trim drops lines until the ring has at most some bytes. Callers free a quarter of the ring at once, because trim
+// visits every line. The mutex is locked.
 func (r *Ring) trim(bytes int) {
 	held := map[string]int{}
 	for _, l := range r.lines {

@@ -21,9 +21,9 @@ type Log struct {
 	strangers *strangers
 }
 
-// New returns a log that gives each line to out. It asks room before it writes what clients do that are not logged in,
-// and what fails often, and counts these lines until there is room. guard gets the panic of a count that is written
-// later. Each line has the keys and values of about.
+// New returns a log that gives each line to out, with the keys and values of about. It only counts lines about clients
+// that are not logged in and about frequent failures while room returns false. guard recovers from a panic when a count
+// is written later.
 func New(out Sink, room func() bool, guard *panics.Guard, about ...any) *Log {
 	log := slog.New(newLineHandler(out)).With(about...)
 	return &Log{log, &strangers{out: log, room: room, guard: guard, kinds: map[kind]*counted{}}}

@@ -42,11 +42,11 @@ func (s *Session) CommandEnded(_ context.Context, o *report.Outcome) {
 	s.write(string(o.Kind), outcome, append(about, aboutFile(o)...)...)
 }
 
-// failuresWritten is how many commands of a user that fail alike have a line of their own in a minute. The others are
-// counted in one line.
+// failuresWritten is how many failed commands of the same kind a user gets a line for in a minute. One line counts the
+// others.
 const failuresWritten = 20
 
-// failureOf is what commands of the user have in common that fail alike.
+// failureOf returns the kind under which failed commands of the user are counted.
 func (s *Session) failureOf(o *report.Outcome) kind {
 	k := s.kind(string(o.Kind), "")
 	k.code, k.tenant, k.user = o.Code, s.login.Tenant.Name, s.login.Name

@@ -75,16 +75,17 @@ func (o *Output) Roomy() bool {
 	return !slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Roomy() })
 }
 
-// Refuses reports whether `audit.required` refuses what would be a line of an owner, because a destination takes none.
+// Refuses reports whether `audit.required` refuses an action of an owner, because a destination takes no lines of the
+// owner.
 func (o *Output) Refuses(owner Owner) bool {
 	return o.needed && slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Working(owner) })
 }
 
-// A Backlog is what a destination has not taken yet.
+// A Backlog describes the lines that wait for a destination.
 type Backlog struct {
 	Destination string // file, stdout or webhook
 	Lines       int
-	Delay       time.Duration // how long the first of the lines has been waiting
+	Delay       time.Duration // how long the oldest line has been waiting
 }
 
 // Backlogs returns the backlog of each destination.

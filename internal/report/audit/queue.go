@@ -13,14 +13,14 @@ const maxQueued = 16 << 20
 type Owner struct{ Tenant, User string }
 
 // A queue holds the lines that wait for a destination, in the order in which they came. Its bytes are shared: the lines
-// of a tenant take no more than what is free, and those of a user no more than half of that. So the users of one tenant
+// of a tenant take at most as much as is free, and the lines of a user at most half of that. So the users of one tenant
 // can fill half of an empty queue, and whoever fills a queue leaves room to the others.
 type queue struct {
 	mu    sync.Mutex
 	lines []queued
 	bytes int
 	held  map[Owner]int  // bytes by tenant, without a user, and by user
-	full  map[Owner]bool // whose line has waited in vain since there was room
+	full  map[Owner]bool // had a line that timed out since there was room
 	added chan struct{}  // has a value while there may be lines
 	taken chan struct{}  // closed and replaced when lines are taken
 }
@@ -55,8 +55,8 @@ func (q *queue) add(owner Owner, line []byte) (taken <-chan struct{}, ok bool) {
 	return nil, true
 }
 
-// take removes the first lines, some most bytes of them, and returns them as one text. It returns no lines if there are
-// none.
+// take removes lines from the front until their text has most bytes or more, and returns them as one text. The batch
+// has no lines if the queue is empty.
 func (q *queue) take(most int) *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -74,7 +74,7 @@ func (q *queue) take(most int) *batch {
 		}
 	}
 	if q.lines = q.lines[b.lines:]; len(q.lines) == 0 {
-		q.lines = nil // and with it the array
+		q.lines = nil // frees the array
 		clear(q.full)
 	}
 	close(q.taken)
@@ -82,7 +82,7 @@ func (q *queue) take(most int) *batch {
 	return b
 }
 
-// count adds to what an owner and its tenant hold. The mutex is locked.
+// count adds to the bytes of an owner and its tenant. The mutex is locked.
 func (q *queue) count(owner Owner, bytes int) {
 	q.bytes += bytes
 	for _, of := range owner.scopes() {
@@ -140,7 +140,7 @@ func (q *queue) spare() bool {
 	return maxQueued-q.bytes >= maxQueued/8
 }
 
-// setFull notes that a line of an owner has waited in vain. waitedInVain reports it until there is room.
+// setFull records that a line of an owner has timed out. waitedInVain reports it until there is room.
 func (q *queue) setFull(owner Owner) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// maxRecent is how many lines [Recent.Lines] returns.
+	// maxRecent limits the lines that [Recent.Lines] returns.
 	maxRecent = 200
-	// maxRecentBytes is room for more lines than that, because many lines of one user do not count.
+	// maxRecentBytes has room for more lines than maxRecent, so that each user keeps some.
 	maxRecentBytes = 512 << 10
 )
 
@@ -18,7 +18,7 @@ const (
 // any goroutine.
 type Recent struct{ ring *report.Ring }
 
-// NewRecent returns one without lines.
+// NewRecent returns an empty Recent.
 func NewRecent() *Recent { return &Recent{report.NewRing(maxRecentBytes)} }
 
 // Add implements [Sink].

@@ -37,7 +37,7 @@ type lineHandler struct {
 	owner Owner
 }
 
-// lines is what all handlers of a log share.
+// lines is the state that all handlers of a log share.
 type lines struct {
 	sink Sink
 

@@ -18,9 +18,9 @@ const (
 	maxKinds = 500
 )
 
-// strangers writes what clients do that are not logged in, and what commands of users fail. Both can come at any rate,
-// so the lines are counted if there are many, and none takes the place of a line about a login, a transfer or a change.
-// All are in the count of a later line.
+// strangers writes lines about clients that are not logged in, and about failed commands of users. Both can come at any
+// rate, so it writes a few of them and counts the rest in a later line. They never displace a line about a login, a
+// transfer or a change.
 type strangers struct {
 	out   *slog.Logger
 	room  func() bool // whether the destinations have room for lines of strangers
@@ -38,17 +38,17 @@ type kind struct {
 	tenant, user  string
 }
 
-// counted is how many lines of a kind were written in this minute, how many were not, and what comes next.
+// counted holds how many lines of a kind were written and left out in this minute, and the timer that ends it.
 type counted struct {
 	some  int
 	more  int
 	timer *time.Timer
 }
 
-// sampled reports whether a line of a kind is to be written, and else counts it. Only the first one in a minute is.
+// sampled reports whether to write a line of a kind: the first one in a minute. It counts the others.
 func (s *strangers) sampled(k kind) bool { return s.first(k, 1) }
 
-// first reports whether a line of a kind is to be written, and else counts it. Only the first n in a minute are.
+// first reports whether to write a line of a kind: the first n in a minute. It counts the others.
 func (s *strangers) first(k kind, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

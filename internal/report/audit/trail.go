@@ -34,7 +34,7 @@ type Entry struct {
 	Line json.RawMessage `json:"-"` // as it was read
 }
 
-// maxEntry is how many bytes a line may have. Pathnames have some kilobytes at most.
+// maxEntry limits the bytes of a line. Pathnames have some kilobytes at most.
 const maxEntry = 1 << 20
 
 // ReadEntries returns the lines of an audit log since a time that name a file or a directory, in the order of the log,
@@ -102,14 +102,14 @@ func place(text string) string {
 	return norm.NFC.String(strings.TrimRight(text, "/"))
 }
 
-// below returns what follows the place dir in a place that is dir or below it.
+// below returns the rest of a place after dir, if the place is dir or below it.
 func below(name, dir string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(name, dir)
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
 
 // placesOf returns the objects that a name has meant. Users with different roots see different objects under one
-// pathname. What a line says of one pathname also tells where a pathname below it is, and beside it.
+// pathname. A line about one pathname also shows where the pathnames below and beside it are.
 func placesOf(entries []Entry, name string) (places []string) {
 	if strings.HasPrefix(name, "s3://") {
 		return []string{place(name)}
@@ -137,7 +137,7 @@ func placesOf(entries []Entry, name string) (places []string) {
 	return places
 }
 
-// A trail is where a file is while the entries are read in one direction.
+// A trail follows the places of a file while the entries are read in one direction.
 type trail struct {
 	asked []string // what the caller has asked for; all entries about these places count
 	live  []string // where the file is, or a copy of it

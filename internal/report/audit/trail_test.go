@@ -103,7 +103,7 @@ func TestFollowRestored(t *testing.T) {
 	}
 }
 
-// TestReadEntries reads what is around the lines of files: other events, arrays of a webhook, and what is no line.
+// TestReadEntries reads lines about files among other events, arrays of a webhook, and invalid lines.
 func TestReadEntries(t *testing.T) {
 	upload := strings.TrimSpace(auditLine(5, "upload", "STOR", "ok", "/a", ""))
 	for _, test := range []struct {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxWait is how long a line waits for room in the queue. Then it is lost, and so are all others of the same owner
-	// until there is room.
+	// maxWait is how long a line waits for room in the queue. Then it is lost, and so are further lines of the same
+	// owner until there is room.
 	maxWait = time.Second
 
 	// retryEvery is how often a writer that keeps its lines tries a destination that fails.
@@ -42,7 +42,7 @@ type Writer struct {
 	done  chan struct{} // closed when all is written
 
 	failing atomic.Bool               // whether the last write has failed
-	batched atomic.Pointer[batch]     // what is being written, nil for none
+	batched atomic.Pointer[batch]     // the batch in flight, or nil
 	writing atomic.Pointer[time.Time] // since when a write has been running, nil for none
 
 	// Of the goroutine.
@@ -54,7 +54,7 @@ type Writer struct {
 type batch struct {
 	text  []byte
 	lines int
-	since time.Time // since when the first line waits
+	since time.Time // when the first line was added
 }
 
 // NewWriter returns a writer to a destination, which the name tells in the log. The function lost counts lines. Lines
@@ -106,7 +106,7 @@ func (w *Writer) Add(owner Owner, line []byte) {
 	w.lost(1)
 }
 
-// Backlog returns how many lines the destination has not taken yet, and how long the first of them has been waiting.
+// Backlog returns how many lines wait for the destination, and how long the oldest has been waiting.
 func (w *Writer) Backlog() (lines int, delay time.Duration) {
 	lines = w.queue.len()
 	if b := w.batched.Load(); b != nil {
@@ -118,8 +118,8 @@ func (w *Writer) Backlog() (lines int, delay time.Duration) {
 // Roomy reports whether half of the queue is free, or more.
 func (w *Writer) Roomy() bool { return w.queue.roomy(Owner{}) }
 
-// Working reports whether the destination takes lines of an owner: the last write has not failed, none has been running
-// for long, and the share of the owner has room for many lines.
+// Working reports whether the destination takes lines of an owner: the last write has not failed, no write has been
+// running for long, and the share of the owner has room for many lines.
 func (w *Writer) Working(owner Owner) bool {
 	since := w.writing.Load()
 	room := w.queue.roomy(owner) || owner == (Owner{}) && w.queue.spare()

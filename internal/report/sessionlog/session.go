@@ -33,14 +33,14 @@ type Session struct {
 	failures limits.Sampler[failure]
 }
 
-// A failure is what failed commands of a session have in common.
+// A failure is the kind under which failed commands of a session are counted.
 type failure struct {
 	command string
 	code    int
 }
 
-// failuresShown is how many failures of one kind a session logs in a minute. The line after them has the number of
-// those that were left out.
+// failuresShown is how many failures of one kind a session logs in a minute. The next line has the number of failures
+// that were left out.
 const failuresShown = 10
 
 var _ report.Observer = (*Session)(nil)
