@@ -270,7 +270,7 @@ func TestModify(t *testing.T) {
 
 // TestFractionsOfSeconds wants three digits of a fraction, or none, in each reply, and all nine in S3. Commons Net 3.9
 // parses a fraction as "SSS", basic-ftp takes its first three digits for milliseconds (parseListMLSD.js), and .NET's
-// FtpWebRequest all of them. The time of an object is that of rclone, which has nanoseconds.
+// FtpWebRequest all of them. The time of an object comes from rclone, which sets nanoseconds.
 func TestFractionsOfSeconds(t *testing.T) {
 	times := regexp.MustCompile(`\d{14}(\.\d+)?`)
 	for _, test := range []struct{ mtime, want string }{

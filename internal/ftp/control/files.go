@@ -10,13 +10,13 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// absolute returns the absolute pathname in UTF-8 that a command's argument means. What the name tells of the charset
-// of the client counts from now on.
+// absolute returns the absolute pathname in UTF-8 for a command's argument. If the name shows the charset of the
+// client, it decides the charset of the session.
 func (s *session) absolute(arg string) (string, error) {
 	return s.read(arg, pathname.Codec.Absolute)
 }
 
-// absoluteFile is absolute for the pathname of a file to be made.
+// absoluteFile is absolute for the pathname of a file to create.
 func (s *session) absoluteFile(arg string) (string, error) {
 	return s.read(arg, pathname.Codec.AbsoluteFile)
 }
@@ -76,7 +76,7 @@ func (s *session) rnfr(arg string) (wire.Reply, error) {
 	return r, err
 }
 
-// A renaming is what RNFR has named.
+// A renaming is the source that RNFR has named.
 type renaming struct {
 	shown string // the name that the client has given, as a reply repeats it
 	name  pathname.Name

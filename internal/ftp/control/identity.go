@@ -58,8 +58,8 @@ func (id *identity) setTenant(t *account.Tenant) {
 	id.locale.SetTenant(reply.PreferencesOf(t, id.charset()), user)
 }
 
-// charset returns how the client writes until it has shown that it writes UTF-8: as its login says, or its network
-// before.
+// charset returns the encoding of a client that has not shown that it writes UTF-8: from its login, or else from its
+// network.
 func (id *identity) charset() *pathname.Encoding {
 	switch {
 	case id.login != nil:
@@ -148,7 +148,7 @@ func (id *identity) nameCodec() pathname.Codec {
 	return pathname.Codec{Rules: id.login.NameRules(), Choice: id.locale.Choice, Listed: id.listed}
 }
 
-// decide takes over what the pathnames of the client have told of its charset, unless the session has decided before.
+// decide sets the charset that the pathnames of the client have shown, unless the session has one already.
 func (id *identity) decide(choice pathname.Choice) {
 	if id.locale.Choice == pathname.Undecided {
 		id.locale.Choice = choice

@@ -114,7 +114,7 @@ func (r *fileRequest) lookup(arg string, work func(name string) error) error {
 	return r.about(arg, err)
 }
 
-// absolute returns the absolute pathname in UTF-8 that an argument means.
+// absolute returns the absolute pathname in UTF-8 for an argument.
 func (r *fileRequest) absolute(arg string) (string, error) {
 	name, err := r.codec.Absolute(r.workingDirectory, arg)
 	if err == nil {

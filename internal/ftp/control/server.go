@@ -56,8 +56,8 @@ type Config struct {
 	Limits       *limits.Server // nil for none
 	LoginTimeout time.Duration  // of a session, until the login; 0 for no limit
 
-	// Unaudited reports whether logins (of no user yet), transfers and changes are refused now, because the audit log
-	// takes no lines of the user. With nil they never are.
+	// Unaudited reports whether to refuse logins (with empty names), transfers and changes now, because the audit log
+	// takes no lines of the user. Nil refuses nothing.
 	Unaudited func(tenant, user string) bool
 
 	Observe func(*report.Client) report.Observers // of a session; nil for none but those of this package

@@ -210,8 +210,8 @@ func (s *session) end(leave func()) {
 	s.dialogue.conn.Close()
 }
 
-// logUnfinishedLine logs that the session ends while the server waits for the end of a command. The client has got no
-// reply to it, and its user sees a timeout only.
+// logUnfinishedLine logs that the session ends while the server waits for the end of a command. The client got no
+// reply to it, so its user only sees a timeout.
 func (s *session) logUnfinishedLine() {
 	line := s.dialogue.conn.Unfinished()
 	if line == 0 {

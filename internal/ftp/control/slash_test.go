@@ -9,8 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// TestFinalSlash gives each command that takes a pathname the name of a file with a slash behind it, as one of a
-// directory. Nothing changes, and no command takes it for the file.
+// TestFinalSlash gives each command that takes a pathname the name of a file with a final slash, as if it were a
+// directory. Nothing changes, and no command uses the file.
 func TestFinalSlash(t *testing.T) {
 	keys := []string{"archive", "d/x", "new.pdf"}
 	for _, command := range []string{

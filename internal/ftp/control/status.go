@@ -27,10 +27,10 @@ func (s *session) stat(arg string) (wire.Reply, error) {
 // noop is NOOP.
 func (s *session) noop(string) (wire.Reply, error) { return s.reply(200, i18n.OK) }
 
-// maxSoftware is how many bytes the log has of what a client calls itself.
+// maxSoftware limits the bytes of a client's software name in the log.
 const maxSoftware = 64
 
-// clnt is CLNT, by which a client names itself. The later lines of its session have the name.
+// clnt handles CLNT, with which a client names its software. Later log lines of the session include the name.
 func (s *session) clnt(name string) (wire.Reply, error) {
 	s.identity.software = strings.ToValidUTF8(name[:min(len(name), maxSoftware)], "")
 	s.identify()

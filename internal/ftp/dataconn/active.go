@@ -64,8 +64,8 @@ func LeadsTo(address, client netip.Addr) bool {
 	return address == client || address.IsUnspecified() && address.Is4() == client.Is4()
 }
 
-// ErrProtocol reports a network protocol of EPRT that does not reach the client.
-var ErrProtocol = errors.New("network protocol is not the one of the control connection")
+// ErrProtocol reports an EPRT with a network protocol that does not reach the client.
+var ErrProtocol = errors.New("network protocol differs from the control connection")
 
 var errSyntax = errors.New("not an address for a data connection")
 
@@ -107,9 +107,9 @@ func ParsePort(arg string) (netip.AddrPort, error) {
 }
 
 // ParseExtendedPort parses the argument of EPRT (RFC 2428 2) that a client at an address sends. The first character is
-// the delimiter. The error is [ErrProtocol] for any network protocol but the client's own, whatever its address looks
-// like: no data connection over another one reaches the client. An IPv4 address that is mapped into IPv6 is one of
-// IPv4.
+// the delimiter. The error is [ErrProtocol] for any network protocol except the client's own, whatever its address
+// looks like, because no data connection over another protocol reaches the client. An IPv4-mapped IPv6 address counts
+// as IPv4.
 func ParseExtendedPort(arg string, client netip.Addr) (netip.AddrPort, error) {
 	fields := strings.Split(arg, arg[:1])
 	if len(fields) != 5 || fields[0] != "" || fields[4] != "" || !wire.IsNumber(fields[1]) || !wire.IsNumber(fields[3]) {

@@ -27,8 +27,8 @@ type Operation struct {
 	Announced int64              // size of the upload in bytes, from ALLO; 0 where it is not known
 	Count     int64              // how many bytes of the file are sent; 0 for all
 
-	Err     error  // what the storage, or the login, has refused
-	Path    string // where the storage has what the command names, or has made it
+	Err     error  // of the storage or the login
+	Path    string // the pathname in the storage of what the command names or creates
 	Located string // Path, with a final slash if the command names a directory only
 	File    File   // of the transfer, nil until it is open
 

@@ -178,7 +178,8 @@ func MoveNames(from, to string, err error) []string {
 	return []string{from, to}
 }
 
-// A PartsError refuses a file because the storage takes so many parts of an upload, which hold so many bytes.
+// A PartsError refuses a file that needs more parts than the storage allows. PartsLimit returns the number of parts,
+// their size, and the bytes of the largest file.
 type PartsError interface {
 	error
 	PartsLimit() (parts, partSize, bytes int64, equal bool)

@@ -85,7 +85,7 @@ func (c *Conn) Resume(answered *Line, done <-chan struct{}) {
 // Lines are the command lines that Read hands over.
 func (c *Conn) Lines() <-chan *Line { return c.lines }
 
-// Unfinished describes the command line whose end has not come, 0 for none.
+// Unfinished describes the command line whose end has not arrived, 0 for no such line.
 func (c *Conn) Unfinished() Unfinished { return c.reader.Unfinished() }
 
 // PeerClosed is closed when the client's side of the connection has ended.

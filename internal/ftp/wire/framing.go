@@ -89,11 +89,11 @@ func NewReader(r io.Reader) *Reader {
 // request for a Telnet option Next returns a Line without a command at once, because
 // the client may wait for the answer.
 //
-// CRLF ends a line, also behind further CRs. LF alone ends a line that cannot contain a pathname, such as all before
-// USER. A client whose login has a line that ends so means every LF as the end of a line. For all others LF belongs
-// to the pathname.
+// CRLF ends a line, also after further CRs. LF alone ends a line that cannot contain a pathname, such as every line
+// before USER. If a line of the login ends with LF alone, LF ends all later lines too. Otherwise LF belongs to the
+// pathname.
 //
-// A line that the end of the stream cuts short is no command: Next returns the reader's error.
+// If the end of the stream cuts a line short, Next returns the reader's error.
 func (r *Reader) Next() *Line {
 	if _, err := r.in.Peek(1); err != nil { // most clients are idle, so the wait for a line takes little of the stack
 		return &Line{Err: err}
@@ -191,8 +191,8 @@ func (r *Reader) hold(what Unfinished) {
 	}
 }
 
-// endsAtLF reports whether LF without CR ends the line that has come so far. It makes the reader lenient if the client
-// has not logged in by lines that end with CRLF.
+// endsAtLF reports whether LF without CR ends the line received so far. It makes the reader lenient if the client has
+// not logged in with lines that end with CRLF.
 func (r *Reader) endsAtLF() bool {
 	verb, _, _ := ParseCommand(string(r.line))
 	r.lenient = r.lenient || !r.identified || verb == "USER" || verb == "PASS"

@@ -258,7 +258,7 @@ func TestCommandReaderKnowsForeignProtocols(t *testing.T) {
 	}
 }
 
-// What an unfinished line contains tells why it has no end.
+// The content of an unfinished line shows why its end is missing.
 func TestCommandReaderKnowsUnfinishedLines(t *testing.T) {
 	for _, tt := range []struct {
 		name, bytes string

@@ -15,7 +15,7 @@ func UnimplementedVerbs() []string {
 }
 
 // TakesPathname reports whether the argument of a command may be a pathname, which may contain LF (RFC 2640 3.1).
-// Commands that this server does not know may take one: what follows LF in it is no command.
+// Unknown commands may take a pathname too, so the text after an LF in their argument is never run as a command.
 func TakesPathname(verb string) bool {
 	return !slices.Contains([]string{"USER", "PASS", "ACCT", "HOST", "LANG", "CLNT", "AUTH", "PBSZ", "PROT", "OPTS", "HELP",
 		"TYPE", "MODE", "STRU", "REST", "ALLO", "EPSV", "PORT", "EPRT", "RANG"}, verb)
