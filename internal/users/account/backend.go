@@ -76,7 +76,7 @@ func (e *LoginError) Error() string {
 // Unwrap returns why the login is not accepted.
 func (e *LoginError) Unwrap() error { return e.Err }
 
-// A HostError is an ErrLoginRefused of a name that the tenant of a host does not have. No other tenant was asked,
+// A HostError is an ErrLoginRefused for a name that the tenant of a host does not have. No other tenant was asked,
 // because the host has chosen that tenant.
 type HostError struct {
 	Host   string

@@ -225,7 +225,7 @@ type identity struct {
 	asked   *Tenant // the one that the client has asked for, nil for none
 	rules   certificates
 	user    *User      // of the configuration, nil for others
-	service *service   // that decides on such names if the configuration has them not, nil if none does
+	service *service   // decides on names that the configuration does not have, nil if there is no service
 	known   bool       // the configuration knows the name
 	host    *HostError // why no other tenant is asked; nil if the client has named no host
 	name    string     // for the service
@@ -303,7 +303,7 @@ func (r *Registry) identify(req *LoginRequest) identity {
 	return who
 }
 
-// hostError returns the error of an unknown user at a host, nil without a host.
+// hostError returns the error for an unknown user at a host, nil without a host.
 func (d *directory) hostError(req *LoginRequest) *HostError {
 	t := d.hosts[netaddr.NormalizeHost(req.Host)]
 	if t == nil {

@@ -67,9 +67,9 @@ func newVerifier() *verifier {
 	return v
 }
 
-// checkAny reports whether one of the passwords is right for c. The first one can be valid UTF-8 by chance, and then
-// others are what it means in charsets. Two passwords are checked whenever this is possible, so that the time does not
-// tell whether there is a user with a charset.
+// checkAny reports whether one of the passwords is right for c. The first one may be valid UTF-8 by chance; the others
+// are its readings in charsets. A password with other characters than ASCII is always checked twice, so that the time
+// does not show whether the user has a charset.
 func (v *verifier) checkAny(
 	ctx context.Context, client netip.Prefix, c credential, passwords []string,
 ) (right bool, err error) {

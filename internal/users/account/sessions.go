@@ -23,7 +23,7 @@ func (s *tenantSessions) begin(t *Tenant) (end func()) {
 }
 
 // SessionsWithOldKeys returns how many sessions of each tenant still use an access key of S3 that the tenant no longer
-// has. Those of removed tenants count for the tenant "".
+// has. Sessions of removed tenants count for the tenant "".
 func (r *Registry) SessionsWithOldKeys() map[string]int {
 	tenants := r.current.Load().tenants
 	old := map[string]int{}

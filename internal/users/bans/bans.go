@@ -130,7 +130,7 @@ func Parse(name string) (string, error) {
 	return network.String(), nil
 }
 
-// foldUser returns the name of a ban of a user, written USER@TENANT. All spellings of the user have one.
+// foldUser returns the name of a ban of a user, USER@TENANT, which all spellings of the user share.
 func foldUser(name string) string {
 	at := strings.LastIndexByte(name, '@')
 	if at < 0 {

@@ -35,10 +35,10 @@ const (
 	babelftpUsers
 )
 
-// An otherFormatError is the error for a file that another import reads, or none.
+// An otherFormatError reports a file that this import does not read. Another import may read it.
 type otherFormatError struct{ found format }
 
-// Error says what the file is, and what to do with it.
+// Error names the format of the file, and what to do with it.
 func (e *otherFormatError) Error() string {
 	const byHand = "there is no import for it: write the users by hand, or let them move at their next login by auth.ftp"
 	what, advice := "", ""

@@ -28,7 +28,7 @@ type Users struct {
 	users    map[string]*user
 }
 
-// A user is one whom another server had, in the form of the configuration.
+// A user is a user of another server, in the form of the configuration.
 type user struct {
 	name             string
 	hash, home, root string
@@ -143,7 +143,7 @@ func (u *user) problem() string {
 	}
 	positions, problems := yamlconf.Loader{NoFiles: true}.Decode("", text, &decoded)
 	if positions != nil {
-		decoded.User.PasswordHash, decoded.User.Overwrite = value.Secret{}, "" // which Validate takes for a mistake
+		decoded.User.PasswordHash, decoded.User.Overwrite = value.Secret{}, "" // which Validate would reject
 		problems = append(problems, decoded.User.Validate(yamlconf.Path{usersKey}, positions)...)
 	}
 	if len(problems) == 0 {

@@ -102,7 +102,7 @@ type sftpgoFilters struct {
 	CertificateName    string   `json:"tls_username"`
 }
 
-// A sftpgoKind is what becomes of a field that the import does not read.
+// A sftpgoKind is the treatment of a field that the import does not read.
 type sftpgoKind int
 
 const (
@@ -139,7 +139,7 @@ func sftpgoKindOf(path string) sftpgoKind {
 	return sftpgoUnknown
 }
 
-// sftpgoAdvice returns what to write in place of a field, empty if nothing does the same.
+// sftpgoAdvice returns the replacement for a field, empty if there is no equivalent.
 func sftpgoAdvice(path string) string {
 	switch path {
 	case "filesystem.s3config.region":
@@ -172,7 +172,7 @@ const (
 	sftpgoHTTP
 )
 
-// place returns where files are, for a message. The local directory is that of a user or folder.
+// place returns where files are, for a message. The local directory belongs to a user or a folder.
 func (s *sftpgoStorage) place(local string) string {
 	switch s.Provider {
 	case sftpgoLocal:
@@ -193,7 +193,7 @@ func (s *sftpgoStorage) place(local string) string {
 	return "a storage of an unknown kind"
 }
 
-// A sftpgoDump is what an import needs of a dump besides one user.
+// A sftpgoDump holds the parts of a dump that the import of each user needs.
 type sftpgoDump struct {
 	folders map[string]sftpgoFolder
 	several bool // the files of the users are in more than one bucket or server
@@ -263,7 +263,7 @@ func readSFTPGoUser(entry json.RawMessage) (*sftpgoUser, error) {
 	return s, nil
 }
 
-// noteParts adds a comment about the parts of a dump that are no users.
+// noteParts adds a comment about the parts of a dump that are not users.
 func (us *Users) noteParts(parts map[string]json.RawMessage) {
 	var lost []string
 	for _, key := range slices.Sorted(maps.Keys(parts)) {
@@ -281,7 +281,7 @@ func (us *Users) noteParts(parts map[string]json.RawMessage) {
 	}
 }
 
-// bucket returns where the files of a user are, empty for all that is not S3.
+// bucket returns the endpoint and the bucket of a user's files, empty if they are not in S3.
 func (s *sftpgoUser) bucket() string {
 	if s.FileSystem.Provider != sftpgoS3 {
 		return ""

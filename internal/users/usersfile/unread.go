@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// unread calls report for each value of a JSON document that is not zero and that the Go type has no field for. The
-// path of a value has the keys that lead to it, and [] for each element of a list. So an import that decodes the
-// document into this type reports whatever it does not read, also what the other server learns later.
+// unread calls report for each value of a JSON document that is not zero and for which the Go type has no field. The
+// path of a value has the keys that lead to it, and [] for each element of a list. An import that decodes the document
+// into this type thus reports everything that it does not read, including fields of later versions of the other server.
 func unread(v any, t reflect.Type, path string, report func(path string, v any)) {
 	switch {
 	case t.Kind() == reflect.Struct:
@@ -59,7 +59,7 @@ func leaves(v any, path string, report func(path string, v any)) {
 	}
 }
 
-// isZero reports whether a JSON value says nothing: null, false, 0, or something empty.
+// isZero reports whether a JSON value is null, false, 0 or empty.
 func isZero(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -84,7 +84,7 @@ func isZero(v any) bool {
 	return false
 }
 
-// shown returns a JSON value for a comment, without what may be a secret and shortened if it is long.
+// shown returns a JSON value for a comment, without possible secrets, and shortened if it is long.
 func shown(path string, v any) string {
 	const most = 80
 	key := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])

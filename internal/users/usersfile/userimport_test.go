@@ -19,7 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestImport imports the users of other servers. A configuration takes the YAML, and warnings say what is not in it.
+// TestImport imports the users of other servers. A configuration accepts the YAML, and warnings name everything that is
+// not in it.
 func TestImport(t *testing.T) {
 	for name, tc := range map[string]struct {
 		file, strip string

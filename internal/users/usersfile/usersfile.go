@@ -5,7 +5,7 @@
 // while no other command does the same.
 //
 // The users of other FTP servers become users of a configuration. [SFTPGo] reads a dump in JSON. [ProFTPD] reads an
-// AuthUserFile, whose lines are those of passwd(5), [PureFTPd] a pureftpd.passwd, and [VSFTPD] names and passwords, or
+// AuthUserFile in the format of passwd(5), [PureFTPd] a pureftpd.passwd, and [VSFTPD] names and passwords, or
 // lines of htpasswd, with a file of settings for each user. A permission that the other server gave in part only is
 // left out. A user with a restriction that a configuration cannot express, or that the import does not know, is
 // disabled. Whatever is not imported becomes a comment above the user, and a warning. A file of another format is an

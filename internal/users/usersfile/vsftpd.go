@@ -132,7 +132,7 @@ func readVSFTPD(raw []byte) (map[string]string, error) {
 	})
 }
 
-// A vsftpdKind is what an import does with a setting of vsftpd.
+// A vsftpdKind is the treatment of a setting of vsftpd.
 type vsftpdKind int
 
 const (
@@ -169,7 +169,7 @@ func serverSettings(all map[string]string) []string {
 	})
 }
 
-// vsftpdAdvice returns what to write in place of a setting, empty if nothing does the same.
+// vsftpdAdvice returns the replacement for a setting, empty if there is no equivalent.
 func vsftpdAdvice(key string) string {
 	switch key {
 	case "cmds_allowed", "cmds_denied":
