@@ -228,7 +228,7 @@ func load(t *testing.T, text string) error {
 	return err
 }
 
-// TestGoVersion compares the version of Go that pages ask for with that of go.mod.
+// TestGoVersion compares the version of Go that pages ask for with the version in go.mod.
 func TestGoVersion(t *testing.T) {
 	_, version, _ := strings.Cut(must.ReadFile(t, filepath.Join(root, "go.mod")), "\ngo ")
 	major, rest, _ := strings.Cut(version, ".")
