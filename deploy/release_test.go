@@ -19,11 +19,11 @@ import (
 
 const chart = "babelftp"
 
-// helmReleases are the releases of Helm that run the chart, as make builds them to .tools/bin/helm-RELEASE. Those of
-// make test have both validators of values.schema.json that current releases contain.
+// helmReleases are the releases of Helm that run the chart, as make builds them to .tools/bin/helm-RELEASE. The
+// releases of make test have both validators of values.schema.json that current releases contain.
 var helmReleases = flag.String("helm", "3.18.6 4.3.1", "`RELEASES` of Helm that the tests run")
 
-// A helmRun is what a release of Helm did.
+// A helmRun is the result of a run of one release of Helm.
 type helmRun struct {
 	helm           string // the release
 	stdout, stderr string
@@ -61,7 +61,7 @@ func runOneHelm(t *testing.T, helm string, args ...string) helmRun {
 }
 
 // helmTemplate returns the manifests that helm template prints. All releases of Helm must print the same objects; they
-// differ in empty lines, so the text is that of the last release.
+// differ in empty lines, so the text comes from the last release.
 func helmTemplate(t *testing.T, args ...string) string {
 	t.Helper()
 	runs := runHelm(t, append([]string{"template", "test", chart, "--namespace", "ftp"}, args...)...)
@@ -256,7 +256,7 @@ type policyRule struct {
 	To   []policyPeer `yaml:"to"`
 }
 
-// metricsEndpoint is what a PodMonitor or ServiceMonitor reads.
+// metricsEndpoint is an endpoint of a PodMonitor or ServiceMonitor.
 type metricsEndpoint struct {
 	Port string `yaml:"port"`
 	Path string `yaml:"path"`

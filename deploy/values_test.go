@@ -170,7 +170,7 @@ func TestMeasuresOfAutoscaling(t *testing.T) {
 	}
 }
 
-// TestRelabelings checks that both monitors take what they have no value of their own for.
+// TestRelabelings checks that both monitors accept relabelings.
 func TestRelabelings(t *testing.T) {
 	for kind, value := range map[string]string{"PodMonitor": "podMonitor", "ServiceMonitor": "serviceMonitor"} {
 		at := "metrics." + value

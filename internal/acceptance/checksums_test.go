@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestRefusedChecksums has an S3 server that does not say what it is, and refuses every request that mentions a
-// checksum. Users upload, append, resume, download and hash as on any other.
+// TestRefusedChecksums runs against an S3 server that does not identify itself and refuses every request that mentions
+// a checksum. Users upload, append, resume, download and hash as on any other.
 //
 // Reported for Backblaze B2: vatesfr/xen-orchestra#8358
 func TestRefusedChecksums(t *testing.T) {

@@ -69,7 +69,7 @@ type Kind struct {
 	Level Level
 	// Cause and Change are messages of the catalogues. Where clients read of the cause in a reply, it is that message.
 	Cause, Change i18n.ID
-	// Keys are the keys of the configuration of babelftp to look at, if it is a matter of the server.
+	// Keys are the configuration keys of babelftp to check, if the cause may be the server.
 	Keys []string
 	// Server says whether doctor looks for it at a server.
 	Server bool

@@ -54,7 +54,7 @@ var missed = regexp.MustCompile(`did not connect to port (\d+) within ([0-9a-zµ
 // asks for another port sooner, as doctor itself does, has not tried the first one.
 const patience = time.Second
 
-// wrongPatience is the same for an address that is wrong, where the network often tells the client so at once.
+// wrongPatience is patience for a wrong address, because the network often rejects such a connection at once.
 const wrongPatience = 50 * time.Millisecond
 
 // ErrNoLog says that a log has no line of a server that the filter wants.

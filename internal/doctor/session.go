@@ -37,7 +37,7 @@ const (
 	maxRead = 1 << 20
 )
 
-// software is what doctor calls itself by CLNT.
+// software is the name that doctor sends with CLNT.
 const software = "babelftp-doctor"
 
 // A reply is one of the server, with all of its lines. Without a code none came, and the text says why.
@@ -268,8 +268,8 @@ func (x *examination) feat(s *session) {
 	}
 }
 
-// What servers say of a login whose user has no usable home or whose storage is away, and of a full disk, with whatever
-// code they choose.
+// Patterns in the replies to a login whose user has no usable home or whose storage is unavailable, and in the replies
+// of a server with a full disk. The codes differ.
 var (
 	unavailable = regexp.MustCompile(`(?i)unavailable`)
 	homeless    = regexp.MustCompile(`(?i)home|director|chroot|OOPS`)

@@ -11,8 +11,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A user who repeats a command that fails fills neither the audit log nor the events of administrators, and keeps no
-// one else from working, also if the audit log is required.
+// A user who repeats a command that fails fills neither the audit log nor the events of administrators, and does
+// not keep others from working, even if the audit log is required.
 func TestFloodOfFailures(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.log")
@@ -42,7 +42,7 @@ func TestFloodOfFailures(t *testing.T) {
 		var recent []struct{ Path string }
 		ask(t, srv, "/api/v1/audit", &recent)
 		if !slices.Contains(recent, struct{ Path string }{"/before"}) || !slices.Contains(recent, struct{ Path string }{"/after"}) {
-			t.Error("the events of administrators have lost those of another user")
+			t.Error("the administrators have lost the events of another user")
 		}
 	})
 	written := must.ReadFile(t, file)

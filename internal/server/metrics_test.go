@@ -186,7 +186,7 @@ func TestSelectedLimits(t *testing.T) {
 	for _, m := range selected {
 		for _, limit := range strings.Split(m[1], "|") {
 			if !slices.Contains(limits.ServerWide(), limit) {
-				t.Errorf("an alert waits for refusals by %q, which is no limit of the server", limit)
+				t.Errorf("an alert waits for refusals by %q, which is not a limit of the server", limit)
 			}
 		}
 	}

@@ -409,8 +409,8 @@ func TestProbeNotesObjectLock(t *testing.T) {
 	}
 }
 
-// In a bucket whose Object Lock has a default retention S3 refuses bytes without a Content-MD5 or a checksum, whatever
-// the profile says of checksums. The probe finds the same as in other buckets.
+// In a bucket whose Object Lock has a default retention S3 refuses bytes without a Content-MD5 or a checksum, even if
+// the profile has no checksums. The probe finds the same as in other buckets.
 func TestProbeUnderDefaultRetention(t *testing.T) {
 	s3test.RunLocked(t, func(t *testing.T, s *s3test.Server) {
 		for _, tc := range []struct {

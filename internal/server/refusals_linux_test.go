@@ -101,7 +101,7 @@ func withoutDescriptors(t *testing.T, srv *Server) {
 	var before unix.Rlimit
 	must.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
 	defer func() { must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) }()
-	for { // another goroutine may close a descriptor meanwhile
+	for { // another goroutine may close a descriptor at the same time
 		var last uintptr
 		for last < 100 {
 			f, err := os.Open(os.DevNull)

@@ -14,17 +14,17 @@ type Sampler[K comparable] struct {
 	byKey *Expiring[K, *sample]
 }
 
-// A sample is when the first event of a minute was passed, how many were, and how many were not.
+// A sample holds the time of the first event of a minute, and how many events have passed and have been dropped.
 type sample struct {
 	at              time.Time
 	passed, missing int
 }
 
-// Pass reports whether an event is the first of its key in a minute, and how many were not passed before it.
+// Pass reports whether an event is the first of its key in a minute, and how many events were dropped before it.
 func (s *Sampler[K]) Pass(key K) (missing int, ok bool) { return s.PassSome(key, 1) }
 
-// PassSome reports whether an event is among the first n of its key in a minute, and with the first one how many were
-// not passed before it.
+// PassSome reports whether an event is among the first n of its key in a minute, and for the first one how many events
+// were dropped before it.
 func (s *Sampler[K]) PassSome(key K, n int) (missing int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

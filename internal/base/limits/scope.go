@@ -38,7 +38,7 @@ const (
 	UserExpired  = "user.expired"
 )
 
-// ServerWide returns the names of all limits that can be reached without a tenant: those of the server and of an
+// ServerWide returns the names of all limits that can be reached without a tenant: the limits of the server and of an
 // address, and those that are not fields of a [Scope].
 func ServerWide() []string {
 	names := []string{LoginTimeout, PassivePorts, Descriptors, Bans, Deny}
@@ -150,7 +150,7 @@ type slots struct {
 	refused time.Time // the last one for which there was no room
 }
 
-// enter takes a slot, and returns false if all are in use, or a share of so many; 0 means no share.
+// enter takes a slot. It returns false if all slots, or share of them, are in use. A share of 0 means no share.
 func (s *slots) enter(share int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *slots) enter(share int) bool {
 	return true
 }
 
-// limitNow returns how many slots there are, 0 for no limit.
+// limitNow returns the number of slots, 0 for no limit.
 func (s *slots) limitNow() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,8 +259,8 @@ func (s Scopes) TransfersRefused() bool {
 	return slices.ContainsFunc(s, func(scope *Scope) bool { return scope.transfers.wanted() })
 }
 
-// EnterOperation is EnterSession for an operation on a whole directory. A tenant gets three quarters of the operations
-// of the server at most, and a user three quarters of those, so that others always find a free one.
+// EnterOperation is EnterSession for an operation on a whole directory. A tenant gets at most three quarters of the
+// operations of the server, and a user three quarters of the tenant's, so that others always find a free one.
 func (s Scopes) EnterOperation() (leave func(), err error) {
 	shares := map[string]int{}
 	for _, scope := range s {
@@ -278,10 +278,11 @@ func (s Scopes) EnterOperation() (leave func(), err error) {
 	return s.enter(func(scope *Scope) *slots { return &scope.operation }, shares)
 }
 
-// threeQuarters rounds up, so that one is not rounded to none.
+// threeQuarters returns three quarters of a number, rounded up, so that 1 stays 1.
 func threeQuarters(n int) int { return (3*n + 3) / 4 }
 
-// enter takes a slot in each scope, or in none. Shares bound slots further, by the name of their limit.
+// enter takes a slot in every scope, or fails and takes no slot. Shares bound slots further, by the name of their
+// limit.
 func (s Scopes) enter(of func(*Scope) *slots, shares map[string]int) (leave func(), err error) {
 	for i := len(s) - 1; i >= 0; i-- { // the narrowest scope is the one to name
 		if counted := of(s[i]); !counted.enter(shares[counted.limit]) {

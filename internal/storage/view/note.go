@@ -7,7 +7,7 @@ type Note struct {
 	Path, To string
 	// URI and ToURI are those of the objects, empty for a name that none can have.
 	URI, ToURI string
-	// Restore reports whether the operation was a rename or a copy of what is in the past.
+	// Restore reports whether the operation was a rename or a copy from the past.
 	Restore bool
 	Err     error
 }

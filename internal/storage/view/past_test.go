@@ -34,7 +34,7 @@ func TestRightsAreThoseOfTargets(t *testing.T) {
 	}
 }
 
-// Rules that name the directory of the past take rights away there. Those by other names count by what a name means
+// Rules that name the directory of the past remove rights there. Rules with other names apply to the same path as
 // today.
 func TestPastPolicy(t *testing.T) {
 	for _, tc := range []struct{ rules, name, want string }{

@@ -153,8 +153,8 @@ func (r Layer) Below(root string) Layer {
 	return append(seen, rule{rights: r.At(root)})
 }
 
-// Naming returns the rules whose pattern begins with the name of a directory in "/". They allow everything if none of
-// them counts.
+// Naming returns the rules whose pattern begins with the name of a directory in "/". Without such rules the policy
+// allows everything.
 func (p Policy) Naming(dir string) Policy {
 	var naming Policy
 	for _, layer := range p {

@@ -67,13 +67,13 @@ type target struct {
 	canonical string // today, in the form in which rights are compared
 	rights    Rights // of the user
 	mount     *Mount
-	inner     string // the name within the mount, with a final slash if that of the directory is meant
+	inner     string // the name within the mount, with a final slash if only the directory is meant
 	fixed     bool   // it leads to a mount, so it stays where it is
 	past      bool   // it cannot be changed
 }
 
-// resolve turns a name into its target, without a request. A name with a final slash is a directory's: the store never
-// takes it for the name of a file.
+// resolve turns a name into its target, without a request. A name with a final slash means a directory, and the store
+// never treats it as a file.
 func (v *View) resolve(name string) *target {
 	t := &target{name: path.Clean("/" + name)}
 	today, moment, past := v.Past.find(t.name)

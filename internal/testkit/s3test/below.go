@@ -17,10 +17,10 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Below returns a client whose buckets are directories below a prefix of one real bucket, so that tests that want
-// buckets of their own run in a bucket that others use, too. Their names are numbers; there are no other buckets. The
-// client refuses every request that concerns more than the keys below the prefix, and keys that are too long with it,
-// which some servers take.
+// Below returns a client whose buckets are directories below a prefix of one real bucket, so that tests can have their
+// own buckets inside a bucket that others use too. The names of the buckets are numbers. The client refuses every
+// request that affects more than the keys below the prefix, and keys that the prefix makes too long, because some
+// servers accept those.
 func Below(client *s3.Client, bucket, prefix string) *s3.Client {
 	o, b := client.Options(), below{bucket, prefix}
 	o.ExpressCredentials = nil
@@ -66,7 +66,7 @@ func (b below) add(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// maxKey is how many bytes a key of S3 may have.
+// maxKey limits the bytes of a key of S3.
 const maxKey = 1024
 
 // refusal returns an error of S3 that the client makes itself.
@@ -201,7 +201,7 @@ func RemoveBelow(ctx context.Context, client *s3.Client, bucket, prefix string) 
 	}
 }
 
-// removeVersions deletes a page of versions, which are there if the bucket keeps them.
+// removeVersions deletes a page of versions, if the bucket keeps versions.
 func removeVersions(page *s3.ListObjectVersionsOutput, remove func(key, version *string) error) error {
 	markers := make([]types.ObjectVersion, 0, len(page.DeleteMarkers))
 	for _, m := range page.DeleteMarkers {

@@ -59,7 +59,7 @@ func startCeph(ctx context.Context, d descriptor, p workspace) (*Server, func() 
 	return s, stop, nil
 }
 
-// restrictCeph makes a user of Ceph who may do no more than a policy allows. It attaches the policy as
+// restrictCeph creates a user of Ceph with the permissions of a policy. It attaches the policy as
 // "aws iam put-user-policy" does: https://docs.ceph.com/en/latest/radosgw/iam/
 func (d *daemons) restrictCeph(ctx context.Context, s *Server, policy string) (login, error) {
 	name, user := strings.ToLower(rand.Text()), login{rand.Text(), rand.Text()}

@@ -80,7 +80,7 @@ func RunVersioned(t *testing.T, f func(t *testing.T, s *Server)) {
 	runOn(t, unlessShort([]descriptor{processes()[0], versioned(), simulators()[0]}), f)
 }
 
-// RunLocked is Run on those servers that keep the versions in a bucket of [Server.LockedBucket].
+// RunLocked is Run on the servers that keep versions in a bucket of [Server.LockedBucket].
 func RunLocked(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	runOn(t, unlessShort([]descriptor{processes()[0], versioned(), simulators()[0]}), f)

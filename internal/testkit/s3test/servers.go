@@ -29,7 +29,7 @@ type descriptor struct {
 	// tls says that clients reach the server over https. Run does not use it.
 	tls bool
 
-	// ready reports by a nil error that the server also answers what it starts after listing buckets. Optional.
+	// ready, if not nil, returns nil when the parts of the server that start after the listing of buckets respond too.
 	ready func(context.Context, *Server) error
 
 	// command is the arguments and the environment that make the binary serve address from the data folder with the
