@@ -105,7 +105,7 @@ const (
 	tlsAdvice       = "write https:// in s3.endpoint: its port speaks TLS"
 	headersAdvice   = "allow request headers of 16 KiB (large_client_header_buffers of nginx)"
 	methodsAdvice   = "let that server pass HEAD, GET, PUT, POST and DELETE on to S3"
-	unreachedAdvice = "check that this server can reach S3"
+	unreachedAdvice = "check whether that server can reach S3"
 )
 
 // adviceFor returns the advice for a response whose body begins with head.

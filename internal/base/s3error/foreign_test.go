@@ -148,7 +148,7 @@ func TestForeignResponses(t *testing.T) {
 		{"500", "put", answering{status: 500, body: nginxPage}, syscall.EAGAIN, true, true, true, "500"},
 		{"501", "put", answering{status: 501, body: nginxPage}, errors.ErrUnsupported, true, false, false, "501"},
 		{"502", "put", answering{status: 502, server: "nginx", body: nginxPage}, syscall.EAGAIN, true, true, true,
-			"check that this server can reach S3"},
+			"check whether that server can reach S3"},
 		{"503", "list", answering{status: 503, server: "HAProxy", body: "<html><body><h1>503</h1>"}, syscall.EAGAIN, true,
 			true, true, "HTTP 503 from HAProxy"},
 		{"504", "put", answering{status: 504, body: nginxPage}, syscall.EAGAIN, true, true, true, "proxy_read_timeout"},

@@ -252,7 +252,7 @@ func Unreadable(err error) bool {
 	return ok
 }
 
-// ErrNoResult is an answer without a body where there must be one. The SDK takes it for whole.
+// ErrNoResult is a response without the body that it must have. The SDK accepts such a response.
 var ErrNoResult = fmt.Errorf("the S3 response has no result: %w", io.ErrUnexpectedEOF)
 
 // ErrNoETag is a response to a write that has no ETag.
