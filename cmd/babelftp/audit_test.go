@@ -76,7 +76,7 @@ func TestAudit(t *testing.T) {
 		{"--path /a" + config("stdout.yaml", "audit: {file: \"-\"}\n"), "", 1, []string{"audit.file is standard output"}, nil},
 		{"--path /a" + config("none.yaml", ""), "", 1, []string{"the configuration has no audit.file"}, nil},
 		{"--path /a" + config("later.yaml", "audit: {file: "+filepath.Join(dir, "later.log")+"}\n"), "", 1,
-			[]string{"there is no " + filepath.Join(dir, "later.log")}, nil},
+			[]string{filepath.Join(dir, "later.log") + " does not exist"}, nil},
 	} {
 		var out bytes.Buffer
 		code := run(t.Context(), append([]string{"audit"}, strings.Fields(test.args)...), strings.NewReader(test.stdin), &out, &out)
