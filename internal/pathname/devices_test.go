@@ -176,6 +176,39 @@ func TestNamesOfFourBytes(t *testing.T) {
 	}
 }
 
+// TestNamesWithInvisibleReadings: a name whose reading in the charset has an invisible character, and could not be
+// created, is in UTF-8. A session that has decided on the charset gets the error.
+func TestNamesWithInvisibleReadings(t *testing.T) {
+	for _, test := range []struct{ charset, before, bytes, key string }{
+		{"windows-1252", "", "día.txt", "/día.txt"},
+		{"iso-8859-2", "", "中", "/中"},
+		{"windows-1256", "", "癞", "/癞"},
+		{"windows-1252", "", "ñ", "/Ã±"},
+		{"windows-1252", "caf\xe9", "día.txt", ""},
+	} {
+		rules := pathname.Rules{Encoding: parseEncoding(t, test.charset)}
+		v := store{}.visit(rules)
+		if test.before != "" {
+			_, err := v.create(test.before)
+			must.OK(t, err)
+		}
+		key, err := v.create(test.bytes)
+		var invisible *pathname.InvisibleError
+		if test.key == "" {
+			if !errors.As(err, &invisible) {
+				t.Errorf("%s: %q has the key %q, %v", test.charset, test.bytes, key, err)
+			}
+			continue
+		}
+		if key != test.key || err != nil {
+			t.Errorf("%s: %q has the key %q, %v, want %q", test.charset, test.bytes, key, err, test.key)
+		}
+		if got := v.list(key); got != test.bytes {
+			t.Errorf("%s: %q is listed as %q", test.charset, test.bytes, got)
+		}
+	}
+}
+
 // onlyTheSessionTells returns names that are common in UTF-8, which other clients of a tenant may write.
 func onlyTheSessionTells(charset string) []string {
 	return map[string][]string{
@@ -332,8 +365,9 @@ func FuzzHistories(f *testing.F) {
 	})
 }
 
-// inCharset reports whether a device can write the bytes.
+// inCharset reports whether a device can write the bytes, and may create a file of this name.
 func inCharset(e *pathname.Encoding, bytes string) bool {
 	all, err := e.Readings(bytes)
-	return err == nil && (all[0].Charset != nil || e.UTF8() || e.Raw())
+	return err == nil && (all[0].Charset != nil || e.UTF8() || e.Raw()) &&
+		!strings.ContainsAny(all[0].Name, "\u00ad\u200c\u200d\u200e\u200f\u3164")
 }

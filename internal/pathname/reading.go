@@ -57,8 +57,10 @@ func (c Codec) read(encoding *Encoding, bytes string) (*segment, error) {
 	if _, shownIn := encoding.encode(inUTF8); shownIn != nil && !encoding.names(nil) {
 		s.notUTF8 = true
 	}
-	if c.Mixed || encoding != c.Encoding {
-		s.meant = first.Charset.meant(first.Name, inUTF8)
+	// A new name with an invisible character is refused, so it is not meant: "í" is "Ã" and a soft hyphen in Latin-1.
+	refused := invisibleIn(first.Name) != 0 && invisibleIn(inUTF8) == 0
+	if refused || c.Mixed || encoding != c.Encoding {
+		s.meant = !refused && first.Charset.meant(first.Name, inUTF8)
 		s.mixed = true
 		if c.Choice == Undecided && !s.meant {
 			s.created, s.notUTF8 = utf8At, false
