@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -92,7 +94,21 @@ func (b *bucketFlags) config() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.LoadWith(name, nil, map[string][]byte{name: text})
+	cfg, err := config.LoadWith(name, nil, map[string][]byte{name: text})
+	return cfg, inFlags(err)
+}
+
+// inFlags names the flag of each problem of a configuration that was made of flags.
+func inFlags(err error) error {
+	problems, ok := errors.AsType[config.Problems](err)
+	if !ok {
+		return err
+	}
+	var wrong []error
+	for _, p := range problems {
+		wrong = append(wrong, fmt.Errorf("--%s: %s", p.Path[strings.LastIndexByte(p.Path, '.')+1:], p.Message))
+	}
+	return errors.Join(wrong...)
 }
 
 // printPolicy prints the policy for the credentials of a tenant, or of a folder of it.

@@ -197,9 +197,9 @@ func TestPolicyOfBucket(t *testing.T) {
 		{"--bucket b --folder /x", "babelftp: --bucket goes with neither TENANT, --config nor --folder", 2},
 		{"acme --prefix p", "babelftp: --prefix needs --bucket", 2},
 		{"acme --profile ceph", "babelftp: --profile needs --bucket", 2},
-		{"--bucket Acme", `"Acme" is not a valid bucket name: write lower-case letters, digits, - and . only`, 1},
-		{"--bucket acme --prefix /in", `"/in/" is not a prefix of keys: keys begin without a slash, remove it`, 1},
-		{"--bucket acme --profile cefh", `"cefh" is not known: write auto, aws,`, 1},
+		{"--bucket Acme", `babelftp: --bucket: "Acme" is not a valid bucket name: write lower-case letters, digits, - and . only`, 1},
+		{"--bucket acme --prefix /in", `babelftp: --prefix: "/in/" is not a prefix of keys: keys begin without a slash, remove it`, 1},
+		{"--bucket acme --profile cefh", `babelftp: --profile: "cefh" is not known: write auto, aws,`, 1},
 	} {
 		code, stdout, stderr := output(t, "", append([]string{"policy"}, strings.Fields(tt.args)...)...)
 		if code != tt.code || stdout != "" || !strings.Contains(stderr, tt.want) {
