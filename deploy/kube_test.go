@@ -117,8 +117,14 @@ func testRelease(t *testing.T, k *kube, helm string) {
 		if _, after, err := k.request(http.MethodGet, path+"right-babelftp", "", ""); err != nil || after != before {
 			t.Errorf("the StatefulSet has changed: %v\n%s\n%s", err, before, after)
 		}
-		k.helm("uninstall", "wrong", "--no-hooks")
-		k.helm("uninstall", "right", "--no-hooks")
+		for _, name := range []string{"wrong", "right"} {
+			k.helm("uninstall", name, "--no-hooks")
+			// The Job of the hook stays, and the next release of Helm would find it complete.
+			job := "/apis/batch/v1/namespaces/ftp/jobs/" + name + "-babelftp-check?propagationPolicy=Background"
+			if code, text, err := k.request(http.MethodDelete, job, "", ""); code != http.StatusOK {
+				t.Errorf("delete the Job: %d %v %s", code, err, text)
+			}
+		}
 	})
 }
 
