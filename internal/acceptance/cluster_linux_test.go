@@ -360,11 +360,8 @@ func (c *clusterSite) judge(t *testing.T, each int) {
 	if relayed < float64(total)/3 { // two thirds are to be expected
 		t.Errorf("only %.0f of %d transfers were relayed", relayed, total)
 	}
-	// A client that closes its socket before it has read what the server sent last, such as a TLS session ticket,
-	// resets the connection. The transfers were checked by their replies and contents.
-	resets := float64(total) / 50
-	for result, most := range map[string]float64{"failed": resets, "unmatched": 0, "unreachable": 0} {
-		if n := c.sum(`babelftp_relays_total{result="` + result + `"}`); n > most {
+	for _, result := range []string{"failed", "unmatched", "unreachable"} {
+		if n := c.sum(`babelftp_relays_total{result="` + result + `"}`); n > 0 {
 			t.Errorf("%.0f relays are %s", n, result)
 		}
 	}

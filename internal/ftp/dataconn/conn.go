@@ -22,9 +22,13 @@ type Source interface {
 	Missing() error
 }
 
-// A finisher is a connection by way of another server, whose Close means that it was cut. Finish ends it. The error
-// of Finish says that the client may have less than what was written.
-type finisher interface{ Finish() error }
+// A finisher is a data connection that another replica relays. Close cuts it.
+type finisher interface {
+	// Received reports that all of an upload has arrived. The client may close its side without reading the rest.
+	Received()
+	// Finish ends the connection. After an error the client may have less than what was written.
+	Finish() error
+}
 
 // finishing finishes a connection when it is closed, which comes after what TLS writes at the end.
 type finishing struct {
@@ -93,9 +97,13 @@ func newConn(ctx context.Context, t *Transfer, raw net.Conn) *Conn {
 // [Transfer.Result] tells. A connection by way of another server is cut after a transfer that has failed, so that
 // the client does not take a part of a file for the whole. A download to which that happens at its end has failed.
 func (c *Conn) Close() error {
-	_, relayed := c.raw.(finisher)
-	if relayed && (c.transfer.partial() || c.transfer.Upload && (c.ended.IsZero() || c.transfer.Err() != nil)) {
+	relay, relayed := c.raw.(finisher)
+	switch {
+	case !relayed:
+	case c.transfer.partial() || c.transfer.Upload && (c.ended.IsZero() || c.transfer.Err() != nil):
 		return c.raw.Close()
+	case c.transfer.Upload:
+		relay.Received()
 	}
 	err := c.Conn.Close()
 	if c.transfer.Upload {

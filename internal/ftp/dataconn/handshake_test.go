@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -13,12 +14,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// relayed is a connection by way of another server.
+// relayed is a data connection that another replica relays.
 type relayed struct {
 	net.Conn
-	finished *atomic.Bool
-	err      error // of the end
+	received, finished *atomic.Bool
+	err                error // of Finish
 }
+
+func (r relayed) Received() { r.received.Store(true) }
 
 func (r relayed) Finish() error {
 	r.finished.Store(true)
@@ -32,7 +35,7 @@ func TestStopDuringAHandshake(t *testing.T) {
 		server, client := net.Pipe()
 		defer client.Close()
 		finished := &atomic.Bool{}
-		transfer := NewTransfer(source{relayed{server, finished, nil}}, Options{
+		transfer := NewTransfer(source{relayed{server, &atomic.Bool{}, finished, nil}}, Options{
 			Settings: Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute}, Upload: true, TLS: &tls.Config{},
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -57,25 +60,25 @@ func TestStopDuringAHandshake(t *testing.T) {
 	})
 }
 
-// A download by way of another server ends it when it is complete. One that has failed cuts it, so that the client does
-// not take a part for the whole. One whose server is killed before the client has everything has failed. An upload that
-// has not come to its end is cut too.
+// A complete transfer finishes its relay. A failed download and an upload without an end cut it, so that the client does
+// not take a part of a file for all of it. A download fails if the relay ends before the client has everything.
 func TestEndOfARelayedTransfer(t *testing.T) {
 	killed := errors.New("killed")
 	for name, tc := range map[string]struct {
-		upload             bool
+		upload, ended      bool
 		stop, finish, want error
 		finished           bool
 	}{
-		"complete": {finished: true},
-		"aborted":  {stop: ErrAborted, want: ErrAborted},
-		"killed":   {finish: killed, want: ErrLost, finished: true},
-		"upload":   {upload: true},
+		"complete":        {finished: true},
+		"aborted":         {stop: ErrAborted, want: ErrAborted},
+		"killed":          {finish: killed, want: ErrLost, finished: true},
+		"upload":          {upload: true},
+		"complete-upload": {upload: true, ended: true, finished: true},
 	} {
 		server, client := net.Pipe()
 		defer client.Close()
-		finished := &atomic.Bool{}
-		transfer := NewTransfer(source{relayed{server, finished, tc.finish}}, Options{
+		received, finished := &atomic.Bool{}, &atomic.Bool{}
+		transfer := NewTransfer(source{relayed{server, received, finished, tc.finish}}, Options{
 			Settings: Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute}, Upload: tc.upload,
 		})
 		conn, err := transfer.Open(t.Context(), func() {})
@@ -83,7 +86,16 @@ func TestEndOfARelayedTransfer(t *testing.T) {
 		if tc.stop != nil {
 			transfer.Stop(tc.stop)
 		}
+		if tc.ended {
+			_ = client.Close()
+			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+				t.Errorf("%s: the upload ends with %v", name, err)
+			}
+		}
 		_ = conn.Close()
+		if received.Load() != tc.ended {
+			t.Errorf("%s: received is %t", name, received.Load())
+		}
 		if finished.Load() != tc.finished || !errors.Is(transfer.Err(), tc.want) {
 			t.Errorf("%s: ended as if it were complete: %t, with %v", name, finished.Load(), transfer.Err())
 		}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -267,11 +269,11 @@ func TestRelayOfAReset(t *testing.T) {
 	if _, err := io.ReadFull(session, make([]byte, 8)); err != nil {
 		t.Fatal(err)
 	}
-	_ = client.SetLinger(0)
-	_ = client.Close()
+	reset(client)
 	if n, err := session.Read(make([]byte, 8)); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("after a reset the session reads %d bytes, %v", n, err)
 	}
+	_ = session.Close()
 	all[1].events.want(t, string(Failed), 1)
 
 	client, session = relayed(t, all[0], all[1])
@@ -279,11 +281,103 @@ func TestRelayOfAReset(t *testing.T) {
 	if _, err := io.ReadFull(client, make([]byte, 8)); err != nil {
 		t.Fatal(err)
 	}
-	_ = client.SetLinger(0)
-	_ = client.Close()
-	all[1].events.want(t, string(Failed), 2)
+	reset(client)
 	if err := finish(session); err == nil {
 		t.Error("a download is complete that its client has reset")
+	}
+	_ = session.Close()
+	all[1].events.want(t, string(Failed), 2)
+}
+
+// A client may close or reset its connection after a complete upload without reading the end of TLS, or after it has
+// read a whole download. The relay is complete then, and nothing that the client has sent is lost.
+func TestRelayOfALateReset(t *testing.T) {
+	all := start(t)
+	const content, rest = "a file", "tickets, close_notify"
+	for n, tc := range []struct {
+		name   string
+		upload bool
+		end    func(*net.TCPConn)
+	}{
+		{"upload-closed", true, func(client *net.TCPConn) { _ = client.Close() }},
+		{"upload-reset", true, reset},
+		{"download-closed", false, func(client *net.TCPConn) { _ = client.Close() }},
+		{"download-reset", false, reset},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			client, session := relayed(t, all[0], all[1])
+			var from, to net.Conn = session, client
+			if tc.upload {
+				from, to = client, session
+			}
+			must.Write(t, from, content)
+			got := make([]byte, len(content))
+			if _, err := io.ReadFull(to, got); err != nil || string(got) != content {
+				t.Errorf("%q has arrived, %v", got, err)
+			}
+			if tc.upload {
+				tc.end(client)
+				session.(*owned).Received()
+				must.Write(t, session, rest)
+				must.Write(t, session, rest) // when the first one has been answered by a reset
+			}
+			if err := finish(session); err != nil && !tc.upload {
+				t.Errorf("the download ends with %v", err)
+			}
+			if !tc.upload {
+				tc.end(client)
+			}
+			_ = session.Close()
+			all[1].events.want(t, string(Complete), n+1)
+		})
+	}
+}
+
+// reset closes a connection by RST.
+func reset(conn *net.TCPConn) {
+	_ = conn.SetLinger(0)
+	_ = conn.Close()
+}
+
+// resetAfter is a client's connection that is reset behind content.
+type resetAfter struct {
+	net.Conn
+	content []byte
+	done    chan struct{} // closed when the reset has been read
+}
+
+func (c *resetAfter) Read(b []byte) (int, error) {
+	if len(c.content) == 0 {
+		close(c.done)
+		return 0, syscall.ECONNRESET
+	}
+	n := copy(b, c.content)
+	c.content = c.content[n:]
+	return n, nil
+}
+
+// A slow owner gets all data that a client has sent before a reset, and no end of the file.
+func TestRelayOfAResetToASlowOwner(t *testing.T) {
+	ends, far := connected(t)
+	must.OK(t, ends[1].SetWriteBuffer(1<<20))
+	must.OK(t, far[1].SetReadBuffer(1<<12)) // so that most of the content waits in the relay's socket
+	client := &resetAfter{ends[0], bytes.Repeat([]byte("file"), 16<<10), make(chan struct{})}
+	want := len(client.content)
+	r := &relay{client: client, socket: ends[0], owner: ends[1], frames: frameWriter{conn: ends[1]}, stall: stall}
+	result := make(chan error, 1)
+	go func() { result <- r.run() }()
+	<-client.done
+	owner := &owned{proxyConn: &proxyConn{Conn: far[1]}, reader: bufio.NewReader(far[1]), stall: stall}
+	got := make([]byte, want)
+	if n, err := io.ReadFull(owner, got); err != nil {
+		t.Errorf("the owner reads %d bytes of %d, %v", n, want, err)
+	}
+	if _, err := owner.Read(got); !errors.Is(err, errCut) {
+		t.Errorf("then the owner reads %v", err)
+	}
+	_ = far[1].Close()
+	if err := <-result; !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the relay ends with %v", err)
 	}
 }
 
@@ -743,6 +837,21 @@ func TestPanic(t *testing.T) {
 	}
 }
 
+// connected returns two connections and their other ends.
+func connected(t *testing.T) (ends, far [2]*net.TCPConn) {
+	t.Helper()
+	l := must.Listen(t)
+	for n := range ends {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		must.OK(t, err)
+		accepted, err := l.Accept()
+		must.OK(t, err)
+		t.Cleanup(func() { _ = accepted.Close() })
+		ends[n], far[n] = conn.(*net.TCPConn), accepted.(*net.TCPConn)
+	}
+	return ends, far
+}
+
 // panicking is a client's connection whose bytes meet a bug.
 type panicking struct{ net.Conn }
 
@@ -750,16 +859,7 @@ func (panicking) Read([]byte) (int, error) { panic("a bug") }
 
 // A panic within a relay resets both sides, so that neither takes what it has for the whole.
 func TestPanicOfARelay(t *testing.T) {
-	l := must.Listen(t)
-	var ends, far [2]*net.TCPConn
-	for n := range ends {
-		conn, err := net.Dial("tcp", l.Addr().String())
-		must.OK(t, err)
-		accepted, err := l.Accept()
-		must.OK(t, err)
-		defer accepted.Close()
-		ends[n], far[n] = conn.(*net.TCPConn), accepted.(*net.TCPConn)
-	}
+	ends, far := connected(t)
 	r := &relay{client: panicking{ends[0]}, socket: ends[0], owner: ends[1], frames: frameWriter{conn: ends[1]},
 		stall: stall}
 	err := r.run()

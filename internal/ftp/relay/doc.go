@@ -12,8 +12,9 @@
 // A relay is a TCP connection to the same port of the owner. It begins with a PROXY header of version 2 that has the
 // client's addresses. Frames follow, in both directions. A replica that is killed closes its connections as if they
 // were complete. So each direction ends with a frame that says so, and a connection that ends without it was cut. The
-// owner ends a download only when the relay has passed on everything. Both say again and again that they live or
-// move, so that neither waits for the other one when the network is gone.
+// owner ends a download only when the relay has passed on everything. When it has a whole upload it says so, because
+// many clients then close their socket, or reset the connection, and read nothing more. Both say again and again that
+// they live or move, so that neither waits for the other one when the network is gone.
 //
 // Implemented here:
 //

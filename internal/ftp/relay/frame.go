@@ -17,6 +17,7 @@ const (
 	frameDelivered // from the relay: the client's side has everything up to the end.
 	// from the relay: the client's side has something more. From the owner: it lives, and says so again and again.
 	frameProgress
+	frameReceived // from the owner: it has the whole upload, so the client may ignore the data that follow.
 )
 
 const (
@@ -40,7 +41,7 @@ func putHeader(b []byte, kind byte, length int) {
 func parseHeader(b []byte) (kind byte, length int, err error) {
 	h := binary.BigEndian.Uint32(b)
 	kind, length = byte(h>>24), int(h&0xffffff)
-	if kind < frameData || kind > frameProgress || length > maxFrame || (length > 0) != (kind == frameData) {
+	if kind < frameData || kind > frameReceived || length > maxFrame || (length > 0) != (kind == frameData) {
 		return 0, 0, errFrame
 	}
 	return kind, length, nil

@@ -98,6 +98,13 @@ func (c *owned) Write(b []byte) (int, error) {
 	return c.frames.write(frameData, b)
 }
 
+// Received tells the relay that this replica has the whole upload. TLS writes more data at the end, such as
+// close_notify, and many clients close their socket without reading it.
+func (c *owned) Received() {
+	_ = c.SetWriteDeadline(time.Now().Add(c.stall))
+	_, _ = c.frames.write(frameReceived, nil) // Finish returns the same error
+}
+
 // Finish closes this side, and waits until the client's side of the relay has everything. After an upload there is
 // nothing to wait for. The error says that the client may have less.
 func (c *owned) Finish() error {

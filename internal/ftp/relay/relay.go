@@ -28,6 +28,8 @@ type relay struct {
 	owner  *net.TCPConn
 	frames frameWriter // to owner
 	stall  time.Duration
+
+	received bool // the owner has the whole upload
 }
 
 // relay passes on a connection until both sides have ended, or one was cut.
@@ -107,12 +109,13 @@ func (r *relay) next() (kind byte, length int, err error) {
 	return parseHeader(b[:])
 }
 
-// run passes on both directions. Where one is cut, both sides see that.
+// run passes on both directions until the owner ends the transfer. Only the owner knows whether it is complete: a
+// client that closes its socket without reading the end of TLS resets the connection after a complete transfer too.
 func (r *relay) run() error {
 	up := make(chan error, 1)
 	panics.Go(func() {
 		err := panics.Catch(r.fromClient)
-		if err != nil {
+		if isBug(err) {
 			r.abort()
 		}
 		up <- err
@@ -123,10 +126,16 @@ func (r *relay) run() error {
 	}
 	_ = r.socket.Close() // the owner has closed its side, as it does at the end
 	errUp := <-up
-	if _, bug := errors.AsType[*panics.Error](errUp); bug || err == nil && !errors.Is(errUp, net.ErrClosed) {
-		err = errUp
+	if isBug(errUp) || err != nil && errUp != nil && !errors.Is(errUp, net.ErrClosed) {
+		err = errUp // the owner has cut the relay because of it
 	}
 	return err
+}
+
+// isBug reports whether err is a recovered panic.
+func isBug(err error) bool {
+	_, bug := errors.AsType[*panics.Error](err)
+	return bug
 }
 
 // abort resets both sides, so that neither takes what it has for complete.
@@ -137,8 +146,9 @@ func (r *relay) abort() {
 	}
 }
 
-// fromClient passes on what the client sends, and its end. An owner that takes no more ends the other direction too,
-// so that is no error here.
+// fromClient passes on the client's data and how they end. After a reset the owner reads all data that came before
+// it, and then an end without frameEnd. An owner that reads no more ends the other direction too, so that is not an
+// error here.
 func (r *relay) fromClient() error {
 	b := make([]byte, smallBuffer)
 	for {
@@ -153,6 +163,7 @@ func (r *relay) fromClient() error {
 			_, _ = r.frames.write(frameEnd, nil)
 			return nil
 		case err != nil:
+			_ = r.owner.CloseWrite()
 			return err
 		case n == len(b) && n < largeBuffer:
 			b = make([]byte, largeBuffer)
@@ -182,7 +193,7 @@ func (r *relay) fromOwner() error {
 		case ended:
 			return errFrame
 		case kind == frameEnd:
-			if err := r.socket.CloseWrite(); err != nil {
+			if err := r.socket.CloseWrite(); err != nil && !r.received {
 				return err
 			}
 			_, _ = r.frames.write(frameDelivered, nil)
@@ -190,6 +201,8 @@ func (r *relay) fromOwner() error {
 			continue
 		case kind == frameProgress:
 			alive = true
+		case kind == frameReceived:
+			r.received = true
 		}
 		for length > 0 {
 			await()
@@ -210,12 +223,23 @@ func (r *relay) fromOwner() error {
 	}
 }
 
-// copyToClient passes on so many bytes of the owner by way of a buffer. Without one, Go would splice them through a
+// copyToClient passes on length bytes of the owner by way of a buffer. Without one, Go would splice them through a
 // pipe. Its two descriptors could be the last ones of the process.
 func (r *relay) copyToClient(length int, b []byte) error {
-	n, err := io.CopyBuffer(struct{ io.Writer }{r.socket}, io.LimitReader(r.owner, int64(length)), b)
+	n, err := io.CopyBuffer(toClient{r}, io.LimitReader(r.owner, int64(length)), b)
 	if err == nil && n < int64(length) {
 		return io.EOF
 	}
 	return err
+}
+
+// toClient writes to the client of a relay. After a complete upload it discards data that the client does not take.
+type toClient struct{ *relay }
+
+func (w toClient) Write(b []byte) (int, error) {
+	n, err := w.socket.Write(b)
+	if err != nil && w.received {
+		return len(b), nil
+	}
+	return n, err
 }
