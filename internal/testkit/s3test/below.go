@@ -15,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"golang.org/x/sync/errgroup"
 )
 
 // Below returns a client whose buckets are directories below a prefix of one real bucket, so that tests can have their
@@ -154,25 +155,36 @@ func RemoveBelow(ctx context.Context, client *s3.Client, bucket, prefix string) 
 	if !strings.HasSuffix(prefix, "/") || prefix == "/" {
 		return fmt.Errorf("refusing to remove everything below %q", prefix)
 	}
-	remove := func(key, version *string) error {
-		if !strings.HasPrefix(aws.ToString(key), prefix) {
-			return fmt.Errorf("the listing of %q has the key %q", prefix, aws.ToString(key))
+	remove := func(versions []types.ObjectVersion) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(16)
+		for _, v := range versions {
+			group.Go(func() error {
+				if !strings.HasPrefix(aws.ToString(v.Key), prefix) {
+					return fmt.Errorf("the listing of %q has the key %q", prefix, aws.ToString(v.Key))
+				}
+				_, err := client.DeleteObject(ctx, &s3.DeleteObjectInput{
+					Bucket: &bucket, Key: v.Key, VersionId: v.VersionId,
+				})
+				return err
+			})
 		}
-		_, err := client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: key, VersionId: version})
-		return err
+		return group.Wait()
 	}
 	for {
 		page, err := client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: &prefix})
 		if err != nil {
 			return err
 		}
-		for _, object := range page.Contents {
-			if err := remove(object.Key, nil); err != nil {
-				return err
-			}
-		}
 		if len(page.Contents) == 0 {
 			break
+		}
+		var objects []types.ObjectVersion
+		for _, object := range page.Contents {
+			objects = append(objects, types.ObjectVersion{Key: object.Key})
+		}
+		if err := remove(objects); err != nil {
+			return err
 		}
 	}
 	uploads, err := client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &bucket, Prefix: &prefix})
@@ -195,22 +207,11 @@ func RemoveBelow(ctx context.Context, client *s3.Client, bucket, prefix string) 
 		if err != nil || len(page.Versions)+len(page.DeleteMarkers) == 0 {
 			return nil //nolint:nilerr // the server keeps no versions
 		}
-		if err := removeVersions(page, remove); err != nil {
+		for _, m := range page.DeleteMarkers {
+			page.Versions = append(page.Versions, types.ObjectVersion{Key: m.Key, VersionId: m.VersionId})
+		}
+		if err := remove(page.Versions); err != nil {
 			return err
 		}
 	}
-}
-
-// removeVersions deletes a page of versions, if the bucket keeps versions.
-func removeVersions(page *s3.ListObjectVersionsOutput, remove func(key, version *string) error) error {
-	markers := make([]types.ObjectVersion, 0, len(page.DeleteMarkers))
-	for _, m := range page.DeleteMarkers {
-		markers = append(markers, types.ObjectVersion{Key: m.Key, VersionId: m.VersionId})
-	}
-	for _, v := range append(page.Versions, markers...) {
-		if err := remove(v.Key, v.VersionId); err != nil {
-			return err
-		}
-	}
-	return nil
 }
