@@ -183,6 +183,7 @@ func want(t *testing.T, got []string, want ...string) {
 
 // Nothing is wrong with the FTP servers of Debian as they are.
 func TestServersOfDebian(t *testing.T) {
+	t.Parallel()
 	t.Run("vsftpd", func(t *testing.T) {
 		s := vsftpd(t)
 		want(t, examine(t, s.address, doctor.Options{Idle: time.Second}))
@@ -373,6 +374,7 @@ var replyToPASV = regexp.MustCompile(`^227 .*\((\d+),(\d+),(\d+),(\d+),(\d+),(\d
 
 // What stands between client and server breaks FTP in ways of its own.
 func TestDevices(t *testing.T) {
+	t.Parallel()
 	starts := func(prefix, instead string) func(string) string {
 		return func(line string) string {
 			if strings.HasPrefix(line, prefix) {

@@ -126,6 +126,7 @@ func TestPasswordInTheClear(t *testing.T) {
 
 // A server that looks up names first is found, and not taken for one of another protocol.
 func TestSlowServer(t *testing.T) {
+	t.Parallel()
 	address := serve(t, func(conn net.Conn) {
 		<-time.After(4200 * time.Millisecond)
 		_, _ = io.WriteString(conn, "220 hello\r\n")
