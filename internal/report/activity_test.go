@@ -31,7 +31,7 @@ func upload(t *testing.T, bytes int) *dataconn.Transfer {
 	x := dataconn.NewTransfer(
 		pipe{server}, dataconn.Options{Upload: true,
 			Settings: dataconn.Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute}})
-	conn, err := x.Open(t.Context(), nil)
+	conn, err := x.Open(t.Context(), func() {})
 	must.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	go func() { _, _ = client.Write(make([]byte, bytes)) }()

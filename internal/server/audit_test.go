@@ -118,7 +118,7 @@ func TestAuditLog(t *testing.T) {
 		"delete " + user(`outcome=ok code=250 command=DELE path=/alice/d/b\u{2028} s3_uri=`+uri+"/alice/d/b%E2%80%A8"),
 		"rmdir " + user("outcome=ok code=250 command=RMD path=/alice/d s3_uri="+uri+"/alice/d"),
 		"rmdir " + user("outcome=ok code=250 command=SITE path=/e s3_uri="+uri+"/e"),
-		"rmdir " + user("outcome=failed argument=/ code=550 command=RMD"),
+		"rmdir " + user("outcome=failed code=550 command=RMD path=/ s3_uri="+uri+"/"),
 		"logout " + user("outcome=ok downloaded_bytes=2 downloads=1 uploaded_bytes=3 uploads=1"),
 	}
 	session, client := lines[0]["session"], lines[0]["client"]

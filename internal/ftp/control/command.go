@@ -36,7 +36,7 @@ const (
 // unknownVerb stands for all verbs that no row has, so that no client chooses the labels of a metric.
 const unknownVerb = "other"
 
-// commands is the command table: every verb that this server knows, with answers of its own or the engine's.
+// commands is the command table: every verb that this server knows. The session performs it, or the library.
 func commands() map[string]command {
 	table := siteCommands()
 	maps.Copy(table, map[string]command{
@@ -103,9 +103,9 @@ func commands() map[string]command {
 			syntax: "CWD" + pathnameSyntax},
 		"CDUP": {run: (*session).cdup, login: true, syntax: "CDUP"},
 		"PWD":  {run: (*session).pwd, login: true, syntax: "PWD"},
-		"MKD":  {run: changing("MKD"), argument: wire.Text, login: true, kind: report.MakeDir, syntax: "MKD" + pathnameSyntax},
-		"RMD":  {run: changing("RMD"), argument: wire.Text, login: true, kind: report.RemoveDir, syntax: "RMD" + pathnameSyntax},
-		"DELE": {run: changing("DELE"), argument: wire.Text, login: true, kind: report.Delete, syntax: "DELE" + pathnameSyntax},
+		"MKD":  {run: byLibrary("MKD", (*session).directoryCreated), argument: wire.Text, login: true, kind: report.MakeDir, syntax: "MKD" + pathnameSyntax},
+		"RMD":  {run: byLibrary("RMD", says(i18n.DirectoryRemoved)), argument: wire.Text, login: true, kind: report.RemoveDir, syntax: "RMD" + pathnameSyntax},
+		"DELE": {run: byLibrary("DELE", says(i18n.FileDeleted)), argument: wire.Text, login: true, kind: report.Delete, syntax: "DELE" + pathnameSyntax},
 		"RNFR": {run: (*session).rnfr, argument: wire.Text, login: true, kind: report.Rename, syntax: "RNFR" + pathnameSyntax},
 		"RNTO": {run: (*session).rnto, argument: wire.Text, login: true, kind: report.Rename, syntax: "RNTO" + pathnameSyntax},
 		"SIZE": {run: (*session).size, argument: wire.Text, login: true, syntax: "SIZE" + pathnameSyntax},

@@ -99,7 +99,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 // What goroutines of a session and of its engine run.
 var (
 	ofSessions = []string{"control.(*session)", "wire.(*Conn)"}
-	ofEngines  = []string{"engine.(*Engine)", "ftpserverlib.(*clientHandler)"}
+	ofEngines  = []string{"engine.(*Engine)", "engine.(*conn)", "ftpserverlib.(*clientHandler)"}
 )
 
 // wantNoGoroutines waits until no goroutine runs any of these.

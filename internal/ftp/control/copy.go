@@ -6,7 +6,6 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
-	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
 // siteCopy is SITE COPY: cpfr and cpto in one, for pathnames without SP.
@@ -43,9 +42,6 @@ func cpto(from copySource) fileCommand {
 
 func (r *fileRequest) copy(from copySource, arg string) error {
 	name, err := r.absolute(arg)
-	if err == nil && name == "/" {
-		err = view.ErrFixed
-	}
 	if err == nil {
 		name, err = r.ResolveForCreate(name, r.Has)
 	}

@@ -1,13 +1,18 @@
-// Package control is the control connection in front of the session engine (ftpserverlib). A session reads commands
-// with RFC 2640 and Telnet framing. It answers some itself and forwards the others to an engine of its own in memory.
-// What the client reads comes from the catalogues, by the class of the engine's code and by what the storage and the
-// data connection have done. It also owns the data connections, and hands the engine connections that are already
-// open.
+// Package control serves FTP control connections.
 //
-// A [session] has four parts, which do not know each other. They are the [dialogue] on the control connection, the
-// [identity] of the client, the [settings] for the commands that follow, and the [operation] that runs. Each command
-// has one row in the table of command.go. Its function returns its reply or an error, and [session.finish] makes its
-// outcome of that.
+// [Server] accepts them and runs a [session] on each. A session is one goroutine that handles the commands of its
+// client in order, and only it writes replies; a second goroutine reads. Its state has four parts, which do not know
+// each other: the [dialogue] on the control connection, the [identity] of the client, the [settings] for the commands
+// that follow, and the [operation] that is running.
+//
+// A command takes one way. Package wire turns bytes into a line. [session.dispatch] finds the row of the verb in the
+// command table (command.go) and checks login, argument and limits. The function of the row returns a reply, or an
+// error. [session.finish] makes the outcome of that, which decides the reply, the logs, the metrics and the events.
+//
+// Work that may wait runs in a goroutine of its own, while [session.await] watches for ABOR, STAT, a shutdown and the
+// end of the connection. [session.perform] calls it, and returns why the command has failed, if it has. The work is a
+// function that asks the storage (a [fileCommand], or a listing), or it is [engine.Engine.Run], by which ftpserverlib
+// performs file commands and transfers.
 //
 // Implemented here:
 //
@@ -23,8 +28,4 @@
 //   - draft-somers-ftp-mfxx-03: MFMT, MFF
 //   - draft-ietf-ftpext2-hash-03: HASH, OPTS HASH
 //   - draft-bryan-ftp-range-08: RANG, before HASH and RETR
-//
-// One goroutine for each session, [session.Run], handles commands one after another and is the only one that writes
-// to the client. A second one reads. Each command has an [operation], whose context ends with it. While a command
-// runs, [await] reacts to ABOR, STAT, the end of the control connection and a shutdown.
 package control

@@ -2,12 +2,13 @@ package control
 
 import (
 	"io/fs"
+	"path"
+	"strconv"
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/pathname"
-	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
 // absolute returns the absolute pathname in UTF-8 for a command's argument. If the name shows the charset of the
@@ -26,8 +27,8 @@ func (s *session) read(
 	arg string, absolute func(c pathname.Codec, workingDirectory, arg string) (pathname.Name, error),
 ) (string, error) {
 	codec := s.identity.nameCodec()
-	s.op.fileName = codec.Echo(s.workingDirectory(), arg)
-	name, err := absolute(codec, s.workingDirectory(), arg)
+	s.op.fileName = codec.Echo(s.directory, arg)
+	name, err := absolute(codec, s.directory, arg)
 	if err != nil {
 		return "", err
 	}
@@ -36,59 +37,63 @@ func (s *session) read(
 	return name.Path, nil
 }
 
-// changing makes a row for a command by which the engine changes what a pathname names. The root is there, and stays.
-func changing(verb string) func(*session, string) (wire.Reply, error) {
+// byLibrary makes a row for a command that the library performs on a pathname. done returns the reply to its success.
+func byLibrary(verb string, done func(s *session) wire.Reply) func(*session, string) (wire.Reply, error) {
 	return func(s *session, arg string) (wire.Reply, error) {
 		name, err := s.absolute(arg)
-		switch {
-		case err != nil || name != "/":
-		case verb == "MKD", verb == "SITE MKDIR":
-			err = fs.ErrExist
-		case verb == "DELE":
-			err = syscall.EISDIR
-		default:
-			err = view.ErrFixed
+		if err == nil {
+			err = s.run(verb, name)
 		}
 		if err != nil {
 			return wire.Reply{}, err
 		}
-		return s.forward(verb, name)
+		return done(s), nil
 	}
 }
 
-// rnfr is RNFR. The storage decides in the end, but RNFR should not ask for a new name that RNTO then refuses.
-func (s *session) rnfr(arg string) (wire.Reply, error) {
-	name, err := s.absolute(arg)
-	switch {
-	case err != nil:
-	case name == "/" || s.identity.login.View.Fixed(name):
-		err = view.ErrFixed
-	case !s.identity.login.View.Rights(name).Rename:
-		err = fs.ErrPermission
-	}
-	if err != nil {
-		return wire.Reply{}, err
-	}
-	r, err := s.forward("RNFR", name)
-	if r.Code == 350 {
-		s.settings.renaming = &renaming{shown: s.op.fileName, name: s.op.Names.Known()}
-	}
-	return r, err
+// says makes the reply 250 with a message.
+func says(id i18n.ID) func(*session) wire.Reply {
+	return func(s *session) wire.Reply { return wire.NewReply(250, s.identity.text(id)) }
+}
+
+// directoryCreated is the reply to MKD.
+func (s *session) directoryCreated() wire.Reply { return s.named(s.op.Path, i18n.DirectoryCreated) }
+
+// named is 257, with a pathname first (RFC 959 4.2.2 and appendix II).
+func (s *session) named(pathname string, id i18n.ID) wire.Reply {
+	return wire.NewReply(257, wire.Quote(s.identity.nameCodec().EncodePath(pathname))+" "+s.identity.locale.Words(id))
 }
 
 // A renaming is the source that RNFR has named.
 type renaming struct {
 	shown string // the name that the client has given, as a reply repeats it
+	path  string // absolute
 	name  pathname.Name
+}
+
+// rnfr is RNFR. The right to rename is checked again by RNTO, but a client should learn here that it is missing.
+func (s *session) rnfr(arg string) (wire.Reply, error) {
+	name, err := s.absolute(arg)
+	if err != nil {
+		return wire.Reply{}, err
+	}
+	s.op.Stat = s.op.Storage.StatToRename
+	if err = s.run("RNFR", name); err != nil {
+		return wire.Reply{}, err
+	}
+	s.settings.renaming = &renaming{shown: s.op.fileName, path: name, name: s.op.Names.Known()}
+	return s.reply(350, i18n.RenameReady)
 }
 
 // rnto is RNTO, which must follow RNFR.
 func (s *session) rnto(arg string) (wire.Reply, error) {
-	if s.op.renaming == nil {
+	from := s.op.renaming
+	if from == nil {
 		return s.reply(503, i18n.RenameFromFirst)
 	}
-	s.op.Names.Sent(s.op.renaming.name)
-	return changing("RNTO")(s, arg)
+	s.op.Names.Sent(from.name)
+	s.op.Source = from.path
+	return byLibrary("RNTO", says(i18n.Renamed))(s, arg)
 }
 
 // cwd is CWD.
@@ -97,8 +102,25 @@ func (s *session) cwd(arg string) (wire.Reply, error) {
 	if err != nil {
 		return wire.Reply{}, err
 	}
+	return s.changeDirectory(name)
+}
+
+// cdup is CDUP.
+func (s *session) cdup(string) (wire.Reply, error) { return s.changeDirectory(path.Dir(s.directory)) }
+
+// changeDirectory makes a directory the working directory, in the spelling that the storage has.
+func (s *session) changeDirectory(name string) (wire.Reply, error) {
 	s.op.Stat = s.op.StatDir
-	return s.forward("CWD", name)
+	if err := s.run("CWD", name); err != nil {
+		return wire.Reply{}, err
+	}
+	s.directory = s.op.Path
+	return s.reply(250, i18n.DirectoryChanged)
+}
+
+// pwd is PWD.
+func (s *session) pwd(string) (wire.Reply, error) {
+	return s.named(s.directory, i18n.CurrentDirectory), nil
 }
 
 // size is SIZE. In TYPE A the file would have to be read.
@@ -111,25 +133,17 @@ func (s *session) size(arg string) (wire.Reply, error) {
 		return s.reply(550, i18n.SizeInASCII)
 	}
 	s.op.Stat = s.sizeOf
-	return s.forward("SIZE", name)
+	if err = s.run("SIZE", name); err != nil {
+		return wire.Reply{}, err
+	}
+	return wire.NewReply(213, strconv.FormatInt(s.op.Info.Size(), 10)), nil // RFC 3659 4
 }
 
-// sizeOf is what SIZE looks for: a file, or an upload that can be resumed.
+// sizeOf finds what SIZE asks for: a file, or an upload that can be resumed.
 func (s *session) sizeOf(name string) (fs.FileInfo, error) {
 	info, err := s.request().statOrPending(name, s.op.Storage.StatFile)
 	if err == nil && info.IsDir() {
 		err = &fs.PathError{Op: "size", Path: name, Err: syscall.EISDIR}
 	}
 	return info, err
-}
-
-// pwd is PWD. The engine is not asked, which may have ended while the client was idle.
-func (s *session) pwd(string) (wire.Reply, error) {
-	return s.named(s.workingDirectory(), i18n.CurrentDirectory), nil
-}
-
-// cdup is CDUP, and XCUP, which the engine does not do.
-func (s *session) cdup(string) (wire.Reply, error) {
-	s.op.Stat = s.op.StatDir
-	return s.forward("CDUP", "")
 }

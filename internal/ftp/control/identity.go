@@ -26,7 +26,6 @@ type identity struct {
 	tenant       *account.Tenant // from HOST or login
 	software     string          // from CLNT
 	name         string          // from USER
-	password     string          // from PASS, until the engine has asked for it
 	login        *account.Login
 	failedLogins int
 	onlyTLS      bool            // whether the client has begun no login since the TLS handshake

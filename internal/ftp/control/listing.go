@@ -1,15 +1,13 @@
 package control
 
 import (
-	"io/fs"
-	"path"
+	"io"
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/pathname"
-	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
 // list is LIST, NLST and MLSD.
@@ -33,14 +31,17 @@ func (s *session) list(arg string) (wire.Reply, error) {
 	case "NLST":
 		l = list.NewNames(arg, name, client)
 	case "MLSD":
-		l = list.NewFacts(s.settings.facts, name, s.workingDirectory(), client)
+		l = list.NewFacts(s.settings.facts, name, s.directory, client)
 	}
-	// The engine asks before it opens the data connection, and lists nothing itself.
-	op := s.op
-	op.Stat = func(name string) (fs.FileInfo, error) {
-		return view.Directory(path.Base(name)), l.Open(op.Storage, name)
-	}
-	return s.runTransfer(&transfer{listing: l}, s.op.command.Name, name)
+	return s.runTransfer(&transfer{listing: l}, s.op.command.Name, name, func(op *operation) error {
+		if err := op.Lookup(name, func(name string) error { return l.Open(op.Storage, name) }); err != nil {
+			return err
+		}
+		_ = op.Transfer.Send(op.Context, op.Starting, func(w io.Writer) error { // op.failure asks for its error
+			return op.Do(func() error { return l.WriteLines(w) })
+		})
+		return op.Err
+	})
 }
 
 // optsMLST is OPTS MLST: it chooses the facts of MLST and MLSD. Unknown ones are ignored, and the reply names what is

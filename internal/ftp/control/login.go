@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
@@ -18,8 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// user is USER. The engine keeps a login until REIN, so a second one is refused. There is none before PASS: strangers
-// take no more than a session needs.
+// user is USER. A login lasts until REIN, so a second one is refused.
 func (s *session) user(name string) (wire.Reply, error) {
 	s.identity.onlyTLS = false
 	if s.identity.login != nil {
@@ -38,7 +38,7 @@ func (s *session) user(name string) (wire.Reply, error) {
 	return s.reply(331, i18n.PasswordRequired, s.identity.shown(name))
 }
 
-// pass is PASS. The engine hangs up on a wrong password; the next PASS gets another one.
+// pass is PASS.
 func (s *session) pass(password string) (wire.Reply, error) {
 	switch {
 	case s.identity.login != nil && s.identity.login.NoPassword:
@@ -48,17 +48,11 @@ func (s *session) pass(password string) (wire.Reply, error) {
 	case s.identity.name == "":
 		return s.reply(503, i18n.UserFirst)
 	}
-	s.identity.password = password
-	r, err := s.forward("PASS", "")
-	s.identity.password = ""
-	if s.identity.login != nil {
-		return r, err
+	login, err := s.authenticate(password)
+	if err == nil {
+		return s.loggedIn(login)
 	}
-	s.decide()
-	if err != nil && r.Code == 0 {
-		r, err = s.loginFailed(err)
-	}
-	s.stopEngine()
+	r, err := s.loginFailed(err)
 	s.identity.name = ""
 	if s.identity.failedLogins++; s.identity.failedLogins >= s.cfg.MaxLogins && r.Code != 421 {
 		r = wire.NewReply(421, s.identity.text(i18n.TooManyLogins))
@@ -66,42 +60,34 @@ func (s *session) pass(password string) (wire.Reply, error) {
 	return r, err
 }
 
-// A decision is what has come of a login. The empty one stands for a session that no longer waits for any.
-type decision struct {
-	login *account.Login // nil after an error
-	err   error
-}
-
-// authenticate is called by the engine when it handles PASS.
-func (s *session) authenticate() (home string, err error) {
-	op := s.op
+// authenticate asks the backend for the login of the user, and tells the observers about a failure. A login that is
+// accepted after the session has stopped waiting for it ends at once.
+func (s *session) authenticate(password string) (*account.Login, error) {
+	op, request := s.op, s.loginRequest()
+	request.Password = password
 	ctx, cancel := s.dialogue.loginUntil.Context(op.Context)
-	defer cancel()
-	login, err := s.cfg.Backend.Login(ctx, s.loginRequest())
+	var login *account.Login
+	work := panics.Start(func() (err error) {
+		defer cancel()
+		login, err = s.cfg.Backend.Login(ctx, request)
+		return err
+	})
+	ended, err := s.await(work)
+	if !ended {
+		panics.Go(func() {
+			if <-work == nil && login.End != nil {
+				login.End()
+			}
+		})
+		return nil, fmt.Errorf("%w: %w", account.ErrAbandoned, err)
+	}
+	panics.Raise(err)
 	if err != nil {
 		err = undecided(ctx, op.Context, err)
+		s.observers.LoggedIn(nil, err)
+		return nil, err
 	}
-	if waited := op.decision.CompareAndSwap(nil, &decision{login, err}); !waited && login != nil && login.End != nil {
-		login.End()
-	}
-	if err != nil {
-		return "", err
-	}
-	return cmp.Or(login.Home, "/"), nil
-}
-
-// decide takes over what has come of a login, once. What comes later ends by itself.
-func (s *session) decide() {
-	d := s.op.decision.Swap(&decision{})
-	if d == nil || d.login == nil && d.err == nil {
-		return
-	}
-	if d.err == nil {
-		s.identity.login, s.dialogue.loginUntil = d.login, limits.Deadline{}
-		s.identity.setTenant(s.identity.login.Tenant)
-		s.identify()
-	}
-	s.observers.LoggedIn(d.login, d.err)
+	return login, nil
 }
 
 // undecided is the error of a login, as one that was abandoned if it has ended with its command and not by a decision
@@ -139,32 +125,39 @@ func (s *session) mustEncrypt() bool {
 func (s *session) loginRequest() *account.LoginRequest {
 	return &account.LoginRequest{
 		Host: s.identity.hostname, HostByTLS: s.dialogue.namedToTLS() == s.identity.hostname,
-		Session: s.identity.guarded, User: s.identity.name, Password: s.identity.password,
+		Session: s.identity.guarded, User: s.identity.name,
 		Limits: s.identity.limits, Context: s.ctx, BeforeCommit: s.beforeCommit,
 		RemoteAddr: s.dialogue.conn.RemoteAddr(), Encrypted: s.dialogue.conn.Encrypted(), TLSRequired: s.requiresTLS(),
 		Certificates: s.dialogue.conn.Certificates(),
 	}
 }
 
-// loggedIn is the reply to an accepted password: the tenant's greeting, in the tenant's language unless the client
-// has chosen one.
-func (s *session) loggedIn() wire.Reply {
-	s.decide()
+// loggedIn makes a login the session's and starts the library's session with it. The reply has the tenant's greeting,
+// in the tenant's language unless the client has chosen one.
+func (s *session) loggedIn(login *account.Login) (wire.Reply, error) {
+	s.identity.login, s.directory, s.dialogue.loginUntil = login, cmp.Or(login.Home, "/"), limits.Deadline{}
+	s.identity.setTenant(login.Tenant)
+	s.identify()
+	s.observers.LoggedIn(login, nil)
+	if err := s.engine.Start(s.op.Context); err != nil {
+		return wire.Reply{}, s.op.failure(err)
+	}
 	code := 230
-	if s.identity.login.NoPassword {
+	if login.NoPassword {
 		code = 232
 	}
-	lines := reply.Greeting(s.identity.locale, s.identity.tenant, s.identity.login)
-	return wire.NewReply(code, append(lines, s.identity.text(i18n.LoggedIn))...)
+	lines := reply.Greeting(s.identity.locale, s.identity.tenant, login)
+	return wire.NewReply(code, append(lines, s.identity.text(i18n.LoggedIn))...), nil
 }
 
-// loginFailed is the reply to a password that was not accepted. Observers know the reason already, but for ABOR.
-func (s *session) loginFailed(err error) (wire.Reply, error) {
+// loginFailed is the reply to a password that was not accepted, for the reason why.
+func (s *session) loginFailed(why error) (wire.Reply, error) {
+	err := s.op.failure(why)
 	if cut := context.Cause(s.ctx); cut != nil {
-		err = cut // such as the ban that this login has brought
+		err = cut // such as the ban that this login has caused
 	}
 	if errors.Is(err, dataconn.ErrPeerClosed) {
-		err = s.op.Err // the login was decided, or abandoned, before its client left
+		err = why // the login was decided, or abandoned, before its client left
 	}
 	switch {
 	case errors.Is(err, syscall.EBUSY): // by a limit, or a ban has cut the session
@@ -194,7 +187,7 @@ func (s *session) loginFailed(err error) (wire.Reply, error) {
 		s.identity.setTenant(down.Tenant)
 		s.identify()
 	}
-	if !errors.Is(s.op.Err, account.ErrAbandoned) {
+	if !errors.Is(why, account.ErrAbandoned) {
 		s.server.failures.LogUnavailable(s.log.Logger, err)
 	}
 	return s.reply(421, i18n.LoginUnavailable) // of the replies to PASS only 421 asks to try again (RFC 959 5.4)
@@ -227,7 +220,7 @@ func (s *session) endTLS() wire.Reply {
 
 // logOut forgets the user and the settings, as REIN and AUTH ask (RFC 4217 4).
 func (s *session) logOut() {
-	s.stopEngine()
+	s.engine.Stop()
 	s.closeDataPort()
 	s.settings = newSettings(s.server.facts, s.dialogue.implicit)
 	if s.identity.login != nil {

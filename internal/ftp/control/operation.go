@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/panics"
@@ -33,10 +32,10 @@ type operation struct {
 	row     command
 	command report.Command
 
-	transfer *transfer                // nil before it begins, and for what is none.
-	told     *report.Transfer         // what the observers know of it.
-	prepared prepared                 // what a transfer has taken.
-	decision atomic.Pointer[decision] // of PASS.
+	transfer *transfer        // nil before it begins, and for a command without a data connection
+	begins   chan struct{}    // receives once, when the client may get 150
+	told     *report.Transfer // what the observers know of it
+	prepared prepared         // what a transfer has taken
 
 	cancel   context.CancelCauseFunc // of Context
 	fileName string                  // that the client has given, as a reply repeats it
@@ -66,7 +65,7 @@ func (s *session) newOperation(row command, line report.Command) *operation {
 	} else {
 		op.mayQueue = maxQueued
 		op.Storage = s.identity.login.Files(op.Context, op.note)
-		op.Names = s.identity.resolver(op.Storage, s.workingDirectory())
+		op.Names = s.identity.resolver(op.Storage, s.directory)
 	}
 	return op
 }
@@ -93,18 +92,15 @@ func (s *session) endOperation() {
 		return
 	}
 	s.op = nil
-	if s.engine != nil {
-		s.engine.Release()
-	}
 }
 
-// await waits for a result of the command that is running. The session waits for the storage, the engine and the data
-// connection in this loop only, so each command ends alike. ABOR, the end of the control connection and a shutdown
-// cancel the operation and stop its transfer; the command then ends with a reply. STAT is answered during a transfer.
-// Other commands are queued.
+// await waits until the work of the command that is running has ended, and returns its error. The session waits for
+// logins, the storage, the engine and data connections in this loop only, so all commands end alike: ABOR, the end of
+// the control connection and a shutdown cancel the operation and stop its transfer, and the command then ends with a
+// reply. STAT is answered during a transfer. Other commands are queued.
 //
-// await returns false when failed is closed, or when a session that was cut has waited too long.
-func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result T, ok bool) {
+// If a session that was cut has waited too long, await returns without the work having ended.
+func (s *session) await(work <-chan error) (ended bool, err error) {
 	op := s.op
 	var full *time.Ticker // nil while the session reads
 	for {
@@ -117,10 +113,17 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 			look = full.C
 		}
 		select {
-		case result = <-results:
-			return result, true
-		case <-failed:
-			return result, false
+		case err = <-work:
+			s.sayIfBegins() // or 226 would overtake 150
+			return true, err
+		case <-op.begins:
+			s.goOn(s.transferStarting())
+			select {
+			case err = <-work: // a small file has been sent already, and both replies leave in one write
+				return true, err
+			default:
+				s.flush()
+			}
 		case l, more := <-lines:
 			if !more {
 				op.lines = nil
@@ -146,7 +149,7 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 			op.tooLate = time.After(endTimeout)
 		case <-op.tooLate:
 			s.dialogue.closing = true
-			return result, false
+			return false, s.ctx.Err()
 		}
 	}
 }
@@ -177,11 +180,23 @@ func (op *operation) stop(cause error) {
 	op.cancel(cause)
 }
 
-// perform does a part of the command that may take long and is not the engine's.
-func (s *session) perform(work func() error) error {
-	err, ok := await(s, panics.Start(work), nil)
-	if !ok {
-		err = s.ctx.Err()
+// sayIfBegins says 150 if the transfer has begun since the last look.
+func (s *session) sayIfBegins() {
+	select {
+	case <-s.op.begins:
+		s.goOn(s.transferStarting())
+	default:
 	}
+}
+
+// perform does the part of a command that may take long, and returns why the command has failed, if it has.
+func (s *session) perform(work func() error) error {
+	_, err := s.await(panics.Start(work))
 	return s.op.failure(err)
+}
+
+// run performs a command with the library.
+func (s *session) run(verb, name string) error {
+	s.op.Verb, s.op.Name = verb, name
+	return s.perform(func() error { return s.engine.Run(&s.op.Operation) })
 }

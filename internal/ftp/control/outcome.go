@@ -18,12 +18,19 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
+// Classes of codes (RFC 959 4.2.1).
+const (
+	firstIntermediate = 300
+	firstFailure      = 400
+)
+
 // finish ends the command that is handled, if there is one, by its reply, or by an error that has none yet. The
 // observers learn of it before the client does.
 func (s *session) finish(r wire.Reply, err error) {
 	if errors.Is(err, dataconn.ErrAborted) {
 		s.aborted = true
 	}
+	s.logEngineError(err)
 	if r.Code == 0 {
 		r = s.errorReply(err)
 	}
@@ -41,6 +48,19 @@ func (s *session) finish(r wire.Reply, err error) {
 	s.tell(s.context(), o)
 	s.flush()
 	s.endOperation()
+}
+
+// logEngineError logs what only the operator can correct, or a bug.
+func (s *session) logEngineError(err error) {
+	switch {
+	case errors.Is(err, engine.ErrCannotListen):
+		s.log.Error("no data connection, because the FTP engine cannot open a socket; check the limit of descriptors",
+			"err", err)
+	case errors.Is(err, engine.ErrFailed):
+		s.log.Error("FTP engine failed; the session ends", "command", s.op.command.Name, "err", err)
+	case errors.Is(err, engine.ErrUnexpected):
+		s.log.Error("unexpected reply of the FTP engine; report it as a bug", "command", s.op.command.Name, "err", err)
+	}
 }
 
 // outcome is how the command that is handled has ended. Nothing else decides what observers get.
@@ -106,15 +126,18 @@ func (s *session) tell(ctx context.Context, o *report.Outcome) {
 // for all commands: what stopped the command, else what its data connection has met, else the storage.
 func (op *operation) failure(storage error) error {
 	panics.Raise(storage) // ends this session only
+	if op.transfer != nil && op.transfer.Result().Complete {
+		return nil // what stops the transfer now comes too late
+	}
 	stopped := context.Cause(op.Context)
 	if errors.Is(stopped, context.Canceled) && !errors.Is(stopped, dataconn.ErrDisconnected) {
 		stopped = reply.ErrShuttingDown // the session ends
 	}
-	if t := op.transfer; t != nil && (t.begun || storage == nil) {
+	if t := op.transfer; t != nil && (t.Connected() || storage == nil) {
 		switch cause := cmp.Or(t.Err(), stopped); {
 		case cause != nil:
-			return &reply.TransferError{Err: cause, Unopened: !t.begun}
-		case !t.begun:
+			return &reply.TransferError{Err: cause, Unopened: !t.Connected()}
+		case !t.Connected():
 			return &reply.NoDataConnectionError{
 				Port: op.prepared.port(), Err: cmp.Or(t.Result().Connection, errUnknown)}
 		}

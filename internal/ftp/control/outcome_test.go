@@ -89,7 +89,7 @@ func TestOutcomes(t *testing.T) {
 		// the name is looked for in NFC too, and the outcome has what the client has written
 		{func() { c.do("DELE ne\u0301ant", "550 ") }, []string{"DELE 550 delete /ne\u0301ant, file does not exist"}},
 		{func() { c.do("DELE n\u00e9ant", "550 ") }, []string{"DELE 550 delete /n\u00e9ant, file does not exist"}},
-		{func() { c.do("RMD /", "550 ") }, []string{"RMD 550 rmdir, permission denied"}},
+		{func() { c.do("RMD /", "550 ") }, []string{"RMD 550 rmdir /, permission denied"}},
 		{func() { c.do("RNFR file", "350 "); c.do("RNTO new", "250 ") }, []string{
 			"RNFR 350 rename, pending", "RNTO 250 rename /file /new"}},
 		{func() { c.do("site cpfr new", "350 "); c.do("SITE CPTO file", "250 ") }, []string{

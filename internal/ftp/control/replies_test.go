@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"net"
 	"net/netip"
 	"regexp"
@@ -34,8 +33,7 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// engineWords stand in the engine's replies for the names and errors that it
-// puts there, which no client may read.
+// engineWords stand in errors for words that no client may read.
 const engineWords = "words of the engine"
 
 // quietSession returns a session in a language, logged in, whose replies and log
@@ -54,96 +52,57 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	s.identity.login = &account.Login{User: &account.User{
 		Name: "ALICE", User: &config.User{}, Tenant: &account.Tenant{Name: "ACME", Tenant: &config.Tenant{}},
 	}}
-	must.OK(t, s.startEngine())
-	t.Cleanup(s.stopEngine)
+	t.Cleanup(s.engine.Stop)
 	s.op = &operation{Operation: engine.Operation{Context: t.Context(), Path: `/d"é`},
 		command: report.Command{Name: "REST", Argument: "4071"}}
-	s.engine.SetWorkingDirectory(s.op.Path)
+	s.directory = s.op.Path
 	return s
 }
 
-// answerOfEngine is what the client reads when the engine has answered a command.
-func (s *session) answerOfEngine(verb string, fromEngine wire.Reply) wire.Reply {
-	r, err := s.translate(verb, fromEngine)
-	if err != nil && verb == "PASS" {
-		r, err = s.loginFailed(err)
-	}
-	if r.Code == 0 {
-		r = s.errorReply(err)
-	}
-	return r
-}
-
-// TestAnswersInEveryLanguage lets the engine answer each verb by each class of code, in every situation. The client
-// gets the code and the protocol fields that a reader of English gets, and words of its own language only.
-func TestAnswersInEveryLanguage(t *testing.T) {
+// TestRepliesInEveryLanguage compares replies with the English ones: the code and the protocol fields are the same, and
+// the words are the language's own.
+func TestRepliesInEveryLanguage(t *testing.T) {
 	bundle := loadBundle(t)
-	verbs := slices.Sorted(maps.Keys(successes()))
+	replies := map[string]func(*session) wire.Reply{
+		"CWD": says(i18n.DirectoryChanged), "DELE": says(i18n.FileDeleted),
+		"MKD": (*session).directoryCreated, "PWD": func(s *session) wire.Reply { r, _ := s.pwd(""); return r },
+		"PASS accepted": func(s *session) wire.Reply { r, _ := s.loggedIn(s.identity.login); return r },
+		"PASS refused":  func(s *session) wire.Reply { r, _ := s.loginFailed(account.ErrLoginRefused); return r },
+		"PASS failed":   func(s *session) wire.Reply { r, _ := s.loginFailed(errors.New(engineWords)); return r },
+	}
+	for cause, name := range map[error]string{
+		dataconn.ErrAborted: "aborted", dataconn.ErrStalled: "stalled", dataconn.ErrLost: "lost", dataconn.ErrTLS: "TLS", nil: "",
+	} {
+		for of, upload := range map[string]bool{"RETR ": false, "STOR ": true} {
+			for _, err := range []error{nil, fs.ErrNotExist, engine.ErrFailed, engine.ErrUnexpected} {
+				replies[fmt.Sprint(of, name, " ", err)] = func(s *session) wire.Reply {
+					s.op.transfer = stoppedTransfer(t, cause)
+					s.op.transfer.upload = upload
+					defer func() { s.op.transfer = nil }()
+					return s.errorReply(s.op.failure(err))
+				}
+			}
+		}
+	}
 	for _, tag := range bundle.Tags() {
 		t.Run(tag.String(), func(t *testing.T) {
 			english := quietSession(t, bundle, language.English)
 			s := quietSession(t, bundle, tag)
-			check := func(verb string, code int, text string, prepare func(*session)) {
-				var got [2]wire.Reply
-				for i, s := range []*session{english, s} {
-					s.op.Err, s.op.transfer = nil, nil
-					prepare(s)
-					got[i] = s.answerOfEngine(verb, wire.NewReply(code, text))
-				}
-				checkReply(t, tag, fmt.Sprintf("%d to %s", code, verb), got[0], got[1])
-				if failed := got[1].Code >= firstFailure; failed != (code >= firstFailure) {
-					t.Errorf("%d to %s becomes %v", code, verb, got[1])
-				}
-			}
-			for _, verb := range verbs {
-				text := engineWords
-				if verb == "SIZE" {
-					text = "65535"
-				}
-				check(verb, 250, text, func(*session) {})
-				for _, err := range []error{nil, fs.ErrNotExist, account.ErrLoginRefused, errors.New(engineWords)} {
-					if verb == "PASS" && err == nil {
-						continue // of a login the engine only repeats what the session has decided
-					}
-					check(verb, 550, engineWords, func(s *session) { s.op.Err = err })
-				}
-			}
-			for _, cause := range []error{
-				dataconn.ErrAborted, dataconn.ErrStalled, dataconn.ErrLost, dataconn.ErrTLS, nil,
-			} {
-				for _, of := range []transfer{{}, {upload: true}, {upload: true, fileName: "FTP-20260101"}} {
-					transfers := func(begun bool, err error) func(*session) {
-						return func(s *session) {
-							x := stoppedTransfer(t, cause)
-							x.upload, x.fileName, x.begun = of.upload, of.fileName, begun
-							s.op.transfer = x
-							s.op.Err = err
-						}
-					}
-					check("STOR", 425, engineWords, transfers(false, nil))
-					check("STOR", 550, engineWords, transfers(false, fs.ErrNotExist))
-					check("STOR", 550, engineWords, transfers(true, nil))
-					check("STOR", 550, engineWords, transfers(true, fs.ErrNotExist))
-				}
+			for what, reply := range replies {
+				checkReply(t, tag, what, reply(english), reply(s))
 			}
 		})
 	}
 }
 
-// TestAcknowledgedByTheOutcome: what the engine says at the end of a transfer decides nothing.
-func TestAcknowledgedByTheOutcome(t *testing.T) {
+// TestLateStop stops a transfer after it is complete: the file is stored, so the client gets 226.
+func TestLateStop(t *testing.T) {
 	s := quietSession(t, loadBundle(t), language.English)
-	for _, complete := range []bool{true, false} {
-		for _, code := range []int{226, 550} {
-			s.op.transfer = stoppedTransfer(t, nil)
-			s.op.transfer.begun = true
-			if complete {
-				s.op.transfer.Stored()
-			}
-			if got := s.answerOfEngine("STOR", wire.NewReply(code, engineWords)).Code; (got == 226) != complete {
-				t.Errorf("complete %t, the engine says %d: %d", complete, code, got)
-			}
-		}
+	s.op.transfer = stoppedTransfer(t, nil)
+	s.op.transfer.Stored()
+	s.op.transfer.Stop(dataconn.ErrAborted)
+	if err := s.op.failure(nil); err != nil {
+		t.Errorf("a complete transfer fails by %v", err)
 	}
 }
 
@@ -231,16 +190,15 @@ func TestCausesOfErrors(t *testing.T) {
 	}
 }
 
-// TestUnexpectedReply: what the engine should not say is answered by 451, and the session goes on.
-func TestUnexpectedReply(t *testing.T) {
+// TestFailuresOfTheEngine: an unexpected reply of the library fails the command, and the end of its session ends this
+// session.
+func TestFailuresOfTheEngine(t *testing.T) {
 	s := quietSession(t, loadBundle(t), language.English)
-	if r := s.answerOfEngine("NOOP", wire.NewReply(200, engineWords)); r.Code != 451 ||
-		r.Lines[0] != "The server could not process the command. Please try again." || s.dialogue.closing {
-		t.Errorf("%v, closing %t", r, s.dialogue.closing)
+	if r := s.errorReply(engine.ErrUnexpected); r.Code != 451 {
+		t.Errorf("an unexpected reply of the library gets %v", r)
 	}
-	if r, err := s.engineFailed(io.EOF); !errors.Is(err, io.EOF) || r.Code != 421 ||
-		r.Lines[0] != "Internal server error; closing the control connection." {
-		t.Errorf("%v", r)
+	if r := s.errorReply(fmt.Errorf("%w: %w", engine.ErrFailed, io.EOF)); r.Code != 421 {
+		t.Errorf("the end of the library's session gets %v", r)
 	}
 }
 
@@ -278,7 +236,7 @@ func checkReply(t *testing.T, tag language.Tag, what string, english, got wire.R
 		text, englishText = field.ReplaceAllString(text, ""), field.ReplaceAllString(englishText, "")
 	}
 	if strings.Contains(text, engineWords) {
-		t.Errorf("%s: shows what the engine said: %q", what, text)
+		t.Errorf("%s: shows the text of an error: %q", what, text)
 	}
 	checkText(t, tag, what, englishText, text)
 }

@@ -36,7 +36,7 @@ type fileCommand func(r *fileRequest, arg string) (wire.Reply, error)
 // request is the command as a fileCommand gets it.
 func (s *session) request() *fileRequest {
 	return &fileRequest{
-		Operation: &s.op.Operation, workingDirectory: s.workingDirectory(),
+		Operation: &s.op.Operation, workingDirectory: s.directory,
 		login: s.identity.login, codec: s.identity.nameCodec(), locale: s.identity.locale, started: s.server.started,
 	}
 }

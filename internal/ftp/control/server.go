@@ -67,13 +67,15 @@ type Config struct {
 	Traces  *tracing.Tracer    // nil for none
 }
 
+// engineIdle is how long a session waits for a command before its engine stops.
+const engineIdle = 10 * time.Second
+
 // A Server accepts control connections and runs a session on each.
 type Server struct {
-	cfg       atomic.Pointer[Config]
-	commands  map[string]command
-	successes map[string]success // of the engine
-	facts     list.Facts         // of MLST and MLSD, until OPTS MLST
-	started   time.Time
+	cfg      atomic.Pointer[Config]
+	commands map[string]command
+	facts    list.Facts // of MLST and MLSD, until OPTS MLST
+	started  time.Time
 
 	tls      map[*tls.Config]*tls.Config // the last one, by that of its Config
 	engines  *engine.Server
@@ -88,12 +90,11 @@ func New(cfg Config) *Server {
 		cfg.Limits = limits.NewServer(limits.Usage{}, limits.Usage{})
 	}
 	srv := &Server{
-		engines:   engine.NewServer(cfg.Ports.Range),
-		commands:  commands(),
-		successes: successes(),
-		facts:     list.DefaultFacts(),
-		started:   time.Now().Truncate(time.Second),
-		acceptor:  newAcceptor(cfg.Logger, cfg.Guard),
+		engines:  engine.NewServer(cfg.Ports.Range),
+		commands: commands(),
+		facts:    list.DefaultFacts(),
+		started:  time.Now().Truncate(time.Second),
+		acceptor: newAcceptor(cfg.Logger, cfg.Guard),
 	}
 	srv.Configure(cfg)
 	return srv

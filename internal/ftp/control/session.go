@@ -33,15 +33,16 @@ type session struct {
 	dialogue  dialogue
 	identity  identity
 	settings  settings
-	engine    *engine.Engine // nil before the login, and after engineIdle
-	directory string         // the working directory after engineIdle
-	op        *operation     // the command being handled, nil for none
-	aborted   bool           // whether ABOR has stopped a command and waits for its own reply
+	engine    *engine.Engine
+	directory string     // the working directory, once the user has logged in
+	op        *operation // the command being handled, nil for none
+	aborted   bool       // ABOR has stopped a command and waits for its own reply
 }
 
 func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
 	cfg := server.cfg.Load()
-	s := &session{server: server, cfg: cfg, id: sessionlog.NewID(), settings: newSettings(server.facts, implicit)}
+	s := &session{server: server, cfg: cfg, id: sessionlog.NewID(), settings: newSettings(server.facts, implicit),
+		engine: server.engines.NewEngine()}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.dialogue = newDialogue(conn, implicit, s.ctx.Done())
 	remote := s.dialogue.conn.Remote()
@@ -204,8 +205,8 @@ func (s *session) end(leave func()) {
 	s.logUnfinishedLine()
 	s.closeDataPort()
 	s.endLogin()
-	s.stopEngine()
 	s.cancel(nil)
+	s.engine.Stop() // after cancel, so that a command which is still running starts no other
 	leave()
 	s.dialogue.conn.Close()
 }
@@ -246,7 +247,7 @@ func (s *session) sayWhyItEnds() {
 
 // next waits for the next command. It returns nil when the session is over.
 func (s *session) next() *wire.Line {
-	l, err := s.dialogue.next(s.cfg.IdleTimeout, s.cfg.EngineIdle, s.stopIdleEngine)
+	l, err := s.dialogue.next(s.cfg.IdleTimeout, s.cfg.EngineIdle, s.engine.Stop)
 	if err != nil {
 		s.tooLate(err)
 	}

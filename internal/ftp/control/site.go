@@ -23,12 +23,12 @@ func siteCommands() map[string]command {
 		"CPFR": {run: (*session).siteCopyFrom, argument: wire.Text, kind: report.Copy, syntax: pathnameSyntax},
 		"CPTO": {run: (*session).siteCopyTo, argument: wire.Text, kind: report.Copy, syntax: pathnameSyntax},
 		"HELP": {run: (*session).siteHelp, argument: wire.OptionalWords},
-		"MKDIR": {run: changing("SITE MKDIR"), argument: wire.Text, kind: report.MakeDir,
+		"MKDIR": {run: byLibrary("SITE MKDIR", says(i18n.DirectoryCreated)), argument: wire.Text, kind: report.MakeDir,
 			syntax: pathnameSyntax},
 		"PRESIGN": {run: onFile(sitePresign("SITE PRESIGN" + pathnameSyntax)), argument: wire.Text,
 			kind: report.Presign, syntax: pathnameSyntax + " [<SP> duration]"},
 		"QUOTA": {run: onFile(siteQuota), argument: wire.OptionalText},
-		"RMDIR": {run: changing("SITE RMDIR"), argument: wire.Text, kind: report.RemoveDir, syntax: pathnameSyntax},
+		"RMDIR": {run: byLibrary("SITE RMDIR", says(i18n.DirectoryRemoved)), argument: wire.Text, kind: report.RemoveDir, syntax: pathnameSyntax},
 		"URL":   {run: (*session).siteURL, argument: wire.Text, syntax: " [<SP> --8bit]" + pathnameSyntax},
 		"UTIME": {run: onFile(siteUTime), argument: wire.Text, kind: report.SetTime,
 			syntax: " <SP> YYYYMMDDhhmmss" + pathnameSyntax},
@@ -94,7 +94,7 @@ func (s *session) siteCopyFrom(arg string) (wire.Reply, error) {
 	s.settings.copySource = nil
 	r, err := s.answer(arg, cpfr)
 	if r.Code == 350 {
-		name := s.identity.nameCodec().Echo(s.workingDirectory(), arg)
+		name := s.identity.nameCodec().Echo(s.directory, arg)
 		s.settings.copySource = &copySource{Path: s.op.Located, Name: name}
 	}
 	return r, err

@@ -2,9 +2,7 @@ package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"path"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -15,23 +13,20 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// A transfer is a transfer command: what the engine needs to know, and its data connection.
+// A transfer is a transfer command and its data connection.
 type transfer struct {
 	*dataconn.Transfer
 	upload   bool
 	listing  *list.Listing // nil for a file
-	fileName string        // of STOU, absolute
-	ascii    bool          // converts lines
-	offset   int64         // where it begins
+	fileName string        // chosen by STOU, absolute
+	ascii    bool          // converts line ends
+	offset   int64         // bytes, where it begins in the file
 	count    int64         // bytes of RANG, 0 for all
-	begun    bool          // The engine has said that the data connection is open.
-	started  bool          // The client has its 150.
 }
 
-// runTransfer lets the engine do a transfer on the data connection that the client has prepared. The engine learns of
-// the data connection by an EPSV that no client sees. When the client reads the last reply, the transfer counts for no
-// limit any more.
-func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error) {
+// runTransfer lets work transfer a file or a listing over the data connection that the client has prepared. The
+// transfer has left its limits when the client reads the last reply.
+func (s *session) runTransfer(t *transfer, verb, name string, work func(op *operation) error) (wire.Reply, error) {
 	source := s.op.prepared.data.Take()
 	if source == nil {
 		return s.reply(425, i18n.DataConnectionFirst)
@@ -47,33 +42,22 @@ func (s *session) runTransfer(t *transfer, verb, name string) (wire.Reply, error
 	defer leave()
 	t.Transfer = dataconn.NewTransfer(source, s.transferOptions(t))
 	op := s.op
-	op.transfer, op.Transfer, op.Count = t, t.Transfer, t.count
-	if t.upload {
-		if op.Announced = s.op.prepared.parameters.Announced; op.Announced > 0 && t.offset == 0 {
-			t.SetSize(op.Announced)
-		}
-		if !t.ascii {
-			op.Storage.Announced = op.Announced
-		}
+	op.transfer, op.Transfer = t, t.Transfer
+	if size := op.prepared.parameters.Announced; t.upload && size > 0 && t.offset == 0 {
+		t.SetSize(size)
 	}
-	if err = s.startEngine(); err == nil {
-		err = s.engine.PrepareTransfer(&op.Operation, t.offset, t.ascii)
-	}
-	switch {
-	case errors.Is(err, engine.ErrCannotListen):
-		s.log.Error("no data connection, because the FTP engine cannot open a socket; check the limit of descriptors",
-			"err", err)
-		return s.reply(425, i18n.CommandFailed)
-	case err != nil:
-		return s.engineFailed(err)
-	}
+	op.begins = make(chan struct{}, 1)
+	op.Starting = func() { op.begins <- struct{}{} }
 	op.told = s.describe(t, verb, name)
 	s.observers.Transferring(op.told)
-	r, err := s.forward(verb, name)
-	if t.ascii && !s.dialogue.closing {
-		s.engine.EndASCII()
+	err = s.perform(func() error { return work(op) })
+	if err == nil && !t.Result().Complete {
+		err = engine.ErrUnexpected
 	}
-	return r, err
+	if err != nil {
+		return wire.Reply{}, err
+	}
+	return s.reply(226, i18n.TransferComplete)
 }
 
 // transferOptions are what the data connection of a transfer needs to know.
@@ -81,11 +65,9 @@ func (s *session) transferOptions(t *transfer) dataconn.Options {
 	tenant := s.identity.login.Tenant
 	options := dataconn.Options{
 		Settings: s.cfg.Data, Scarce: s.identity.scarce,
-		Upload: t.upload, ControlTLS: s.dialogue.conn.Encrypted(), LenientEOF: tenant.LenientDataEOF(),
+		Upload: t.upload, Listing: t.listing != nil,
+		ControlTLS: s.dialogue.conn.Encrypted(), LenientEOF: tenant.LenientDataEOF(),
 		Pace: s.identity.scopes().Pace(t.upload),
-	}
-	if t.listing != nil {
-		options.Listing = func(w io.Writer) error { return s.op.Do(func() error { return t.listing.WriteLines(w) }) }
 	}
 	if s.settings.private {
 		options.TLS, options.Handshake, options.RequireReuse = s.cfg.TLS, s.dialogue.handshake(s.identity.hostname),
@@ -110,29 +92,13 @@ func (s *session) describe(t *transfer, verb, name string) *report.Transfer {
 	return told
 }
 
-// transferBegins takes a preliminary reply of the engine, and returns false for another. The client gets 150 once. It
-// comes before the data connection is open where the client has not connected to the passive port. The client may wait
-// for it (RFC 959 5.4).
-func (s *session) transferBegins(r wire.Reply) bool {
-	t := s.op.transfer
-	if t == nil || !r.Preliminary() {
-		return false
-	}
-	t.begun = t.Connected()
-	if !t.started {
-		t.started = true
-		s.goOn(s.transferStarting())
-	}
-	return true
-}
-
-// transferStarting names the file, as STOU has chosen it too (RFC 1123 4.1.2.9), and the size of a download. Clients
-// look for "(4071 bytes)" behind the name, in every language.
+// transferStarting is the 150. It names the file, which STOU may have chosen (RFC 1123 4.1.2.9), and the size of a
+// download. Clients look for "(4071 bytes)" behind the name, in every language.
 func (s *session) transferStarting() wire.Reply {
 	t := s.op.transfer
 	if t.fileName != "" {
 		shown := s.identity.nameCodec().EncodePath(t.fileName)
-		if dir := s.workingDirectory(); path.Dir(t.fileName) == dir {
+		if dir := s.directory; path.Dir(t.fileName) == dir {
 			shown = s.identity.nameCodec().EncodeName(dir, path.Base(t.fileName))
 		}
 		return wire.NewReply(150, "FILE: "+shown)
@@ -167,7 +133,7 @@ func (s *session) retr(arg string) (wire.Reply, error) {
 	return s.runFileTransfer(&transfer{}, "RETR", name)
 }
 
-// runFileTransfer is runTransfer for a file, which TYPE, REST and RANG are about.
+// runFileTransfer lets the library transfer a file, as TYPE, REST, RANG and ALLO have prepared.
 func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, error) {
 	parameters := &s.op.prepared.parameters
 	if parameters.RestartsInText() {
@@ -181,9 +147,17 @@ func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, e
 		case parameters.ASCII:
 			return s.reply(551, i18n.RestartInASCII)
 		}
-		t.offset, t.count = r.From, r.To-r.From // for the engine an offset of REST
+		t.offset, t.count = r.From, r.To-r.From
 	}
-	return s.runTransfer(t, verb, name)
+	op := s.op
+	op.Verb, op.Name, op.ASCII, op.Offset, op.Count = verb, name, t.ascii, t.offset, t.count
+	if t.upload {
+		op.Announced = parameters.Announced
+		if !t.ascii {
+			op.Storage.Announced = op.Announced
+		}
+	}
+	return s.runTransfer(t, verb, name, func(op *operation) error { return s.engine.Run(&op.Operation) })
 }
 
 // stor is STOR and APPE. After REST they are the same (RFC 3659 5.3).
@@ -201,7 +175,7 @@ func (s *session) stor(arg string) (wire.Reply, error) {
 
 // stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9).
 func (s *session) stou(arg string) (wire.Reply, error) {
-	s.op.fileName = s.identity.nameCodec().Echo(s.workingDirectory(), arg)
+	s.op.fileName = s.identity.nameCodec().Echo(s.directory, arg)
 	request := s.request()
 	var name string
 	err := s.perform(func() (err error) {

@@ -46,8 +46,7 @@ func (f finishing) Close() error {
 // reads moves bytes within the stall timeout.
 const maxDataWrite = 256 << 10
 
-// A Conn is the data connection of a transfer as the engine uses it. It
-// counts, watches for stalls, and writes the listing when there is one.
+// A Conn is the open data connection of a transfer. It counts bytes and detects stalls.
 type Conn struct {
 	net.Conn          // TCP or TLS
 	raw      net.Conn // TCP
@@ -93,8 +92,8 @@ func newConn(ctx context.Context, t *Transfer, raw net.Conn) *Conn {
 	return c
 }
 
-// Close ends the connection, and with it a download or a listing. The engine looks at no error of it:
-// [Transfer.Result] tells. A connection by way of another server is cut after a transfer that has failed, so that
+// Close ends the connection, and with it a download or a listing. The library ignores its error, so the session asks
+// [Transfer.Result]. A connection by way of another server is cut after a transfer that has failed, so that
 // the client does not take a part of a file for the whole. A download to which that happens at its end has failed.
 func (c *Conn) Close() error {
 	relay, relayed := c.raw.(finisher)
@@ -186,12 +185,9 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes a download. The engine makes one empty write where there is
-// nothing to send: then a listing is written.
+// Write writes a download or a listing. The library writes no bytes for an empty file, which still needs the handshake,
+// because its client waits for that.
 func (c *Conn) Write(b []byte) (int, error) {
-	if len(b) == 0 {
-		return 0, c.writeListing()
-	}
 	if err := c.handshake(); err != nil {
 		return 0, err
 	}
@@ -217,16 +213,6 @@ func (c *Conn) pace(n int) error {
 		return nil
 	}
 	return c.transfer.Pace.Wait(c.ctx, n)
-}
-
-func (c *Conn) writeListing() error {
-	if err := c.handshake(); err != nil { // a client waits for it even when nothing follows
-		return err
-	}
-	if c.transfer.Listing == nil {
-		return nil
-	}
-	return c.transfer.Listing(c)
 }
 
 // failed notes why the connection was of no more use.

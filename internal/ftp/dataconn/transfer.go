@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,12 +39,11 @@ type Settings struct {
 // Options are what is known of a transfer before it begins.
 type Options struct {
 	Settings
-	Upload bool
+	Upload  bool
+	Listing bool // sent instead of a file
 	// Scarce tells whether others need what this upload holds, or may hold: memory, or a place among the transfers. Nil
 	// means that they never do.
 	Scarce func() bool
-	// Listing writes what the client gets instead of a file; nil for a file.
-	Listing func(io.Writer) error
 	// TLS is nil for a data connection in the clear.
 	TLS       *tls.Config
 	Handshake Handshake // that of the control connection
@@ -128,7 +126,7 @@ func (t *Transfer) FirstByte() time.Duration { return time.Duration(t.firstByte.
 // Direction is upload, download or listing.
 func (t *Transfer) Direction() string {
 	switch {
-	case t.Listing != nil:
+	case t.Listing:
 		return "listing"
 	case t.Upload:
 		return "upload"
@@ -146,14 +144,16 @@ func (t *Transfer) Opened(abort func(error)) {
 	}
 }
 
-// Open waits for the data connection. The engine calls it through its listener
-// when the file has been opened. Where the client has not connected yet, Open calls waits first.
-func (t *Transfer) Open(ctx context.Context, waits func()) (net.Conn, error) {
+// Open waits for the data connection. It calls starting once, when the client may get 150: before it waits for a client
+// that has not connected to the passive port, because such a client may wait for 150 (RFC 959 5.4), and otherwise when
+// the connection is open. TLS has not begun then, because many clients begin it only after 150.
+func (t *Transfer) Open(ctx context.Context, starting func()) (*Conn, error) {
 	if err := t.take(); err != nil {
 		return nil, err
 	}
-	if t.source.Waits() {
-		waits()
+	waits := t.source.Waits()
+	if waits {
+		starting()
 	}
 	waiting, cancel := context.WithTimeout(ctx, t.OpenTimeout)
 	defer cancel()
@@ -169,10 +169,29 @@ func (t *Transfer) Open(ctx context.Context, waits func()) (net.Conn, error) {
 		return nil, t.cause
 	}
 	t.conn = newConn(ctx, t, conn)
+	if !waits {
+		starting()
+	}
 	return t.conn, nil
 }
 
-// Connected tells whether the data connection has opened.
+// Send opens the data connection, as Open does, lets write send a listing over it, and closes it. The error is the
+// first one of these.
+func (t *Transfer) Send(ctx context.Context, starting func(), write func(io.Writer) error) error {
+	conn, err := t.Open(ctx, starting)
+	if err != nil {
+		return err
+	}
+	if err = conn.handshake(); err == nil { // a client waits for it even if nothing follows
+		err = write(conn)
+	}
+	if err != nil {
+		t.Break()
+	}
+	return cmp.Or(err, conn.Close())
+}
+
+// Connected reports whether the data connection has opened.
 func (t *Transfer) Connected() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

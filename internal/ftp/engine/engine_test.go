@@ -1,29 +1,28 @@
 package engine
 
 import (
+	"context"
 	"errors"
+	"io/fs"
 	"net"
-	"path"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// start starts an engine that has logged in.
-func start(t *testing.T, s *Server) *Engine {
+// start returns the connection of an engine that has started.
+func start(t *testing.T, s *Server) *conn {
 	t.Helper()
-	e, err := s.Start(t.Context(), func() (string, error) { return "/", nil })
-	must.OK(t, err)
+	e := s.NewEngine()
 	t.Cleanup(e.Stop)
-	e.op = &Operation{Context: t.Context()}
-	if _, err := e.internalCommand("PASS", 230); err != nil {
-		t.Fatal(err)
-	}
-	return e
+	c, err := e.connect(t.Context())
+	must.OK(t, err)
+	return c
 }
 
 func newServer(t *testing.T, avoid netaddr.PortRange) *Server {
@@ -32,20 +31,25 @@ func newServer(t *testing.T, avoid netaddr.PortRange) *Server {
 	return s
 }
 
-// TestPortInUse: where the port is in use that the library would listen on, it gets another.
+// find is an operation that asks the storage for a name.
+func find(t *testing.T, stat func(name string) (fs.FileInfo, error)) *Operation {
+	return &Operation{Context: t.Context(), Verb: "CWD", Name: "/a\r\nb/", Names: &pathname.Resolver{}, Stat: stat}
+}
+
+// TestPortInUse: if the port on which the library would listen is in use, it gets another.
 func TestPortInUse(t *testing.T) {
 	busy, err := net.Listen("tcp4", "0.0.0.0:0")
 	must.OK(t, err)
 	defer busy.Close()
 	port := int64(busy.Addr().(*net.TCPAddr).Port)
 	s := newServer(t, netaddr.PortRange{})
-	e := start(t, s)
+	c := start(t, s)
 	s.port.Store(port)
 	s.listens.Store(true)
-	if _, err := e.passive(); err == nil {
+	if _, err := c.passive(); err == nil {
 		t.Fatal("the library listens on a port that is in use")
 	}
-	if err := e.listen(e.op); err != nil {
+	if err := c.listen(&Operation{}); err != nil {
 		t.Error(err)
 	}
 	if s.port.Load() == port {
@@ -61,10 +65,10 @@ func TestFirstTransfersAtOnce(t *testing.T) {
 		begin := make(chan struct{})
 		var all sync.WaitGroup
 		for range 8 {
-			e := start(t, s)
+			c := start(t, s)
 			all.Go(func() {
 				<-begin
-				if err := e.listen(e.op); err != nil {
+				if err := c.listen(&Operation{}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -74,25 +78,25 @@ func TestFirstTransfersAtOnce(t *testing.T) {
 	}
 }
 
-// TestPortOfTheLibrary: the library's listener has a port that sessions do not get, closes what connects, and takes no
-// transfer from an engine. It is the only one, however many transfers there are.
+// TestPortOfTheLibrary: the library's listener has a port outside the range for sessions, closes every connection, and
+// is the only one, however many transfers there are.
 func TestPortOfTheLibrary(t *testing.T) {
 	avoid := netaddr.PortRange{First: 20000, Last: 45000}
 	s := newServer(t, avoid)
 	for range 3 {
-		e := start(t, s)
+		c := start(t, s)
 		for range 20 {
-			must.OK(t, e.listen(e.op))
+			must.OK(t, c.listen(&Operation{}))
 		}
 	}
 	port := s.port.Load()
 	if avoid.Contains(uint16(port)) {
 		t.Errorf("port %d is one of the sessions", port)
 	}
-	conn, err := net.DialTCP("tcp4", nil, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(port)})
+	client, err := net.DialTCP("tcp4", nil, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(port)})
 	must.OK(t, err)
-	defer conn.Close()
-	if n, err := conn.Read(make([]byte, 1)); err == nil {
+	defer client.Close()
+	if n, err := client.Read(make([]byte, 1)); err == nil {
 		t.Errorf("%d bytes came from the library's port", n)
 	}
 	s.mu.Lock()
@@ -103,17 +107,16 @@ func TestPortOfTheLibrary(t *testing.T) {
 }
 
 // TestOneServerForAllSessions: each engine gets the listener that it has asked for, whatever the others do at the same
-// time, and an engine that waits, panics or ends does so alone.
+// time, and an engine that waits, panics or stops does so alone.
 func TestOneServerForAllSessions(t *testing.T) {
 	s := newServer(t, netaddr.PortRange{})
 	const engines = 30
 	var all sync.WaitGroup
 	for range engines {
-		e := start(t, s)
+		c := start(t, s)
 		all.Go(func() {
 			for range 50 {
-				op := &Operation{Context: t.Context()}
-				if err := e.PrepareTransfer(op, 0, false); err != nil {
+				if err := c.listen(&Operation{}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -121,46 +124,77 @@ func TestOneServerForAllSessions(t *testing.T) {
 	}
 	all.Wait()
 
-	stuck, release := make(chan struct{}), make(chan struct{})
-	waits, err := s.Start(t.Context(), func() (string, error) {
-		close(stuck)
+	stuck, release, done := make(chan struct{}, 9), make(chan struct{}), make(chan error, 1) // for each spelling
+	waits := s.NewEngine()
+	t.Cleanup(waits.Stop)
+	waiting := find(t, func(string) (fs.FileInfo, error) {
+		stuck <- struct{}{}
 		<-release
-		return "/", nil
+		return nil, fs.ErrNotExist
 	})
-	must.OK(t, err)
-	must.OK(t, waits.Send(&Operation{Context: t.Context()}, "PASS", ""))
+	go func() { done <- waits.Run(waiting) }()
 	<-stuck
-	broken, err := s.Start(t.Context(), func() (string, error) { panic("a bug") })
-	must.OK(t, err)
-	op := &Operation{Context: t.Context()}
-	must.OK(t, broken.Send(op, "PASS", ""))
-	if r := <-broken.Replies(); r.Code != 530 {
-		t.Errorf("after a panic the engine says %v", r)
+	broken := s.NewEngine()
+	t.Cleanup(broken.Stop)
+	err := broken.Run(find(t, func(string) (fs.FileInfo, error) { panic("a bug") }))
+	if _, ok := errors.AsType[*panics.Error](err); !ok {
+		t.Errorf("the panic became %v", err)
 	}
-	if _, ok := errors.AsType[*panics.Error](op.Err); !ok {
-		t.Errorf("the panic became %v", op.Err)
-	}
-	stopped := start(t, s)
-	stopped.Stop()
-	<-stopped.Done()
-
-	other := start(t, s)
-	other.SetWorkingDirectory("/mine")
-	if err := other.listen(other.op); err != nil {
-		t.Error(err)
-	}
+	start(t, s)
 	close(release)
-	if r := <-waits.Replies(); r.Code != 230 {
-		t.Errorf("the engine that was stuck says %v", r)
-	}
-	if waits.WorkingDirectory() != "/" || other.WorkingDirectory() != "/mine" {
-		t.Errorf("working directories %q and %q", waits.WorkingDirectory(), other.WorkingDirectory())
+	if err := <-done; !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the engine that waited returns %v", err)
 	}
 }
 
-// TestAddressesOfEngines: no two engines share an address, and no client can have one.
-func TestAddressesOfEngines(t *testing.T) {
-	a, b := address{&Engine{number: 1}}.String(), address{&Engine{number: 1 << 40}}.String()
+// TestNameOfOperation: the storage is asked for exactly the name of the operation, whatever it contains, and a stopped
+// engine runs the next command as if it had never stopped.
+func TestNameOfOperation(t *testing.T) {
+	e := newServer(t, netaddr.PortRange{}).NewEngine()
+	t.Cleanup(e.Stop)
+	for range 3 {
+		var asked []string
+		op := find(t, func(name string) (fs.FileInfo, error) {
+			asked = append(asked, name)
+			return nil, fs.ErrNotExist
+		})
+		if err := e.Run(op); !errors.Is(err, fs.ErrNotExist) || asked[0] != op.Name {
+			t.Errorf("%v, asked for %q", err, asked)
+		}
+		e.Stop()
+	}
+}
+
+// TestStopDuringCommand: the command fails, and one whose context has ended starts nothing.
+func TestStopDuringCommand(t *testing.T) {
+	e := newServer(t, netaddr.PortRange{}).NewEngine()
+	ctx, cancel := context.WithCancel(t.Context())
+	op := find(t, func(string) (fs.FileInfo, error) {
+		cancel()
+		e.Stop()
+		return nil, fs.ErrNotExist
+	})
+	op.Context = ctx
+	if err := e.Run(op); !errors.Is(err, ErrFailed) {
+		t.Errorf("the command ends by %v", err)
+	}
+	if err := e.Run(op); !errors.Is(err, context.Canceled) || e.conn != nil {
+		t.Errorf("a command that was cancelled ends by %v", err)
+	}
+}
+
+// TestUnexpectedReply: a command that the library refuses by itself is a bug of this program.
+func TestUnexpectedReply(t *testing.T) {
+	e := newServer(t, netaddr.PortRange{}).NewEngine()
+	t.Cleanup(e.Stop)
+	if err := e.Run(&Operation{Context: t.Context(), Verb: "NONE"}); !errors.Is(err, ErrUnexpected) {
+		t.Error(err)
+	}
+}
+
+// TestAddresses: no two connections share an address, and no client can have one.
+func TestAddresses(t *testing.T) {
+	a, b := address{&conn{number: 1}}.String(), address{&conn{number: 1 << 40}}.String()
 	if a == b || !strings.HasPrefix(a, "[100::") || !strings.HasPrefix(b, "[100::") {
 		t.Errorf("%s and %s", a, b)
 	}
@@ -172,17 +206,7 @@ func TestStartAfterClose(t *testing.T) {
 	start(t, s)
 	s.Close()
 	s.Close()
-	if _, err := s.Start(t.Context(), nil); !errors.Is(err, errServerEnded) {
+	if err := s.NewEngine().Start(t.Context()); !errors.Is(err, ErrFailed) || !errors.Is(err, errServerClosed) {
 		t.Error(err)
-	}
-}
-
-// A pathname comes back from a line of the engine as it was, also if the engine has cleaned it.
-func TestEscapeLine(t *testing.T) {
-	for _, name := range []string{"/", "/a", "/a/", "/a/b/", "/a\nb/", "/a\r", "/a\x10", "/a\x10/", "/a\x10s", "/a\x10s/", "/s/", "/a b/"} {
-		escaped := escapeLine(name)
-		if got := unescapeLine(path.Clean(escaped)); got != name || strings.ContainsAny(escaped, "\r\n") {
-			t.Errorf("%q is escaped as %q, which is %q", name, escaped, got)
-		}
 	}
 }

@@ -15,28 +15,36 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// An Operation is what one command asks of the storage, and what came of it.
+// An Operation is one command: what it needs, and what came of it. The session fills in the first part, and the second
+// is written while the command runs.
 type Operation struct {
-	Context context.Context // of the command
-	Storage *view.Files     // for the time of the context
+	Context context.Context
+	Storage *view.Files
 	Names   *pathname.Resolver
-	// Stat is what the command looks for; nil means a file or a directory.
+	Verb    string // of the command for the library, such as "RETR" or "SITE MKDIR"
+	Name    string // absolute pathname that the command names
+	Source  string // absolute pathname that RNFR has named, for RNTO
+	// Stat describes what CWD, SIZE or RNFR names, in one spelling of the name. RNTO needs none.
 	Stat func(name string) (fs.FileInfo, error)
 
-	Transfer  *dataconn.Transfer // nil for what is none
-	Announced int64              // size of the upload in bytes, from ALLO; 0 where it is not known
-	Count     int64              // how many bytes of the file are sent; 0 for all
+	Transfer  *dataconn.Transfer // nil for a command without a data connection
+	Starting  func()             // called once, when the client may get 150 (see [dataconn.Transfer.Open])
+	ASCII     bool               // TYPE A
+	Offset    int64              // bytes, where the transfer begins in the file
+	Count     int64              // bytes of a download, 0 for all
+	Announced int64              // bytes of an upload according to ALLO, 0 if unknown
 
-	Err     error  // of the storage or the login
-	Path    string // the pathname in the storage of what the command names or creates
-	Located string // Path, with a final slash if the command names a directory only
-	File    File   // of the transfer, nil until it is open
+	Err     error       // of the storage
+	Path    string      // the pathname under which the storage has what the command names or creates
+	Located string      // Path, with a final slash if the command names a directory only
+	Info    fs.FileInfo // what Stat has returned
+	File    File        // of the transfer, nil until it is open
 
-	// whether the user can resume the upload, which has failed; the engine may close its file after its reply
+	// Kept reports whether the user can resume a failed upload. The library may close the file after its reply.
 	Kept atomic.Bool
 }
 
-// A File is what a transfer and its log need of the file that it reads or writes.
+// A File is the file of a transfer.
 type File interface {
 	io.Closer
 	Stat() (fs.FileInfo, error)
@@ -46,8 +54,8 @@ type File interface {
 // ErrPastEnd reports an offset beyond the end of the file.
 var ErrPastEnd = errors.New("restart offset beyond the end of the file")
 
-// Do does what the engine asks for. It keeps the error, because the engine keeps only its text. A panic is one too:
-// the session ends with it.
+// Do runs work and keeps its error, because the library passes on only the text. A panic becomes an error too, which
+// ends the session.
 func (o *Operation) Do(work func() error) error {
 	err := panics.Catch(work)
 	if err != nil {
@@ -59,42 +67,79 @@ func (o *Operation) Do(work func() error) error {
 	return err
 }
 
-// apart is Do in a goroutine of its own. A request to S3 or a check of a password needs a deep stack, which the
-// engine's own goroutine would keep while its session is idle.
+// apart runs work in a goroutine of its own. A request to S3 needs a deep stack, which the library's goroutine would
+// keep as long as the session is idle.
 func (o *Operation) apart(work func() error) error {
 	return <-panics.Start(func() error { return o.Do(work) })
 }
 
-// Lookup tries the forms of a name and keeps where the storage has it.
+// Lookup calls try with the spellings of a name until the storage has one, and keeps it.
 func (o *Operation) Lookup(name string, try func(name string) error) error {
 	located, err := o.Names.Lookup(name, try)
-	if located != "" {
-		o.Path, o.Located = path.Clean(located), located
-	}
+	o.locate(located)
 	return err
 }
 
-// ResolveForCreate is the pathname under which the command makes a file or
-// directory. It keeps that.
+// ResolveForCreate returns the pathname under which the command creates a file or directory, and keeps it.
 func (o *Operation) ResolveForCreate(name string, stat func(name string) error) (string, error) {
 	located, err := o.Names.ResolveForCreate(name, stat)
 	if err == nil {
-		o.Path, o.Located = path.Clean(located), located
+		o.locate(located)
 	}
 	return located, err
 }
 
-// Find looks for what Stat asks, in any form of its name.
-func (o *Operation) Find(name string) (info fs.FileInfo, err error) {
-	stat := o.Stat
-	if stat == nil {
-		stat = o.Storage.Stat
+func (o *Operation) locate(name string) {
+	if name != "" {
+		o.Path, o.Located = path.Clean(name), name
 	}
-	err = o.Lookup(name, func(name string) error {
-		info, err = stat(name)
-		return err
+}
+
+// find looks for the file or directory of the command. The source of RNTO was found by RNFR.
+func (o *Operation) find() (fs.FileInfo, error) {
+	if o.Stat == nil {
+		return view.Directory(path.Base(o.Source)), nil
+	}
+	err := o.apart(func() error {
+		return o.Lookup(o.Name, func(name string) (err error) {
+			o.Info, err = o.Stat(name)
+			return err
+		})
 	})
-	return info, err
+	return o.Info, err
+}
+
+// change lets the view change the file or directory of the command.
+func (o *Operation) change(change func(f *view.Files, name string) error) error {
+	return o.apart(func() error {
+		return o.Lookup(o.Name, func(name string) error { return change(o.Storage, name) })
+	})
+}
+
+// removeExisting is RemoveAll, which does not fail if there is nothing to remove.
+func removeExisting(f *view.Files, name string) error {
+	if _, err := f.Stat(name); err != nil {
+		return err
+	}
+	return f.RemoveAll(name)
+}
+
+// rename moves a file or directory. The old name does not prevent another spelling of itself.
+func (o *Operation) rename() error {
+	return o.apart(func() error {
+		return o.Lookup(o.Source, func(from string) error {
+			to, err := o.ResolveForCreate(o.Name, func(name string) error {
+				if path.Clean(name) == path.Clean(from) {
+					return fs.ErrNotExist
+				}
+				return o.Has(name)
+			})
+			if err != nil {
+				return err
+			}
+			return o.Storage.Rename(from, to)
+		})
+	})
 }
 
 // StatDir looks for a directory to go into, and tells a file from nothing when
@@ -109,10 +154,10 @@ func (o *Operation) StatDir(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// makeDir makes a directory under the name that it is to have.
-func (o *Operation) makeDir(name string, mkdir func(f *view.Files, name string) error) error {
+// makeDir creates a directory.
+func (o *Operation) makeDir(mkdir func(f *view.Files, name string) error) error {
 	return o.apart(func() error {
-		name, err := o.ResolveForCreate(name, o.hasDir)
+		name, err := o.ResolveForCreate(o.Name, o.hasDir)
 		if err != nil {
 			return err
 		}
@@ -120,39 +165,7 @@ func (o *Operation) makeDir(name string, mkdir func(f *view.Files, name string) 
 	})
 }
 
-// openReader opens the file of a download.
-func (o *Operation) openReader(name string, offset int64) (file view.Reader, err error) {
-	err = o.Lookup(name, func(name string) (err error) {
-		file, err = o.Storage.OpenReader(name, offset)
-		return err
-	})
-	return file, err
-}
-
-// openWriter opens the file of an upload.
-func (o *Operation) openWriter(name string, flags int, offset int64) (file view.Writer, err error) {
-	if name, err = o.ResolveForCreate(name, o.hasFile); err != nil {
-		return nil, err
-	}
-	return o.Storage.OpenWriter(name, flags, offset)
-}
-
-// tellSize tells a download how many bytes it has from an offset. An open file knows its size without a request.
-func (o *Operation) tellSize(offset int64) {
-	info, err := o.File.Stat()
-	if err != nil {
-		return
-	}
-	size := max(0, info.Size()-offset)
-	if o.Count > 0 {
-		size = min(size, o.Count)
-	}
-	o.Transfer.SetSize(size)
-}
-
-// Has tells by an error whether there is a file or directory of a name, hasFile
-// and hasDir whether there is one of them. So a new name is kept from looking
-// like one that is there.
+// Has reports by its error whether a file or directory exists; hasFile and hasDir ask for one of them.
 func (o *Operation) Has(name string) error     { _, err := o.Storage.Stat(name); return err }
 func (o *Operation) hasFile(name string) error { _, err := o.Storage.StatFile(name); return err }
 func (o *Operation) hasDir(name string) error  { _, err := o.Storage.StatDir(name); return err }

@@ -20,17 +20,17 @@ import (
 
 // A Server is one ftpserverlib server, which serves the engines of all sessions.
 //
-// The library asks one object for all of them. The remote address of an engine's connection leads that to the engine.
-// The listener of a transfer is found by the number that stands in the reply to EPSV in place of a port.
+// The library calls one object for all of them, which finds the connection of an engine by its remote address. The
+// listener of a transfer is found by the number that the reply to EPSV has in place of a port.
 type Server struct {
 	avoid    netaddr.PortRange
 	library  *ftpserver.FtpServer
-	engines  atomic.Uint64 // so far
+	conns    atomic.Uint64 // connections so far
 	arrivals chan net.Conn
 	closed   chan struct{}
 
-	// port is where the library listens from the first transfer on, 0 before. That listener stays, and closes what
-	// connects.
+	// port is where the library listens from the first transfer on, 0 before. That listener stays, and closes every
+	// connection that it accepts.
 	port    atomic.Int64
 	listens atomic.Bool // the library listens on the port
 	opening sync.Mutex  // held while it begins to
@@ -39,10 +39,10 @@ type Server struct {
 	serving bool
 	ended   bool
 	offers  int
-	offered map[int]*transferListener // by number, until the session takes them
+	offered map[int]*transferListener // by number, until an engine takes them
 }
 
-// NewServer makes a server. The port on which it listens is none of avoid, if the kernel has another.
+// NewServer returns a server. Its permanent listener gets a port outside avoid if the kernel has one.
 func NewServer(avoid netaddr.PortRange) *Server {
 	s := &Server{avoid: avoid, arrivals: make(chan net.Conn), closed: make(chan struct{}),
 		offered: map[int]*transferListener{}}
@@ -51,16 +51,15 @@ func NewServer(avoid netaddr.PortRange) *Server {
 	return s
 }
 
-// errServerEnded reports an engine that was to start after Close.
-var errServerEnded = errors.New("the engines have ended")
+var errServerClosed = errors.New("the server of the engines is closed")
 
-// serve serves engines, if the server does not do so yet.
+// serve starts the library's server if it is not running yet.
 func (s *Server) serve() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.ended:
-		return errServerEnded
+		return errServerClosed
 	case s.serving:
 		return nil
 	}
@@ -72,7 +71,7 @@ func (s *Server) serve() error {
 	return nil
 }
 
-// Close ends the server. Engines that have started live on, but get no more transfers.
+// Close ends the server. The library's sessions stay, but get no more transfers.
 func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +81,7 @@ func (s *Server) Close() {
 	s.ended = true
 }
 
-// portAttempts is how many ports of the kernel are looked at for one that sessions do not get.
+// portAttempts is how many ports of the kernel are tried for one outside the range to avoid.
 const portAttempts = 50
 
 // choosePort replaces the port of the library's listener. The caller holds opening.
@@ -103,7 +102,7 @@ func (s *Server) choosePort() error {
 	return nil
 }
 
-// offer keeps a listener until a session takes it, and gives it a number.
+// offer keeps a new listener under its number until an engine takes it.
 func (s *Server) offer() *transferListener {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +112,7 @@ func (s *Server) offer() *transferListener {
 	return l
 }
 
-// take returns the listener of a number, nil where there is none, and forgets it.
+// take returns the listener with this number and forgets it. It returns nil if there is none.
 func (s *Server) take(number int) *transferListener {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +121,8 @@ func (s *Server) take(number int) *transferListener {
 	return l
 }
 
-// callbacks is what the library sees of the server: its main driver, the listener that yields the connections of
-// engines, and the ports for its own listener.
+// callbacks is the part of the server that the library calls: its main driver, the listener that yields the
+// connections of engines, and the ports for its own listener.
 type callbacks struct{ *Server }
 
 var (
@@ -133,7 +132,7 @@ var (
 	_ net.Listener                                = callbacks{}
 )
 
-// GetSettings turns off in the engine what the session does itself.
+// GetSettings turns off what the session does itself.
 func (c callbacks) GetSettings() (*ftpserver.Settings, error) {
 	return &ftpserver.Settings{
 		Listener:                        c,
@@ -148,25 +147,22 @@ func (c callbacks) GetSettings() (*ftpserver.Settings, error) {
 	}, nil
 }
 
-// GetTLSConfig refuses: TLS is the session's.
+// GetTLSConfig refuses, because the session encrypts.
 func (callbacks) GetTLSConfig() (*tls.Config, error) { return nil, errors.ErrUnsupported }
 
-// ClientConnected is called before the engine greets.
-func (callbacks) ClientConnected(client ftpserver.ClientContext) (string, error) {
-	engineOf(client).client = client
-	return "ready", nil
-}
+// ClientConnected returns the greeting, which no client sees.
+func (callbacks) ClientConnected(ftpserver.ClientContext) (string, error) { return "ready", nil }
 
-// ClientDisconnected has nothing to do: the session ends the engine.
+// ClientDisconnected does nothing, because the session ends the connection.
 func (callbacks) ClientDisconnected(ftpserver.ClientContext) {}
 
-// AuthUser is called by PASS.
+// AuthUser is called by PASS. The session has authenticated the user, so the library gets the driver of the login.
 func (callbacks) AuthUser(client ftpserver.ClientContext, _, _ string) (ftpserver.ClientDriver, error) {
-	return engineOf(client).authenticate()
+	return files{client.RemoteAddr().(address).conn}, nil
 }
 
-// FetchNext returns the port of the library's listener, again and again. The other number is that of the reply to
-// EPSV, which WrapPassiveListener chooses.
+// FetchNext always returns the port of the library's listener. The number that the reply to EPSV shows is chosen by
+// WrapPassiveListener.
 func (c callbacks) FetchNext() (shown, listened int, ok bool) {
 	port := c.port.Load()
 	return 0, int(port), port != 0
@@ -175,16 +171,16 @@ func (c callbacks) FetchNext() (shown, listened int, ok bool) {
 // NumberAttempts leaves it to the library how many ports it tries.
 func (callbacks) NumberAttempts() int { return 0 }
 
-// WrapPassiveListener gives the engine the listener from which it takes the data connection of the next transfer.
-// Which engine asks is not known here: the session finds the listener by its number. The library has reserved its own
-// listener for the engine's address, and Close ends that.
+// WrapPassiveListener returns the listener from which the library takes the data connection of the next transfer. It
+// does not know for which engine: the engine finds the listener by its number. The library has reserved its own
+// listener for the address of the connection, and Close ends the reservation.
 func (c callbacks) WrapPassiveListener(own net.Listener) (net.Listener, error) {
 	_ = own.Close()
 	return c.offer(), nil
 }
 
-// Accept yields the connection of an engine that starts. In the end it says that the listener is closed, in the words
-// that the library treats as a regular end.
+// Accept yields the next connection of an engine. After Close it returns the error that the library treats as a
+// regular end.
 func (c callbacks) Accept() (net.Conn, error) {
 	select {
 	case conn := <-c.arrivals:
@@ -203,24 +199,21 @@ func (c callbacks) Close() error {
 	return nil
 }
 
-// Addr is no address that anything can reach.
+// Addr returns an address that cannot be reached.
 func (callbacks) Addr() net.Addr { return address{} }
 
-// An address is the remote address of an engine's connection, which leads from the library to the engine.
-type address struct{ engine *Engine }
+// An address is the remote address of a connection, by which the callbacks find it.
+type address struct{ conn *conn }
 
-// engineOf is the engine that the library calls for.
-func engineOf(client ftpserver.ClientContext) *Engine { return client.RemoteAddr().(address).engine }
-
-// Network is made up.
+// Network returns an invented name.
 func (address) Network() string { return "memory" }
 
-// String is an address that no other engine has, because the library reserves its listener by it. No connection from
-// the network has it: it is of the block that routers discard (RFC 6666).
+// String returns an address that no other connection has, because the library reserves its listener by address. No
+// client can have it either: it is in the block that routers discard (RFC 6666).
 func (a address) String() string {
 	ip := [16]byte{0: 0x01}
-	if a.engine != nil {
-		binary.BigEndian.PutUint64(ip[8:], a.engine.number)
+	if a.conn != nil {
+		binary.BigEndian.PutUint64(ip[8:], a.conn.number)
 	}
 	return netip.AddrPortFrom(netip.AddrFrom16(ip), 1).String()
 }

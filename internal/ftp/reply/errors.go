@@ -30,6 +30,9 @@ var Errors = []struct {
 }{
 	{ErrNotAudited, 451, i18n.AuditUnavailable},
 	{ErrNoDataConnection, 425, i18n.ActiveConnectionFailed},
+	{engine.ErrCannotListen, 425, i18n.CommandFailed},
+	{engine.ErrFailed, 421, i18n.InternalError},
+	{engine.ErrUnexpected, 451, i18n.CommandFailed},
 	{view.ErrNameDenied, 553, i18n.FileNameDenied},
 	{view.ErrPast, 550, i18n.VersionsReadOnly},
 	{view.ErrFixed, 550, i18n.DirectoryFixed},

@@ -26,7 +26,7 @@ func (f *Files) mkdir(t *target) error {
 	if err := f.printable("mkdir", t); err != nil {
 		return err
 	}
-	if t.fixed {
+	if t.stays() {
 		return t.fail("mkdir", fs.ErrExist)
 	}
 	if err := t.mount.Store.Mkdir(f.ctx, t.inner); err != nil {
@@ -60,6 +60,9 @@ func (f *Files) mkdirAll(t *target) error {
 	}
 	if err := f.printable("mkdir", t); err != nil {
 		return err
+	}
+	if t.name == "/" {
+		return t.fail("mkdir", fs.ErrExist)
 	}
 	if !t.fixed {
 		if err := t.mount.Store.MkdirAll(f.ctx, t.inner); err != nil {
@@ -108,7 +111,7 @@ func (f *Files) removeDir(t *target) error {
 	switch {
 	case !t.rights.Delete:
 		return t.deniedChange("remove")
-	case t.fixed:
+	case t.stays():
 		return t.fail("remove", ErrFixed)
 	}
 	err := t.mount.Store.RemoveDir(f.ctx, t.inner)
@@ -133,7 +136,7 @@ func (f *Files) removeAll(t *target) error {
 	switch least, _ := f.bounds(t); {
 	case !least.Delete:
 		return t.deniedChange("remove")
-	case t.fixed:
+	case t.stays():
 		return t.fail("remove", ErrFixed)
 	}
 	return f.change(Change{Kind: Delete, Path: t.name, URI: t.uri(), Steps: true}, func() error {
@@ -214,7 +217,7 @@ func (f *Files) allowMove(op string, from, to *target, permitted func(from, to, 
 		return err
 	}
 	switch {
-	case to.fixed, from.fixed && op == "rename":
+	case to.stays(), from.stays() && op == "rename":
 		return linkError(op, from, to, ErrFixed)
 	case from.fixed:
 		return linkError(op, from, to, fs.ErrPermission)

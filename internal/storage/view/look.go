@@ -29,6 +29,17 @@ func (f *Files) Stat(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
+// StatToRename looks for a file or directory that the user may rename.
+func (f *Files) StatToRename(name string) (fs.FileInfo, error) {
+	switch t := f.resolve(name); {
+	case t.name == "/" || f.Fixed(name):
+		return nil, t.fail("rename", ErrFixed)
+	case !f.Rights(name).Rename:
+		return nil, t.denied("rename")
+	}
+	return f.Stat(name)
+}
+
 // StatFile looks for a file only.
 func (f *Files) StatFile(name string) (fs.FileInfo, error) {
 	t := f.resolve(name)

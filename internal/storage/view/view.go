@@ -121,6 +121,9 @@ func (t *target) fail(op string, err error) error {
 	return &fs.PathError{Op: op, Path: t.name, Err: err}
 }
 
+// stays reports whether the target is a directory that cannot be moved, replaced or removed.
+func (t *target) stays() bool { return t.fixed || t.name == "/" }
+
 // ErrFixed reports a change of a directory that stays where it is: the root, or one that leads to a mount.
 var ErrFixed = fmt.Errorf("%w: the directory is the root, or leads to a mount", fs.ErrPermission)
 
