@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/pathname"
 )
@@ -30,11 +31,24 @@ func (s *session) read(
 	s.op.fileName = codec.Echo(s.directory, arg)
 	name, err := absolute(codec, s.directory, arg)
 	if err != nil {
-		return "", err
+		return "", s.about(err)
 	}
 	s.op.Names.Sent(name)
 	s.identity.decide(s.op.Names.Choice)
 	return name.Path, nil
+}
+
+// about adds the name of the file that the command names, or both names of a rename, to an error.
+func (s *session) about(err error) error {
+	op := s.op
+	if err == nil || op.fileName == "" {
+		return err
+	}
+	names := []string{op.fileName}
+	if op.Source != "" {
+		names = reply.MoveNames(op.renaming.shown, op.fileName, err)
+	}
+	return &reply.FileError{Names: names, Err: err}
 }
 
 // byLibrary makes a row for a command that the library performs on a pathname. done returns the reply to its success.

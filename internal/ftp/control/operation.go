@@ -198,5 +198,5 @@ func (s *session) perform(work func() error) error {
 // run performs a command with the library.
 func (s *session) run(verb, name string) error {
 	s.op.Verb, s.op.Name = verb, name
-	return s.perform(func() error { return s.engine.Run(&s.op.Operation) })
+	return s.about(s.perform(func() error { return s.engine.Run(&s.op.Operation) }))
 }

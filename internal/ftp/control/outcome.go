@@ -165,8 +165,8 @@ func (s *session) errorReply(err error) wire.Reply {
 		args = []string{s.identity.locale.PartsLimit(large)}
 	}
 	var names []string
-	if reply.AboutFile(id) {
-		names = s.namesOf(err)
+	if of, ok := errors.AsType[*reply.FileError](err); ok && reply.AboutFile(id) {
+		names = of.Names
 	}
 	locale := s.identity.locale
 	sentences := []string{locale.Words(id, args...)}
@@ -191,20 +191,6 @@ func (s *session) fateOfUpload(failure i18n.ID) i18n.ID {
 		return i18n.NothingStored
 	}
 	return ""
-}
-
-// namesOf are the names of the files that an error describes, if it describes any.
-func (s *session) namesOf(err error) []string {
-	named, ok := errors.AsType[*reply.FileError](err)
-	switch {
-	case ok:
-		return named.Names
-	case s.op == nil || s.op.fileName == "":
-		return nil
-	case s.op.command.Name == "RNTO" && s.op.renaming != nil:
-		return reply.MoveNames(s.op.renaming.shown, s.op.fileName, err)
-	}
-	return []string{s.op.fileName}
 }
 
 // refused tells the observers where a limit is the reason of an error, and returns whether one is.

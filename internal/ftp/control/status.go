@@ -72,7 +72,7 @@ func (s *session) pathStatus(arg string) (wire.Reply, error) {
 		return s.op.Lookup(name, func(name string) error { return l.Open(s.op.Storage, name) })
 	})
 	if err != nil {
-		return wire.Reply{}, err
+		return wire.Reply{}, s.about(err)
 	}
 	code := 212
 	if l.IsFile() {
@@ -80,7 +80,7 @@ func (s *session) pathStatus(arg string) (wire.Reply, error) {
 	}
 	s.write(append(wire.AppendLine([]byte(strconv.Itoa(code)+"-"), s.identity.text(i18n.PathStatusIntro)), '\r', '\n'))
 	if err := s.writeListing(l); err != nil {
-		return s.statusInterrupted(err), err
+		return s.statusInterrupted(s.about(err)), err
 	}
 	return wire.NewReply(code, s.identity.text(i18n.PathStatusEnd)), nil
 }

@@ -55,7 +55,7 @@ func (s *session) runTransfer(t *transfer, verb, name string, work func(op *oper
 		err = engine.ErrUnexpected
 	}
 	if err != nil {
-		return wire.Reply{}, err
+		return wire.Reply{}, s.about(err)
 	}
 	return s.reply(226, i18n.TransferComplete)
 }
@@ -183,7 +183,7 @@ func (s *session) stou(arg string) (wire.Reply, error) {
 		return err
 	})
 	if err != nil {
-		return wire.Reply{}, err
+		return wire.Reply{}, s.about(err)
 	}
 	return s.runFileTransfer(&transfer{upload: true, fileName: name}, "STOR", name)
 }
