@@ -93,7 +93,6 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	cfg := Default()
 	loader := yamlconf.Loader{
 		Environ: l.environ, Prefix: environmentPrefix, Sources: l.sources,
-		Old: oldKeys(),
 	}
 	positions, problems := loader.Decode(l.file, text, cfg)
 	if positions == nil {

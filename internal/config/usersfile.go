@@ -15,7 +15,7 @@ func UsersFiles(file string, environ []string) (map[string]string, error) {
 		return nil, fmt.Errorf("cannot read the configuration %s: %w", file, yamlconf.WithoutPath(err))
 	}
 	cfg := Default()
-	loader := yamlconf.Loader{Environ: environ, Prefix: environmentPrefix, Old: oldKeys()}
+	loader := yamlconf.Loader{Environ: environ, Prefix: environmentPrefix}
 	positions, problems := loader.Decode(file, text, cfg)
 	if positions == nil {
 		return nil, problems

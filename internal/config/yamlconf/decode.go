@@ -178,25 +178,15 @@ func HasFileForm(f reflect.StructField) bool {
 	return secret || f.Tag.Get("file") == "true"
 }
 
-// unknownKey says what to do about the key with a value that p leads to, which is none of known, and which key it
-// stands for, nil where that is unknown.
+// unknownKey returns advice on the unknown key at p, whose section has the known keys, and the key that was probably
+// meant, or nil.
 func (d *decoder) unknownKey(p Path, value *yaml.Node, known []string) (advice string, meant Path) {
-	for _, old := range d.old {
-		if advice, meant, ok := old.advice(p); ok {
-			return advice, meant
-		}
-		if d.reading != nil {
-			if advice, ok := d.reading.oldKey(old, p); ok {
-				return advice, nil
-			}
-		}
-	}
 	key, section := p[len(p)-1], p[:len(p)-1]
 	if key == "<<" {
 		return "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias", nil
 	}
 	if plain, ok := strings.CutSuffix(key, FileSuffix); ok && !d.noFiles && slices.Contains(known, plain) {
-		return "this key has gone: only secrets come from files, write " + plain, section.Child(plain)
+		return "only secrets come from files: write " + plain, section.Child(plain)
 	}
 	if near, ok := nearest(key, known); ok {
 		return "unknown key: did you mean " + near + "?", section.Child(near)

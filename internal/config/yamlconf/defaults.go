@@ -2,8 +2,6 @@ package yamlconf
 
 import (
 	"reflect"
-	"slices"
-	"strings"
 )
 
 // defaultsTag is the tag of a map of pointers to structs with the name of another field, a struct of the same type.
@@ -55,11 +53,4 @@ func (d *decoder) fill(p, entry Path, v reflect.Value) {
 	d.file, d.filling = of.file, of
 	d.structure(entry, of.entry.value, v)
 	d.file, d.filling, d.problems, d.expanded = file, nil, d.problems[:found], expanded
-}
-
-// oldKey says what to do about the key that p leads to, if documents have had it in entries of the map.
-func (of *defaults) oldKey(old OldKey, p Path) (string, bool) {
-	entry := of.entries.Child("ENTRY")
-	advice, _, ok := old.advice(slices.Concat(entry, p[len(of.path):]))
-	return strings.ReplaceAll(advice, entry.String(), of.path.String()), ok
 }

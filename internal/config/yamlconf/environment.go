@@ -69,15 +69,6 @@ func (d *decoder) unknownVariables(t reflect.Type) {
 	known, maps := d.env.names(nil, t)
 	for _, name := range d.env.unknown(known) {
 		advice := Suggest(name, known, "correct its name or remove it")
-		for _, old := range d.old {
-			if d.env.variable(strings.Split(old.Key, ".")) != name {
-				continue
-			}
-			advice = old.Advice
-			if old.New != "" {
-				advice = "set " + d.env.variable(strings.Split(old.New, "."))
-			}
-		}
 		inMap := slices.IndexFunc(maps, func(p Path) bool { return strings.HasPrefix(name, d.env.variable(p)+"_") })
 		if value, ok := strings.CutSuffix(name, environmentFile); inMap >= 0 {
 			advice = "what is below " + maps[inMap].String() +

@@ -15,9 +15,6 @@ type Loader struct {
 	// NoFiles says that no value may come from a file, because another program wrote the document.
 	NoFiles bool
 
-	// Old are keys that documents have had.
-	Old []OldKey
-
 	// Sources notes the files that are read, unless it is nil.
 	Sources *Sources
 }
@@ -29,7 +26,6 @@ func (l Loader) Decode(file string, text []byte, target any) (Positions, Problem
 		file:      file,
 		root:      reflect.TypeOf(target).Elem(),
 		noFiles:   l.NoFiles,
-		old:       l.Old,
 		sources:   l.Sources,
 		env:       newEnvironment(l.Environ, l.Prefix),
 		fields:    map[reflect.Type][]reflect.StructField{},
@@ -57,7 +53,6 @@ type decoder struct {
 	file    string // whose nodes are decoded
 	root    reflect.Type
 	noFiles bool // no value comes from a file
-	old     []OldKey
 	sources *Sources
 	env     environment
 	inMap   int // how many maps hold what is decoded: no variable gives a value there

@@ -105,32 +105,12 @@ func TestUnknownKeys(t *testing.T) {
 		"timeout":  "unknown key: correct its name or remove it",
 		"Named":    "unknown key: did you mean named?",
 		"internal": "unknown key: correct its name or remove it",
-		"port":     "this key has moved: write listen",
-		"traces":   "set a variable",
 		"<<":       "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias",
 	} {
-		_, problems := Loader{Old: []OldKey{{Key: "port", New: "listen"}, {Key: "traces", Advice: "set a variable"}}}.Decode(
-			"f.yaml", []byte(key+": {}\n"), new(settings))
+		_, problems := Loader{}.Decode("f.yaml", []byte(key+": {}\n"), new(settings))
 		if want = "f.yaml:1:1: " + key + ": " + want; problems.Error() != want {
 			t.Errorf("got  %s\nwant %s", problems, want)
 		}
-	}
-}
-
-// An old key below names has moved with them, and so has its variable.
-func TestOldKeys(t *testing.T) {
-	loader := Loader{Prefix: "TEST_", Environ: []string{"TEST_TLS_CERT=x", "TEST_TLS_SUITE=x"}, Old: []OldKey{
-		{Key: "named.*.on", New: "named.*.enabled"}, {Key: "tls.cert", New: "tls.cert_file"},
-		{Key: "tls.suite", Advice: "remove it"},
-	}}
-	_, problems := loader.Decode("f.yaml", []byte("named:\n  one: {on: true}\n"), new(settings))
-	want := strings.Join([]string{
-		"f.yaml:2:9: named.one.on: this key has moved: write named.one.enabled",
-		"environment variable TEST_TLS_CERT: is not a setting: set TEST_TLS_CERT_FILE",
-		"environment variable TEST_TLS_SUITE: is not a setting: remove it",
-	}, "\n")
-	if problems.Error() != want {
-		t.Errorf("got  %s\nwant %s", problems, want)
 	}
 }
 
