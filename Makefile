@@ -11,9 +11,8 @@ TEST_TOOLS := minio versitygw pebble compose-go $(TEST_HELMS:%=helm-%)
 
 # Without cgo and the paths of this machine everything is compiled once, for all clones, as the program that people deploy is.
 GO_TEST = CGO_ENABLED=0 GOFLAGS=-trimpath go test $(TESTFLAGS) -parallel 4
-# Their tests of races run alone: a busy machine delays killed clients and the S3 servers so much that they see something else.
-SLOWEST := ./internal/acceptance ./driver ./internal/server
-OTHERS = $$(go list ./... | grep -vxF "$$(go list $(SLOWEST))")
+# These packages start first, because their tests take the longest and often wait.
+SLOWEST := ./driver ./internal/acceptance ./deploy
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -42,8 +41,7 @@ quick: ## run the tests that need nothing but Go: a simulated S3 only, no race d
 	GOGC=400 $(GO_TEST) -short -p 2 $(SLOWEST) ./...
 
 test: packages s3-packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
-	$(GO_TEST) -timeout 20m -p 2 $(OTHERS)
-	$(GO_TEST) -timeout 20m -p 1 $(SLOWEST)
+	$(GO_TEST) -timeout 20m -p 2 $(SLOWEST) ./...
 
 # The suite of the driver runs on MinIO and versitygw, which are processes of their own and so are not slowed down. Simulators are part of the test.
 race: packages $(TEST_TOOLS:%=.tools/bin/%) ## run all tests, and the program that they start, with the race detector
