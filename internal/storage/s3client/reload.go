@@ -2,8 +2,10 @@ package s3client
 
 import (
 	"maps"
+	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
@@ -77,11 +79,27 @@ func (b *Bucket) UsesOldKey(next *Bucket) bool {
 	return false
 }
 
-// SamePlace tells whether two buckets, of one factory, are the same one of the same S3 server, however they are
-// reached.
-func (b *Bucket) SamePlace(other *Bucket) bool {
-	return b.Name == other.Name && b.Endpoint == other.Endpoint
+// A Place is a bucket of an S3 server, however it is reached.
+type Place struct{ server, bucket string }
+
+// Place returns where the objects are. Endpoints that differ in case, in a slash at the end or in the default port name
+// the same server, and so do all endpoints of AWS.
+func (b *Bucket) Place() Place {
+	endpoint := b.account.endpoint
+	u, err := url.Parse(endpoint)
+	switch {
+	case strings.HasPrefix(profileOfEndpoint(endpoint, b.Name), "aws"):
+		return Place{"", b.Name}
+	case err != nil:
+		return Place{endpoint, b.Name}
+	}
+	u.Scheme, u.Host, u.Path = strings.ToLower(u.Scheme), strings.ToLower(u.Host), strings.TrimRight(u.Path, "/")
+	u.Host = strings.TrimSuffix(u.Host, map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
+	return Place{u.String(), b.Name}
 }
+
+// SamePlace reports whether two buckets are the same one of the same S3 server, however they are reached.
+func (b *Bucket) SamePlace(other *Bucket) bool { return b.Place() == other.Place() }
 
 // Forget drops the clients that none of the buckets has.
 func (f *Factory) Forget(buckets map[string]*Bucket) {

@@ -130,3 +130,30 @@ func TestWatchOtherBuckets(t *testing.T) {
 	cancel()
 	<-ended
 }
+
+// TestPlace compares the places of two buckets.
+func TestPlace(t *testing.T) {
+	of := func(endpoint, name string) *Bucket { return &Bucket{Name: name, account: account{endpoint: endpoint}} }
+	base := of("http://s3.example:9000", "data")
+	for _, test := range []struct {
+		one, other *Bucket
+		want       bool
+	}{
+		{base, of("http://s3.example:9000", "data"), true},
+		{base, of("http://s3.example:9000/", "data"), true},
+		{base, of("HTTP://S3.Example:9000", "data"), true},
+		{base, of("http://s3.example:9001", "data"), false},
+		{base, of("https://s3.example:9000", "data"), false},
+		{base, of("http://s3.example:9000", "other"), false},
+		{of("https://s3.example", "data"), of("https://s3.example:443/", "data"), true},
+		{of("http://s3.example", "data"), of("http://s3.example:80", "data"), true},
+		{of("http://s3.example", "data"), of("http://s3.example:443", "data"), false},
+		{of("http://s3.example/one", "data"), of("http://s3.example/two", "data"), false},
+		{of("", "data"), of("https://s3.eu-west-1.amazonaws.com", "data"), true},
+		{of("", "data"), base, false},
+	} {
+		if got := test.one.SamePlace(test.other); got != test.want {
+			t.Errorf("%v and %v: %t, want %t", test.one.Place(), test.other.Place(), got, test.want)
+		}
+	}
+}
