@@ -81,7 +81,8 @@ type replica struct {
 	opened   []*driver.Journal          // also for sessions after a reload
 	memory   *driver.Budget
 	route    *driver.Endpoint
-	quota    *driver.Quota
+	usages   *driver.Usages
+	quota    *driver.Usage // nil without a limit
 	own      requests      // those that no session makes
 	skew     time.Duration // by which its clock is ahead of that of S3
 }
@@ -208,7 +209,8 @@ func (w *world) replica(index int) *replica {
 	r.ctx, r.cancel = context.WithCancel(w.t.Context())
 	r.journals = r.newJournals()
 	if w.Quota > 0 {
-		r.quota = driver.NewQuota(r.client(nil), historyBucket, "", w.Quota)
+		r.usages = driver.NewUsages()
+		r.quota, _ = r.usages.Of(r.client(nil), historyBucket, "")
 	}
 	w.replicas[index] = r
 	return r
@@ -240,7 +242,8 @@ func (s *session) open(journals map[string]*driver.Journal) {
 		Truncate: s.plan.Truncate, Owner: s.plan.Owner, Profile: w.profile, UploadConcurrency: 4,
 	}
 	if r.quota != nil {
-		opts.Quotas = []*driver.Quota{r.quota}
+		limits := []driver.Limit{{Usage: r.quota, Bytes: w.Quota}}
+		opts.Quotas = driver.Quotas{Usages: r.usages, Limits: func() []driver.Limit { return limits }}
 	}
 	s.files = map[string]*driver.Fs{}
 	for bucket, journal := range journals {

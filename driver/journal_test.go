@@ -824,11 +824,13 @@ func TestResumeWithoutAnswer(t *testing.T) {
 // withSmallQuota is alice with a quota of six parts.
 func (x *journalTest) withSmallQuota() *driver.Fs {
 	client := x.s3.Client(nil)
-	quota := driver.NewQuota(client, journalBucket, "", 6*journalPart)
-	must.OK(x, quota.Count(x.Context()))
+	usages := driver.NewUsages()
+	usage, _ := usages.Of(client, journalBucket, "")
+	must.OK(x, usage.Count(x.Context()))
+	limits := []driver.Limit{{Usage: usage, Bytes: 6 * journalPart}}
 	return x.files(x.Context(), client, driver.Options{
 		Journal: driver.NewJournal(client, journalBucket, "", x.profile, driver.Objects{}, nil),
-		Owner:   "alice", Quotas: []*driver.Quota{quota},
+		Owner:   "alice", Quotas: driver.Quotas{Usages: usages, Limits: func() []driver.Limit { return limits }},
 	})
 }
 

@@ -77,9 +77,10 @@ type Options struct {
 	// part where all parts must have one size.
 	Truncate bool
 
-	// Quotas bound how many bytes are stored. They take one request more to write or copy a file, for the size of
-	// what it replaces; a write does not wait for it. The default is none.
-	Quotas []*Quota
+	// Quotas count the bytes that are stored, and limit them. If a usage contains the key, to write or copy a file
+	// takes one request more, for the size of the object that it replaces; a write does not wait for it. The default
+	// counts nothing.
+	Quotas Quotas
 
 	// Objects is what the file system stores objects with, besides their bytes. The default leaves everything to the
 	// bucket.

@@ -33,7 +33,7 @@ func (f *Fs) Empty() *Fs { return f.past(s3api.Past{}) }
 
 func (f *Fs) past(p s3api.Past) *Fs {
 	g, opts := *f, *f.opts
-	opts.Journal, opts.Owner, opts.Quotas, opts.Presigner = nil, "", nil, nil
+	opts.Journal, opts.Owner, opts.Quotas, opts.Presigner = nil, "", Quotas{}, nil
 	g.opts = &opts
 	g.use(f.bucket.AsOf(p))
 	return &g

@@ -53,14 +53,20 @@ type Restore = s3api.Restore
 // A RestoringError reports an archived object that S3 is restoring, and when that is probably done. It is an ENODATA.
 type RestoringError = s3api.RestoringError
 
-// Quota bounds how many bytes the objects whose keys start with a prefix have together. Share one among all file
-// systems in which such keys are stored. Its Count lists the objects. Before the first Count there is no bound.
-type Quota = quota.Quota
+// Quotas are the usages of a bucket, in which every change of a file system counts, and the limits that it obeys.
+type Quotas = quota.Quotas
 
-// NewQuota returns a quota of limit bytes, without a request.
-func NewQuota(client Client, bucketName, prefix string, limit int64) *Quota {
-	return quota.New(client, bucketName, prefix, limit)
-}
+// Usages is the table of the usages in a bucket. Share one among all file systems of the bucket.
+type Usages = quota.Usages
+
+// NewUsages returns an empty table.
+func NewUsages() *Usages { return quota.NewUsages() }
+
+// A Usage is how many bytes the objects have whose keys start with a prefix. Its Count lists the objects.
+type Usage = quota.Usage
+
+// A Limit is the maximum of a usage, in bytes.
+type Limit = quota.Limit
 
 // A Journal is the journal of the multipart uploads that are open, in the bucket itself. Any server finds there what
 // an owner can resume. Its Sweep removes the uploads on which no session has worked for an age, and returns how many.

@@ -17,19 +17,30 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// withQuota opens a file system below a prefix, with a quota that has counted what is there.
-func (x *fixture) withQuota(prefix string, limit int) (*fixture, *driver.Quota) {
+// withQuota opens a file system below a prefix, with a limit on its usage, which has been counted.
+func (x *fixture) withQuota(prefix string, limit int) (*fixture, *driver.Usage) {
 	x.Helper()
-	quota := driver.NewQuota(x.spy, x.bucket, prefix, int64(limit))
-	x.must(quota.Count(x.Context()))
+	quotas, usage := x.quotas(prefix, limit)
+	x.must(usage.Count(x.Context()))
 	y := *x
-	y.Fs = x.session(x.Context(), &driver.Options{Prefix: prefix, Quotas: []*driver.Quota{quota}})
-	return &y, quota
+	y.Fs = x.session(x.Context(), &driver.Options{Prefix: prefix, Quotas: quotas})
+	return &y, usage
 }
 
-func (x *fixture) wantUsed(quota *driver.Quota, want int) {
+// quotas returns quotas with one limit, on a usage that has not been counted.
+func (x *fixture) quotas(prefix string, limit int) (driver.Quotas, *driver.Usage) {
+	usages := driver.NewUsages()
+	usage, _ := usages.Of(x.spy, x.bucket, prefix)
+	return limited(usages, driver.Limit{Usage: usage, Bytes: int64(limit)}), usage
+}
+
+func limited(usages *driver.Usages, limits ...driver.Limit) driver.Quotas {
+	return driver.Quotas{Usages: usages, Limits: func() []driver.Limit { return limits }}
+}
+
+func (x *fixture) wantUsed(usage *driver.Usage, want int) {
 	x.Helper()
-	if used, known := quota.Used(); used != int64(want) || !known {
+	if used, known := usage.Used(); used != int64(want) || !known {
 		x.Errorf("%d bytes are used (known: %v), want %d", used, known, want)
 	}
 }
@@ -59,37 +70,52 @@ func testQuota(t *testing.T, h Harness) {
 			}
 		}
 	})
-	// The driver does not know the size of the bucket before the first count.
+	// The first upload counts what is there.
 	x.run("uncounted", func(x *fixture) {
 		x.put("uncounted/file", random(100))
-		quota := driver.NewQuota(x.spy, x.bucket, "uncounted/", 50)
-		x.Fs = x.session(x.Context(), &driver.Options{Prefix: "uncounted/", Quotas: []*driver.Quota{quota}})
-		x.write("more", random(10))
-		if _, known := quota.Used(); known {
-			x.Error("it is known how much there is")
-		}
-		x.must(quota.Count(x.Context()))
-		x.wantUsed(quota, 110)
+		quotas, usage := x.quotas("uncounted/", 110)
+		x.Fs = x.session(x.Context(), &driver.Options{Prefix: "uncounted/", Quotas: quotas})
 		wantError(x, x.tryWrite("more", random(11)), syscall.EDQUOT)
+		x.write("more", random(10))
+		x.wantUsed(usage, 110)
 		x.write("more", random(10)) // takes no more than before
 	})
-	// The file must fit into each quota, and takes nothing from one if it does not fit into another.
+	// The file must fit into each limit, and takes nothing from one if it does not fit into another. Whoever stores or
+	// deletes it, it counts in the usages of all prefixes of its key.
 	x.run("two", func(x *fixture) {
-		wide, narrow := driver.NewQuota(x.spy, x.bucket, "two/", 100),
-			driver.NewQuota(x.spy, x.bucket, "two/narrow/", 10)
-		for _, quota := range []*driver.Quota{wide, narrow} {
-			x.must(quota.Count(x.Context()))
+		usages := driver.NewUsages()
+		of := func(prefix string) *driver.Usage {
+			usage, _ := usages.Of(x.spy, x.bucket, prefix)
+			x.must(usage.Count(x.Context()))
+			return usage
 		}
-		all := x.session(x.Context(), &driver.Options{Prefix: "two/", Quotas: []*driver.Quota{wide}})
-		x.Fs = x.session(x.Context(), &driver.Options{Prefix: "two/narrow/", Quotas: []*driver.Quota{wide, narrow}})
+		wide, narrow, beside := of("two/"), of("two/narrow/"), of("two/narrow-too/")
+		wideLimit := driver.Limit{Usage: wide, Bytes: 100}
+		all := x.session(x.Context(), &driver.Options{Prefix: "two/", Quotas: limited(usages, wideLimit)})
+		x.Fs = x.session(x.Context(), &driver.Options{Prefix: "two/narrow/",
+			Quotas: limited(usages, wideLimit, driver.Limit{Usage: narrow, Bytes: 10})})
 		wantError(x, x.tryWrite("file", random(11)), syscall.EDQUOT)
 		x.write("file", random(10))
+		below := x.Fs
 		x.Fs = all
-		x.write("file", random(90))
+		x.write("file", random(80))
+		x.write("narrow/more", random(10)) // its limit is for others
 		wantError(x, x.tryWrite("more", random(1)), syscall.EDQUOT)
 		x.wantUsed(wide, 100)
+		x.wantUsed(narrow, 20)
+		x.must(x.Rename("narrow/file", "moved"))
 		x.wantUsed(narrow, 10)
+		x.must(x.Rename("moved", "narrow/file"))
+		x.wantUsed(narrow, 20)
+		x.must(x.RemoveAll("narrow"))
+		x.wantUsed(wide, 80)
+		x.wantUsed(narrow, 0)
+		x.Fs = below
+		x.write("file", random(10))
+		x.wantUsed(narrow, 10)
+		x.wantUsed(beside, 0)
 	})
+	x.run("changed", testQuotaChanged)
 	x.run("requests", func(x *fixture) {
 		y, _ := x.withQuota("requests/", 100)
 		x.spy.Reset()
@@ -99,12 +125,52 @@ func testQuota(t *testing.T, h Harness) {
 		}
 	})
 	x.run("fails", func(x *fixture) {
-		quota := driver.NewQuota(x.spy, x.bucket+"-that-is-not-there", "", 1)
-		wantError(x, quota.Count(x.Context()), syscall.ENXIO)
-		if _, known := quota.Used(); known {
+		usage, _ := driver.NewUsages().Of(x.spy, x.bucket+"-that-is-not-there", "")
+		wantError(x, usage.Count(x.Context()), syscall.ENXIO)
+		if _, known := usage.Used(); known {
 			x.Error("it is known how much there is")
 		}
 	})
+}
+
+// testQuotaChanged adds, changes and removes a limit while a session is open, also while it stores a file.
+func testQuotaChanged(x *fixture) {
+	usages := driver.NewUsages()
+	limit := 0
+	opts := driver.Options{Prefix: "changed/", Quotas: driver.Quotas{Usages: usages, Limits: func() []driver.Limit {
+		if limit == 0 {
+			return nil
+		}
+		usage, _ := usages.Of(x.spy, x.bucket, "changed/")
+		return []driver.Limit{{Usage: usage, Bytes: int64(limit)}}
+	}}}
+	x.Fs = x.session(x.Context(), &opts)
+	x.write("before", random(100))
+	begun := x.begin(x.Fs, "begun", create, 0, random(x.partSize+1))
+	limit = 110
+	wantError(x, x.tryWrite("more", random(11)), syscall.EDQUOT) // before and begun count
+	wantError(x, begun.Close(), syscall.EDQUOT)
+	x.write("more", random(10))
+	wantError(x, x.tryWrite("most", random(1)), syscall.EDQUOT)
+	limit = 111
+	x.write("most", random(1))
+	limit = 0
+	x.write("large", random(200))
+	begun = x.begin(x.Fs, "begun", create, 0, random(x.partSize+1))
+	limit = x.partSize + 400
+	wantError(x, x.tryWrite("too-much", random(100)), syscall.EDQUOT)
+	x.must(begun.Close())
+	usage, _ := usages.Of(x.spy, x.bucket, "changed/")
+	x.wantUsed(usage, x.partSize+312)
+
+	// A usage that was dropped and comes back knows what is there, and what is being stored.
+	begun = x.begin(x.Fs, "begun-again", create, 0, random(10))
+	usages.Forget(0)
+	limit = 2 * x.partSize
+	x.write("few", random(1))
+	x.must(begun.Close())
+	usage, _ = usages.Of(x.spy, x.bucket, "changed/")
+	x.wantUsed(usage, x.partSize+323)
 }
 
 // testQuotaSums checks after each operation that what is known to be there without counting is what is there.
@@ -112,8 +178,8 @@ func testQuotaSums(x *fixture) {
 	prefix := "sums/"
 	x.put(prefix+"before", random(1000))
 	x.put("sums-and-more", random(1000))
-	y, quota := x.withQuota(prefix, 100<<20)
-	x.wantUsed(quota, 1000)
+	y, usage := x.withQuota(prefix, 100<<20)
+	x.wantUsed(usage, 1000)
 	for _, test := range []struct {
 		label string
 		run   func() error
@@ -151,13 +217,13 @@ func testQuotaSums(x *fixture) {
 		if err := test.run(); err != nil {
 			x.Fatalf("%s: %v", test.label, err)
 		}
-		known, _ := quota.Used()
-		x.must(quota.Count(x.Context()))
-		if used, _ := quota.Used(); used != known {
+		known, _ := usage.Used()
+		x.must(usage.Count(x.Context()))
+		if used, _ := usage.Used(); used != known {
 			x.Errorf("%s: %d bytes are known of, and there are %d", test.label, known, used)
 		}
 	}
-	x.wantUsed(quota, 0)
+	x.wantUsed(usage, 0)
 }
 
 // testQuotaOfRefusedKeys deletes a directory of which S3 refuses one file. The others have gone from the quota at
@@ -166,7 +232,7 @@ func testQuotaOfRefusedKeys(x *fixture) {
 	x.putAll("partly/1", "partly/2", "partly/4")
 	x.put("partly/3", random(500))
 	x.put("partly/1", random(70))
-	y, quota := x.withQuota("partly/", 1000)
+	y, usage := x.withQuota("partly/", 1000)
 	denied := &smithy.GenericAPIError{Code: "AccessDenied"}
 	x.spy.Before(func(_ context.Context, operation string, in any) error {
 		switch in := in.(type) {
@@ -198,7 +264,7 @@ func testQuotaOfRefusedKeys(x *fixture) {
 			left += len(x.object(key))
 		}
 	}
-	x.wantUsed(quota, left)
+	x.wantUsed(usage, left)
 	if x.profile.BatchDelete && left != 500 {
 		x.Errorf("%d bytes are left, want 500", left)
 	}
@@ -207,7 +273,9 @@ func testQuotaOfRefusedKeys(x *fixture) {
 // testQuotaLimit stores as much as there may be, and not a byte more.
 func testQuotaLimit(x *fixture) {
 	limit := 2*x.partSize + 10
-	y, quota := x.withQuota("limit/", limit)
+	quotas, usage := x.quotas("limit/", limit)
+	y := *x
+	y.Fs = x.session(x.Context(), &driver.Options{Prefix: "limit/", Quotas: quotas})
 	y.write("file", random(x.partSize))
 
 	wantError(x, y.tryWrite("small", random(x.partSize-1+12)), syscall.EDQUOT)
@@ -216,7 +284,7 @@ func testQuotaLimit(x *fixture) {
 	wantError(x, y.tryWrite("parts", random(3*x.partSize)), syscall.EDQUOT)
 	y.wantNoUploads("limit/parts")
 	y.wantKeys("limit/file", "sums-and-more")
-	x.wantUsed(quota, x.partSize)
+	x.wantUsed(usage, x.partSize)
 
 	// An upload that has begun has its room; one that breaks gives it back.
 	begun := y.begin(y.Fs, "begun", create, 0, random(x.partSize+1))
@@ -226,7 +294,7 @@ func testQuotaLimit(x *fixture) {
 	y.write("other", random(11))
 
 	y.write("exactly", random(limit-x.partSize-11))
-	x.wantUsed(quota, limit)
+	x.wantUsed(usage, limit)
 	wantError(x, y.tryWrite("one-more", random(1)), syscall.EDQUOT)
 	wantError(x, y.Copy(x.Context(), "other", "copied"), syscall.EDQUOT)
 	wantError(x, errorOf(y.Create("nothing")), syscall.EDQUOT) // refused before it begins
@@ -243,7 +311,7 @@ func testQuotaLimit(x *fixture) {
 
 	// Nothing is kept of what is too much.
 	p := y.process()
-	owner := p.as("alice", driver.Options{Prefix: "limit/", Quotas: []*driver.Quota{quota}})
+	owner := p.as("alice", driver.Options{Prefix: "limit/", Quotas: quotas})
 	f, err := owner.OpenAt("kept", create, 0)
 	x.must(err)
 	wantError(x, errorOf(f.Write(random(3*x.partSize))), syscall.EDQUOT)
@@ -255,7 +323,7 @@ func testQuotaLimit(x *fixture) {
 
 // testQuotaOfMoves moves and copies to where there is a quota, and away.
 func testQuotaOfMoves(x *fixture) {
-	y, quota := x.withQuota("bounded/", 100)
+	y, usage := x.withQuota("bounded/", 100)
 	free := *x
 	free.Fs = x.session(x.Context(), &driver.Options{Prefix: "free/"})
 	free.write("large", random(101))
@@ -265,11 +333,11 @@ func testQuotaOfMoves(x *fixture) {
 	wantError(x, free.RenameTo(y.Fs, "large", "large"), syscall.EDQUOT)
 	wantError(x, free.RenameTo(y.Fs, "dir", "dir"), syscall.EDQUOT)
 	wantError(x, free.CopyTo(x.Context(), y.Fs, "large", "large"), syscall.EDQUOT)
-	x.wantUsed(quota, 0)
+	x.wantUsed(usage, 0)
 	x.must(free.RenameTo(y.Fs, "small", "small"))
-	x.wantUsed(quota, 60)
+	x.wantUsed(usage, 60)
 	x.must(y.RenameTo(free.Fs, "small", "back"))
-	x.wantUsed(quota, 0)
+	x.wantUsed(usage, 0)
 	x.wantContent("free/large", random(101))
 	x.wantContent("free/dir/large", random(101))
 	x.wantContent("free/back", random(60))

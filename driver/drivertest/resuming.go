@@ -314,8 +314,8 @@ func (x *fixture) testForeignRecord() {
 // sweep removes the record.
 func (x *fixture) testLostMetadata() {
 	p := x.process()
-	quota := driver.NewQuota(x.spy, x.bucket, "", 4000)
-	alice := p.as("alice", driver.Options{Quotas: []*driver.Quota{quota}})
+	quotas, _ := x.quotas("", 4000)
+	alice := p.as("alice", driver.Options{Quotas: quotas})
 	x.interrupt(alice, "file", create, 0, random(1000))
 	records := x.records()
 	if len(records) != 1 {
@@ -878,9 +878,9 @@ func (x *fixture) advanceClock() {
 // testPendingLimit interrupts more uploads than an owner may have pending.
 func (x *fixture) testPendingLimit() {
 	p := x.process()
-	quota := driver.NewQuota(x.spy, x.bucket, "", int64(6*x.partSize))
-	x.must(quota.Count(x.Context()))
-	alice := p.as("alice", driver.Options{Quotas: []*driver.Quota{quota}})
+	quotas, usage := x.quotas("", 6*x.partSize)
+	x.must(usage.Count(x.Context()))
+	alice := p.as("alice", driver.Options{Quotas: quotas})
 	for i := range 5 {
 		x.interrupt(alice, fmt.Sprint("file", i), create, 0, random(x.partSize+1000))
 	}
@@ -894,8 +894,8 @@ func (x *fixture) testPendingLimit() {
 	if records := x.records(); len(records) != 2 {
 		x.Errorf("records are %q", records)
 	}
-	wantNoError(x, quota.Count(x.Context()))
-	if used, _ := quota.Used(); used != 0 {
+	wantNoError(x, usage.Count(x.Context()))
+	if used, _ := usage.Used(); used != 0 {
 		x.Errorf("%d bytes are used of the quota", used)
 	}
 }

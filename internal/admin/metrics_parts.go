@@ -161,7 +161,7 @@ func CollectQuotas(all func() []*account.Quota) prometheus.Collector {
 	used := newGauge("quota_used_bytes", "Stored bytes that count for the quota.", "tenant", "user")
 	return &partCollector{[]metric{limit, used}, func(to chan<- prometheus.Metric) {
 		for _, q := range all() {
-			limit.send(to, float64(q.Limit()), q.Tenant, q.User)
+			limit.send(to, float64(q.Limit), q.Tenant, q.User)
 			if bytes, known := q.Used(); known {
 				used.send(to, float64(bytes), q.Tenant, q.User)
 			}

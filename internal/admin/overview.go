@@ -95,7 +95,7 @@ func (o *Overview) Tenants(of []report.ShownSession) []Tenant {
 		if !found || q.User != "" {
 			continue
 		}
-		tenants[i].Quota = &Quota{MaxBytes: q.Limit()}
+		tenants[i].Quota = &Quota{MaxBytes: q.Limit}
 		if used, known := q.Used(); known {
 			tenants[i].Quota.Bytes = &used
 		}

@@ -92,7 +92,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	s.useTenants(first) // bucketUsable counts the quotas
+	s.useTenants(first)
 	stdout := cmp.Or[io.Writer](opts.Stdout, io.Discard)
 	if s.audit, err = audit.NewOutput(ctx, cfg.Audit, stdout, m.AuditLinesLost, log); err != nil {
 		return nil, err

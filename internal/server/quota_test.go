@@ -61,7 +61,8 @@ func TestQuotas(t *testing.T) {
 		refused(alice, "same/more", 4)
 		refused(bob, "more", 4)
 		bob.Store("elsewhere/more", "more")
-		bob.Command(250, "DELE alice/large") // the user's own count does not know
+		bob.Command(250, "DELE alice/large")
+		usage(alice, "7 B / 40 B")
 		usage(bob, "64 B / 100 B")
 		bob.Store("more", "more")
 

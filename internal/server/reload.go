@@ -142,13 +142,12 @@ func (s *Server) replace(next *config.Config) error {
 	s.limits.Adopt(cfg.Limits.Scopes())
 	s.bans.Adopt(cfg.Limits.Bans, cfg.Limits.Server.Networks)
 	s.showRefusedTexts(cfg)
-	uncounted := s.useTenants(tenants)
+	s.useTenants(tenants)
 	s.control.Configure(s.controlConfig(cfg, bundle))
 	s.ports.SetStallTimeout(cfg.StallTimeout)
 	if s.opts.LogLevel != nil {
 		s.opts.LogLevel.Set(cfg.Log.Level)
 	}
-	s.countNew(uncounted)
 	return nil
 }
 
@@ -189,13 +188,12 @@ func (s *Server) prepareTenants(
 	}
 }
 
-// useTenants puts tenants in the place of those before. It returns the quotas that must be counted.
-func (s *Server) useTenants(next *prepared) (uncounted []*account.Quota) {
+// useTenants replaces the tenants.
+func (s *Server) useTenants(next *prepared) {
 	s.watcher.Watch(next.all)
-	uncounted = next.tenants.Apply()
+	next.tenants.Apply()
 	s.active.Store(next.active)
 	s.metrics.ShowTenants(next.cfg)
 	s.useEventQueues(next.queues)
 	s.factory.Forget(next.buckets)
-	return uncounted
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,33 +12,35 @@ import (
 )
 
 const (
-	// maxParallel is for how many buckets or quotas the server works at the same time.
+	// maxParallel is the number of buckets or quotas that the server works for at the same time.
 	maxParallel = 16
 	// maxSweepInterval is the longest time between two sweeps.
 	maxSweepInterval = time.Hour
-	// recountEvery is how long the counts of quotas, which know what this process stores and deletes, may go without
-	// what others do. A count takes a request for each 1,000 objects.
+	// recountEvery is the time between two counts of a quota, which otherwise knows only what this process stores and
+	// deletes. A count takes a request for each 1,000 objects.
 	recountEvery = time.Hour
+	// dueEvery is the time between two looks for quotas that have to be counted.
+	dueEvery = time.Minute
 	// closeTimeout bounds the last requests of a server that ends, which it makes only if it has stored files within
 	// the last seconds.
 	closeTimeout = 5 * time.Second
 )
 
-// bucketUsable does for a bucket what waits until it can be used: it removes abandoned uploads and counts quotas.
+// bucketUsable does for a bucket what waits until it can be used: it counts quotas and removes abandoned uploads.
 func (s *Server) bucketUsable(ctx context.Context, b *s3client.Bucket) {
+	s.tenants.CountQuotas()
+	if s.active.Load().cfg.AbandonedUploads > 0 {
+		s.inSlot(ctx, func() { s.sweepBucket(ctx, b) })
+	}
+}
+
+// inSlot does something as soon as less than maxParallel others are at work, unless ctx ends before.
+func (s *Server) inSlot(ctx context.Context, do func()) {
 	select {
 	case s.upkeep <- struct{}{}:
 		defer func() { <-s.upkeep }()
+		do()
 	case <-ctx.Done():
-		return
-	}
-	if s.active.Load().cfg.AbandonedUploads > 0 {
-		s.sweepBucket(ctx, b)
-	}
-	for _, q := range s.tenants.Quotas() {
-		if q.In(b) {
-			s.countQuota(ctx, q)
-		}
 	}
 }
 
@@ -86,26 +87,21 @@ func (s *Server) closeJournals(ctx context.Context) {
 	})
 }
 
-// countQuotas counts what is stored, again and again until ctx ends. The first count of a bucket is that of
-// bucketUsable. It counts the quota of a new user of a directory or hook at once.
+// countQuotas counts what is stored, each new quota at once and then every recountEvery, until ctx ends.
 func (s *Server) countQuotas(ctx context.Context) {
-	panics.Go(func() {
-		for {
-			select {
-			case q := <-s.tenants.NewQuotas():
-				s.countQuota(ctx, q)
-			case <-ctx.Done():
-				return
-			}
+	ticker := time.NewTicker(dueEvery)
+	defer ticker.Stop()
+	for {
+		for _, q := range s.tenants.DueQuotas(recountEvery) {
+			panics.Go(func() { s.inSlot(ctx, func() { s.countQuota(ctx, q) }) })
 		}
-	})
-	repeat(ctx, recountEvery, func() {
-		forEach(s.tenants.Quotas(), func(q *account.Quota) {
-			if q.Countable() {
-				s.countQuota(ctx, q)
-			}
-		})
-	})
+		select {
+		case <-s.tenants.Uncounted():
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (s *Server) countQuota(ctx context.Context, q *account.Quota) {
@@ -114,14 +110,6 @@ func (s *Server) countQuota(ctx context.Context, q *account.Quota) {
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("files of a quota could not be counted; the next count tries again",
 			"tenant", q.Tenant, "user", q.User, "err", err)
-	}
-}
-
-// countNew counts quotas in buckets that can be used. Those in others are counted by bucketUsable.
-func (s *Server) countNew(quotas []*account.Quota) {
-	quotas = slices.DeleteFunc(quotas, func(q *account.Quota) bool { return !q.Countable() })
-	if ctx := s.working; ctx != nil && len(quotas) > 0 {
-		panics.Go(func() { forEach(quotas, func(q *account.Quota) { s.countQuota(ctx, q) }) })
 	}
 }
 

@@ -25,9 +25,8 @@ func testCountAfterTheLook(t *testing.T, early bool) {
 	for _, key := range []string{"file", "other"} {
 		s.Put("bucket", s3sim.Object{Key: key, Content: bytesOf(100), Modified: dated})
 	}
-	q := New(s.Client(nil), "bucket", "", 1000)
+	qs, q := limited(s.Client(nil), 1000)
 	must.OK(t, q.Count(t.Context()))
-	qs := Quotas{q}
 	operation := &Change{}
 	if early {
 		operation = qs.Change("file")

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxCharges is how many keys a quota remembers that no operation changes at the moment, in about 2 MB. Of a key
-	// that it has forgotten, it subtracts nothing if the object is younger than the last count.
+	// maxCharges is how many keys a usage remembers that no operation is changing, in about 2 MB. If it has forgotten a
+	// key, it subtracts nothing for an object that is younger than the last count.
 	maxCharges = 10_000
 
 	// dateMargin is how long before a count an object must be dated, so that the count has it for certain. The clocks
@@ -19,14 +19,15 @@ const (
 	partsMargin = 24 * time.Hour
 )
 
-// A charge is how many bytes of one key the sum of a quota has. Changes of the same key at the same time share it, so
-// that what one of them subtracts no other one subtracts again. The mutex of the quota guards it.
+// A charge is how many bytes of one key the sum of a usage has. Changes of the same key at the same time share it, so
+// that no two of them subtract the same bytes. Its methods, and the methods of Usage in this file, need the lock of the
+// table.
 type charge struct {
 	size  int64 // Bytes that the sum has.
 	known bool  // Whether it has no more than these.
-	least int64 // Bytes that a request of which no answer came may store at any time.
+	least int64 // Bytes that a request without a response may store at any time.
 
-	open    int               // Changes under way.
+	open    int               // Changes in progress.
 	sent    int               // Their requests that S3 may be performing.
 	largest int64             // What the largest of these stores, and of those that overlapped with them.
 	wants   map[*Change]int64 // How large the object becomes by each upload.
@@ -39,8 +40,8 @@ type charge struct {
 	listed    int64
 }
 
-// room is how many bytes the uploads need besides those that the sum has. Only one of them stays, so it is what the
-// largest needs.
+// room returns how many bytes the uploads need besides the bytes that the sum has. Only one of them stays, so the
+// largest counts.
 func (c *charge) room() int64 {
 	var largest int64
 	for _, size := range c.wants {
@@ -49,93 +50,86 @@ func (c *charge) room() int64 {
 	return max(0, largest-c.size)
 }
 
-// settled tells from the date of an object whether a listing that began then must have it. S3 shows what it has
-// acknowledged.
+// settled reports whether a listing that began then must have an object, by the date of the object. S3 lists what it
+// has acknowledged.
 func settled(v s3api.Version, begun time.Time) bool {
 	margin := dateMargin
-	if strings.Contains(v.ETag, "-") { // that of an object of several parts
+	if strings.Contains(v.ETag, "-") { // an object of several parts
 		margin = partsMargin
 	}
 	return v.ModTime.Before(begun.Add(-margin))
 }
 
 // enter begins a change of a key.
-func (q *Quota) enter(key string) *charge {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	c := q.charges[key]
+func (u *Usage) enter(key string) *charge {
+	c := u.charges[key]
 	if c == nil {
-		q.forget()
+		u.forget()
 		c = &charge{}
-		q.charges[key] = c
+		u.charges[key] = c
 	}
 	c.open++
 	return c
 }
 
 // forget makes room for another key.
-func (q *Quota) forget() {
-	if len(q.charges) < maxCharges {
+func (u *Usage) forget() {
+	if len(u.charges) < maxCharges {
 		return
 	}
-	for key, c := range q.charges {
+	for key, c := range u.charges {
 		if c.open == 0 {
-			delete(q.charges, key)
+			delete(u.charges, key)
 		}
-		if len(q.charges) <= maxCharges/2 {
+		if len(u.charges) <= maxCharges/2 {
 			return
 		}
 	}
 }
 
-// saw says what a look has found. The zero version stands for no object, and only for a look after the change began.
-// Where nothing else is known of the key, the sum has the object if the last count must have found it. So the object
-// is older than the count, and was seen after it. One that was seen before the count ended may have been deleted
-// before the count came to it.
-func (q *Quota) saw(c *charge, v s3api.Version) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// saw takes what a HEAD request has shown. The zero version stands for no object, and only if the request was sent
+// after the change began. If nothing else is known of the key, the sum has the object if the last count must have found it:
+// the object is older than the count, and was seen after it. An object that was seen before the count ended may have
+// been deleted before its page was listed.
+func (u *Usage) saw(c *charge, v s3api.Version) {
 	if c.known {
 		return
 	}
 	c.known = true
-	if v.Key != "" && settled(v, q.begun) && !v.Seen.Before(q.counted) {
+	if v.Key != "" && settled(v, u.begun) && !v.Seen.Before(u.counted) {
 		before := c.room()
 		c.size = Charged(v.Key, v.Size)
-		q.reserved += c.room() - before
+		u.reserved += c.room() - before
 	}
 }
 
-// grow takes room for an object of so many bytes, and returns false if there is not enough.
-func (q *Quota) grow(c *charge, by *Change, size int64) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// grow takes room for an object of so many bytes, and returns false if the sum would exceed the limit, unless that is
+// noLimit.
+func (u *Usage) grow(c *charge, by *Change, size, limit int64) bool {
 	before, wanted := c.room(), c.wants[by]
 	if c.wants == nil {
 		c.wants = map[*Change]int64{}
 	}
 	c.wants[by] = size
 	more := c.room() - before
-	if more > 0 && q.known && q.used+q.reserved+more > q.Limit() {
+	if more > 0 && u.known && limit != noLimit && u.used+u.reserved+more > limit {
 		c.wants[by] = wanted
 		return false
 	}
-	q.reserved += more
+	u.reserved += more
 	return true
 }
 
-// send says that S3 is about to get a request that stores so many bytes under the key.
-func (q *Quota) send(c *charge, size int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// send notes that S3 is about to get a request that stores so many bytes under the key.
+func (u *Usage) send(c *charge, size int64) {
 	if c.sent == 0 {
-		c.largest, c.sentIn = 0, q.round
+		c.largest, c.sentIn = 0, u.round
 	}
 	c.sent++
 	c.largest = max(c.largest, size)
 }
 
-// An outcome is what has become of a request.
+// An outcome is what a request has done.
 type outcome int
 
 const (
@@ -146,36 +140,34 @@ const (
 )
 
 // leave ends a change that wanted to store so many bytes.
-func (q *Quota) leave(c *charge, by *Change, size int64, became outcome) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+func (u *Usage) leave(c *charge, by *Change, size int64, became outcome) {
 	before := c.room()
 	delete(c.wants, by)
 	switch became {
-	case performed: // what was there has gone, and what is there now is of this request or one that overlapped
+	case performed: // the object is now that of this request, or of one that overlapped
 		after := max(c.largest, c.least)
-		if c.sentIn < q.settled { // or another client has stored it since, and the count has found that
+		if c.sentIn < u.settled { // or another client has stored it since, and the count has found it
 			after = max(after, c.size)
 		}
-		q.set(c, after)
-		if c.sentIn == q.round {
-			c.changedIn = q.round
+		u.set(c, after)
+		if c.sentIn == u.round {
+			c.changedIn = u.round
 		}
 	case doubtful:
 		if c.least = max(c.least, size); c.least > c.size {
-			q.set(c, c.least)
+			u.set(c, c.least)
 		}
 	}
 	if became != notSent {
 		c.sent--
-		c.endedIn = q.round
+		c.endedIn = u.round
 	}
 	c.open--
-	q.reserved += c.room() - before
+	u.reserved += c.room() - before
 }
 
 // set changes how many bytes of a key the sum has.
-func (q *Quota) set(c *charge, size int64) {
-	q.used += size - c.size
+func (u *Usage) set(c *charge, size int64) {
+	u.used += size - c.size
 	c.size, c.known = size, true
 }

@@ -15,20 +15,21 @@ import (
 type counted struct {
 	*testing.T
 	server *s3sim.Server
-	quota  *Quota
+	quotas Quotas
+	quota  *Usage
 	pages  []func() // what happens before each page of the next count
 }
 
 func newCounted(t *testing.T) *counted {
 	x := &counted{T: t, server: newServer(s3sim.Options{PageSize: 1})}
-	x.quota = New(x.server.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault {
+	x.quotas, x.quota = limited(x.server.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault {
 		if len(x.pages) > 0 {
 			happen := x.pages[0]
 			x.pages = x.pages[1:]
 			happen()
 		}
 		return s3sim.Fault{}
-	}}), "bucket", "", 1<<40)
+	}}), 1<<40)
 	x.put("file", 100, time.Hour, `"simple"`)
 	x.put("other", 100, time.Hour, `"simple"`)
 	x.count()
@@ -70,7 +71,7 @@ func (x *counted) look(key string) (v s3api.Version) {
 
 // delete deletes what a look shows.
 func (x *counted) delete(key string) {
-	c := Quotas{x.quota}.Change(key)
+	c := x.quotas.Change(key)
 	c.Saw(x.look(key))
 	c.Send(0)
 	x.server.Delete("bucket", key)
@@ -86,21 +87,21 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 		more int64 // what the quota knows of besides what there is, at most
 	}{
 		"stored-before-its-page": {act: func(x *counted) {
-			c := Quotas{x.quota}.Change("file")
+			c := x.quotas.Change("file")
 			c.Saw(x.look("file"))
 			c.Send(300)
 			x.pages = []func(){func() { x.put("file", 300, 0, ""); c.End(nil) }}
 			x.count()
 		}},
 		"stored-after-its-page": {act: func(x *counted) {
-			c := Quotas{x.quota}.Change("file")
+			c := x.quotas.Change("file")
 			c.Send(300)
 			x.pages = []func(){nothing, func() { x.put("file", 300, 0, ""); c.End(nil) }}
 			x.count()
 		}},
 		"begun-and-stored-after-its-page": {act: func(x *counted) {
 			x.pages = []func(){nothing, func() {
-				c := Quotas{x.quota}.Change("file")
+				c := x.quotas.Change("file")
 				c.Saw(x.look("file"))
 				c.Send(300)
 				x.put("file", 300, 0, "")
@@ -109,7 +110,7 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 			x.count()
 		}, more: 100},
 		"stored-and-answered-after-the-count": {act: func(x *counted) {
-			c := Quotas{x.quota}.Change("file")
+			c := x.quotas.Change("file")
 			c.Send(300)
 			x.pages = []func(){nothing, func() { x.put("file", 300, 0, "") }}
 			x.count()
@@ -120,7 +121,7 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 			x.count()
 		}, more: 100},
 		"known-and-deleted-after-its-page": {act: func(x *counted) {
-			c := Quotas{x.quota}.Change("file")
+			c := x.quotas.Change("file")
 			x.pages = []func(){nothing, func() {
 				c.Saw(x.look("file"))
 				c.Send(0)
@@ -130,7 +131,7 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 			x.count()
 		}},
 		"deleted-and-stored-by-others-before-the-answer": {act: func(x *counted) {
-			c := Quotas{x.quota}.Change("file")
+			c := x.quotas.Change("file")
 			c.Send(0)
 			x.server.Delete("bucket", "file")
 			x.put("file", 300, 0, "")
@@ -140,10 +141,10 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 		"deleted-twice": {act: func(x *counted) {
 			v := x.look("file")
 			x.delete("file")
-			Quotas{x.quota}.Removing(v)(nil)
+			x.quotas.Removing(v)(nil)
 		}},
 		"stored-twice-at-once": {act: func(x *counted) {
-			first, second := Quotas{x.quota}.Change("file"), Quotas{x.quota}.Change("file")
+			first, second := x.quotas.Change("file"), x.quotas.Change("file")
 			first.Saw(x.look("file"))
 			first.Send(300)
 			second.Send(50)
@@ -152,23 +153,23 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 			first.End(nil)
 		}},
 		"no-answer-and-stored-later": {act: func(x *counted) {
-			c := Quotas{x.quota}.Change("file")
+			c := x.quotas.Change("file")
 			c.Saw(x.look("file"))
 			c.Send(300)
 			c.End(errors.New("no answer"))
 			x.put("file", 300, 0, "")
 		}},
 		"no-answer-and-replaced": {act: func(x *counted) {
-			c := Quotas{x.quota}.Change("file")
+			c := x.quotas.Change("file")
 			c.Send(300)
 			c.End(errors.New("no answer"))
-			again := Quotas{x.quota}.Change("file")
+			again := x.quotas.Change("file")
 			again.Send(50)
 			x.put("file", 300, 0, "")
 			again.End(nil)
 		}, more: 100},
 		"no-answer-while-another-is-under-way": {act: func(x *counted) {
-			c, other := Quotas{x.quota}.Change("file"), Quotas{x.quota}.Change("file")
+			c, other := x.quotas.Change("file"), x.quotas.Change("file")
 			other.Send(50)
 			c.Send(300)
 			c.End(errors.New("no answer"))

@@ -1,20 +1,18 @@
-// Package quota bounds how many bytes a part of a bucket holds. It counts them by ListObjectsV2, and uploads reserve
-// room before they store.
+// Package quota counts the bytes that are stored below the prefixes of a bucket, and refuses uploads that would exceed
+// a limit. It counts them by ListObjectsV2, and uploads reserve room before they store.
 //
-// A [Quota] is shared by all file systems below a prefix. A [Change] is what an operation does to the bytes of one
-// key in its [Quotas].
+// A [Usage] is the sum of one prefix, and stands in the table [Usages] of the bucket. A [Limit] is a bound on a usage
+// for some users. A [Change] is what an operation does to the bytes of one key in all usages that contain the key.
 package quota
 
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
-	"github.com/babelftp/babelftp/driver/profile"
 )
 
 const (
@@ -22,29 +20,30 @@ const (
 	// count that failed. Otherwise a client that repeats an upload would make S3 list the bucket all the time.
 	recountFactor = 10
 
-	// recountTimeout is how long an upload waits for such a count, in which S3 lists some hundred thousand objects.
+	// recountTimeout is how long an upload waits for a count, in which S3 lists some hundred thousand objects.
 	recountTimeout = 10 * time.Second
 )
 
-// A Quota bounds the bytes of all objects whose keys start with a prefix. All file systems that store such keys share
-// one.
+// A Usage is how many bytes the objects have whose keys start with a prefix.
 //
-// S3 keeps no such sum. So [Quota.Count] lists the objects, by a request for each 1,000. In between a quota adds what
-// its file systems store, and subtracts what they delete. Changes by other clients show with the next count. Until
-// the first count has ended there is no bound. An upload reserves its room part by part, so that several uploads do
-// not take the same room. The parts of interrupted uploads do not count, nor do their records in the upload journal.
+// S3 keeps no such sum. So [Usage.Count] lists the objects, by a request for each 1,000. In between a usage adds what
+// the file systems of the process store, and subtracts what they delete. Changes by other clients show with the next
+// count. Uploads wait for the first count until the usage is ten seconds old; then there is no bound until the count
+// has ended. An upload reserves its room part by part, so that several uploads do not take the same room. The parts of
+// interrupted uploads do not count, and neither do their records in the upload journal.
 //
-// The sum is never too small for what this process knows. For each key that an operation changes, the quota remembers
+// The sum is never too small for what this process knows. For each key that an operation changes, the usage remembers
 // how many bytes of the key the sum has ([charge]), and it subtracts these and no others. So it subtracts nothing
 // twice when several clients delete or replace the same file, and nothing that it has not counted. What remains in
 // doubt stays in the sum until the next count.
 //
-// Before a quota refuses an upload it counts again, because other clients may have deleted objects. It does not if the
-// last count was recent.
-type Quota struct {
-	bucket atomic.Pointer[s3api.Bucket]
+// Before a limit refuses an upload, the usage is counted again, because other clients may have deleted objects. It is
+// not if the last count was recent.
+type Usage struct {
+	table  *Usages
 	prefix string
-	limit  atomic.Int64
+	added  time.Time
+	bucket atomic.Pointer[s3api.Bucket]
 
 	counting chan struct{} // a semaphore: only one goroutine counts
 
@@ -52,75 +51,95 @@ type Quota struct {
 	ended time.Time
 	took  time.Duration
 
-	mu       sync.Mutex
+	// The mutex of the table guards the rest.
 	used     int64              // The sum: by the last count, and what has changed since it began.
-	reserved int64              // For uploads under way.
+	reserved int64              // For uploads in progress.
 	known    bool               // A count has ended.
 	begun    time.Time          // When the last count that gave the sum began, by the clock of S3.
 	counted  time.Time          // When it ended, by the clock of this process.
 	round    uint64             // Number of the last count that began.
 	settled  uint64             // Number of the last count that gave the sum.
-	charges  map[string]*charge // By key, at least those of operations under way.
+	due      time.Time          // When [Usage.Due] returns true again.
+	asked    time.Time          // When [Usages.Of] last returned it.
+	charges  map[string]*charge // By key, at least those of operations in progress.
 }
-
-// New returns a quota of limit bytes. It makes no request.
-func New(client s3api.Client, bucketName, prefix string, limit int64) *Quota {
-	q := &Quota{prefix: prefix, counting: make(chan struct{}, 1), charges: map[string]*charge{}}
-	q.SetBucket(client, bucketName)
-	q.limit.Store(limit)
-	return q
-}
-
-// SetBucket makes the next counts by another client, which has other credentials for example. The objects must be the
-// same.
-func (q *Quota) SetBucket(client s3api.Client, bucketName string) {
-	q.bucket.Store(s3api.NewBucket(client, bucketName, profile.Profile{}, &s3api.Stats{}, 0)) // it reads no object
-}
-
-// Limit returns the limit in bytes.
-func (q *Quota) Limit() int64 { return q.limit.Load() }
-
-// SetLimit sets the limit in bytes. What is stored and reserved stays, also above a lower limit.
-func (q *Quota) SetLimit(limit int64) { q.limit.Store(limit) }
 
 // Used returns how many bytes the objects have, at most. known is false before the first count.
-func (q *Quota) Used() (bytes int64, known bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return max(0, q.used), q.known
+func (u *Usage) Used() (bytes int64, known bool) {
+	u.table.mu.Lock()
+	defer u.table.mu.Unlock()
+	return max(0, u.used), u.known
 }
 
-// Count counts the bytes of all objects. After an error the quota keeps the previous count.
-func (q *Quota) Count(ctx context.Context) error {
-	_, err := q.count(ctx, false)
+// Due reports whether the caller must count the objects: once in each interval.
+func (u *Usage) Due(interval time.Duration) bool {
+	u.table.mu.Lock()
+	defer u.table.mu.Unlock()
+	now := time.Now()
+	if now.Before(u.due) {
+		return false
+	}
+	u.due = now.Add(interval)
+	return true
+}
+
+// Count counts the bytes of all objects. After an error the usage keeps the previous count.
+func (u *Usage) Count(ctx context.Context) error {
+	_, err := u.count(ctx, func() bool { return true })
 	return err
 }
 
-// count counts when no other goroutine does. It counts nothing if the last count is recent and spare is set.
-func (q *Quota) count(ctx context.Context, spare bool) (counted bool, err error) {
+// await waits for the first count, and begins it if nobody else does. It waits no longer when the usage is old
+// already, because a large bucket is being counted for minutes.
+func (u *Usage) await(ctx context.Context) {
+	if _, known := u.Used(); known || len(u.counting) > 0 && time.Since(u.added) > recountTimeout {
+		return
+	}
+	ctx, done := context.WithTimeout(ctx, recountTimeout)
+	defer done()
+	_, _ = u.count(ctx, func() bool { // after an error there is no bound
+		_, known := u.Used()
+		return !known && u.mayRecount()
+	})
+}
+
+// recount counts again for an upload that has no room, and reports whether it did.
+func (u *Usage) recount(ctx context.Context) bool {
+	ctx, done := context.WithTimeout(ctx, recountTimeout)
+	defer done()
+	counted, _ := u.count(ctx, u.mayRecount) // after an error the previous count holds
+	return counted
+}
+
+// mayRecount reports whether the last count is old enough for an upload to cause another one. Only the goroutine that
+// counts calls it.
+func (u *Usage) mayRecount() bool { return time.Since(u.ended) > recountFactor*u.took }
+
+// count counts if no other goroutine does and needed then returns true.
+func (u *Usage) count(ctx context.Context, needed func() bool) (counted bool, err error) {
 	select {
-	case q.counting <- struct{}{}:
-		defer func() { <-q.counting }()
+	case u.counting <- struct{}{}:
+		defer func() { <-u.counting }()
 	case <-ctx.Done():
 		return false, fmt.Errorf("wait until the objects of a quota are counted: %w", ctx.Err())
 	}
-	if spare && time.Since(q.ended) <= recountFactor*q.took {
+	if !needed() {
 		return false, nil
 	}
-	q.mu.Lock()
-	q.round++
-	q.mu.Unlock()
+	u.table.mu.Lock()
+	u.round++
+	u.table.mu.Unlock()
 	begin := time.Now()
-	all, err := q.list(ctx)
-	q.ended, q.took = time.Now(), time.Since(begin)
+	all, err := u.list(ctx)
+	u.ended, u.took = time.Now(), time.Since(begin)
 	if err != nil {
 		return false, err
 	}
-	q.settle(all)
+	u.settle(all)
 	return true, nil
 }
 
-// A listed is what a count has found.
+// A listed is the result of a count.
 type listed struct {
 	begun  time.Time        // by the clock of S3
 	sum    int64            // of all objects
@@ -128,60 +147,60 @@ type listed struct {
 }
 
 // list lists all objects.
-func (q *Quota) list(ctx context.Context) (listed, error) {
+func (u *Usage) list(ctx context.Context) (listed, error) {
 	l := listed{recent: map[string]int64{}}
-	for page, err := range q.bucket.Load().Pages(ctx, s3api.Listing{Prefix: q.prefix}) {
+	for page, err := range u.bucket.Load().Pages(ctx, s3api.Listing{Prefix: u.prefix}) {
 		if err != nil {
 			return listed{}, err
 		}
 		if l.begun.IsZero() {
 			l.begun = page.Date.Add(-page.Took)
 		}
-		q.mu.Lock()
+		u.table.mu.Lock()
 		for _, v := range page.Versions {
 			size := Charged(v.Key, v.Size)
 			l.sum += size
-			if c := q.charges[v.Key]; c != nil {
-				c.listedIn, c.listed = q.round, size
+			if c := u.charges[v.Key]; c != nil {
+				c.listedIn, c.listed = u.round, size
 			} else if !settled(v, l.begun) && len(l.recent) < maxCharges {
 				l.recent[v.Key] = size
 			}
 		}
-		q.mu.Unlock()
+		u.table.mu.Unlock()
 	}
 	return l, nil
 }
 
-// settle makes the sum that of a count. Of a key that an operation has changed since the count began, the listing may
-// tell either state: the sum keeps what the operation knows. Where S3 may have performed the change before the count
-// began, it takes the larger of both.
-func (q *Quota) settle(l listed) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.used, q.known, q.begun, q.counted, q.settled, q.reserved = l.sum, true, l.begun, time.Now(), q.round, 0
-	for key, c := range q.charges {
+// settle takes the sum of a count. If an operation has changed a key since the count began, the listing may show
+// either state, and the sum keeps what the operation knows. If S3 may have performed the change before the count
+// began, the sum takes the larger of both.
+func (u *Usage) settle(l listed) {
+	u.table.mu.Lock()
+	defer u.table.mu.Unlock()
+	u.used, u.known, u.begun, u.counted, u.settled, u.reserved = l.sum, true, l.begun, time.Now(), u.round, 0
+	for key, c := range u.charges {
 		var size int64
-		if c.listedIn == q.round {
+		if c.listedIn == u.round {
 			size = c.listed
 		}
-		q.used -= size
+		u.used -= size
 		switch {
-		case c.known && c.changedIn == q.round:
-			// where the key came to be known after its page, the sum has both: rather too much than too little
-		case c.sent > 0, c.endedIn == q.round:
+		case c.known && c.changedIn == u.round:
+			// if the key became known after its page was listed, the sum has both: rather too much than too little
+		case c.sent > 0, c.endedIn == u.round:
 			c.size, c.known = max(c.size, size), true
 		default:
 			c.size, c.known, c.least = size, true, 0
 		}
-		q.used += c.size
-		q.reserved += c.room()
-		if c.open == 0 && c.size == 0 && c.endedIn != q.round {
-			delete(q.charges, key)
+		u.used += c.size
+		u.reserved += c.room()
+		if c.open == 0 && c.size == 0 && c.endedIn != u.round {
+			delete(u.charges, key)
 		}
 	}
 	for key, size := range l.recent {
-		if q.charges[key] == nil && len(q.charges) < maxCharges {
-			q.charges[key] = &charge{size: size, known: true}
+		if u.charges[key] == nil && len(u.charges) < maxCharges {
+			u.charges[key] = &charge{size: size, known: true}
 		}
 	}
 }
@@ -193,11 +212,4 @@ func Charged(key string, size int64) int64 {
 		return 0
 	}
 	return size
-}
-
-// full tells whether there is no room for a single byte more.
-func (q *Quota) full() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.known && q.used+q.reserved >= q.Limit()
 }

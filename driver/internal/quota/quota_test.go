@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
@@ -20,6 +21,13 @@ func newServer(opts s3sim.Options) *s3sim.Server {
 	s := s3sim.New(opts)
 	s.CreateBucket("bucket")
 	return s
+}
+
+// limited returns quotas with a limit on the whole bucket.
+func limited(client s3api.Client, limit int64) (Quotas, *Usage) {
+	usages := NewUsages()
+	u, _ := usages.Of(client, "bucket", "")
+	return Quotas{usages, func() []Limit { return []Limit{{u, limit}} }}, u
 }
 
 // bytesOf is the content of an object.
@@ -48,16 +56,16 @@ func TestRecountBackOff(t *testing.T) {
 				}
 				fault := s3sim.Fault{After: work}
 				slow := &s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault { return fault }}
-				q := New(s.Client(slow), "bucket", "", objects)
+				qs, q := limited(s.Client(slow), objects)
 				must.OK(t, q.Count(t.Context()))
 				time.Sleep(time.Hour)
 				fault = test.fault
 				refused := func() time.Duration {
 					t.Helper()
 					begin := time.Now()
-					c := Quotas{q}.Change("more")
+					c := qs.Change("more")
 					defer c.End(nil)
-					if err := c.Grow(t.Context(), 1, nil); !errors.Is(err, syscall.EDQUOT) {
+					if err := c.Grow(t.Context(), 1); !errors.Is(err, syscall.EDQUOT) {
 						t.Fatalf("error is %v, want EDQUOT", err)
 					}
 					return time.Since(begin)
@@ -79,6 +87,49 @@ func TestRecountBackOff(t *testing.T) {
 	}
 }
 
+// TestFirstCount stores files while the first count of a large bucket is in progress. The first upload waits for ten
+// seconds, and the others do not. A limit on a small bucket refuses the first upload.
+func TestFirstCount(t *testing.T) {
+	for name, test := range map[string]struct {
+		pages   int // of a second each
+		refused bool
+		wait    time.Duration
+		later   bool // whether an upload 20 seconds later is refused
+	}{
+		"small": {pages: 9, refused: true, wait: 9 * time.Second, later: true},
+		"large": {pages: 60, wait: recountTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(s3sim.Options{PageSize: 1})
+				for i := range test.pages {
+					s.Put("bucket", s3sim.Object{Key: strconv.Itoa(i), Content: bytesOf(1)})
+				}
+				slow := func(s3sim.Operation) s3sim.Fault { return s3sim.Fault{After: time.Second} }
+				qs, u := limited(s.Client(&s3sim.Caller{Fault: slow}), int64(test.pages))
+				go func() { _ = u.Count(t.Context()) }()
+				synctest.Wait()
+				store := func(wantWait time.Duration, wantRefused bool) {
+					t.Helper()
+					begin := time.Now()
+					c := qs.Change("more")
+					defer c.End(nil)
+					err := c.Open(t.Context())
+					wait := time.Since(begin)
+					if refused := errors.Is(err, syscall.EDQUOT); refused != wantRefused || wait != wantWait {
+						t.Errorf("%v after %v, want refused: %t after %v", err, wait, wantRefused, wantWait)
+					}
+				}
+				store(test.wait, test.refused)
+				time.Sleep(20 * time.Second)
+				store(0, test.later)
+				time.Sleep(time.Minute)
+				store(0, true)
+			})
+		})
+	}
+}
+
 // TestQuotaCountsNoRecords counts a bucket with the records of uploads, of file systems with several prefixes.
 func TestQuotaCountsNoRecords(t *testing.T) {
 	s := newServer(s3sim.Options{})
@@ -87,7 +138,7 @@ func TestQuotaCountsNoRecords(t *testing.T) {
 		s.Put("bucket", s3sim.Object{Key: key, Content: bytesOf(1)})
 	}
 	for prefix, want := range map[string]int64{"": 3, "dir/": 2} {
-		q := New(s.Client(nil), "bucket", prefix, 100)
+		q, _ := NewUsages().Of(s.Client(nil), "bucket", prefix)
 		must.OK(t, q.Count(t.Context()))
 		if used, _ := q.Used(); used != want {
 			t.Errorf("%d bytes below %q, want %d", used, prefix, want)

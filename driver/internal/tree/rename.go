@@ -162,19 +162,20 @@ func (r *treeMove) file(
 	return r.deleteSource(ctx, v, newKey, made, occupied)
 }
 
-// copyVersion copies a version to a key on a condition, and ends the change of that key. It returns the copy also
-// where that may be one of a later version.
+// copyVersion copies a version to a key on a condition, and ends the change of that key. It returns the copy also if
+// that may be one of a later version.
 //
-// What is renamed takes no more room than it did, but in the quotas that it comes to.
+// A rename takes room only in usages that do not contain the source.
 func (r *treeMove) copyVersion(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, change *quota.Change,
 ) (made s3api.Stored, err error) {
 	defer func() { change.End(err) }()
-	var exempt quota.Quotas
-	if !r.keepsSource {
-		exempt = r.source.Quotas
+	if r.keepsSource {
+		err = change.Grow(ctx, v.Size)
+	} else {
+		err = change.Move(ctx, v.Size, r.source.Quotas, v.Key)
 	}
-	if err := change.Grow(ctx, v.Size, exempt); err != nil {
+	if err != nil {
 		return s3api.Stored{}, err
 	}
 	change.Send(v.Size)

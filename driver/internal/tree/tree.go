@@ -30,7 +30,7 @@ type Options struct {
 	CopyLimit int64
 	// NoOverwrite refuses a copy or a rename to the name of a file.
 	NoOverwrite bool
-	// Quotas are those in which files take room.
+	// Quotas are the usages and limits for which the bytes of files count.
 	Quotas quota.Quotas
 	// BeginOperation allows an operation on a whole directory, or on many levels of them; end is called when that has
 	// ended.

@@ -59,7 +59,7 @@ func (w *Writer) interrupt(cause error) {
 		}
 		return
 	}
-	most, unsettled := w.u.Quotas.Smallest()/pendingShare, w.upload.unsettled()
+	most, unsettled := w.u.Quotas.Smallest(w.key)/pendingShare, w.upload.unsettled()
 	base, stored, err := w.storedSince(ctx)
 	switch {
 	case err == nil && (stored || most > 0 && offset+length > most):

@@ -70,7 +70,7 @@ func (w *Writer) finish() error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	if err := w.change.Grow(w.ctx, max(w.offset, w.keptEnd), nil); err != nil {
+	if err := w.change.Grow(w.ctx, max(w.offset, w.keptEnd)); err != nil {
 		return err
 	}
 	if err := w.copyTail(); err != nil {

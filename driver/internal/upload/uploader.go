@@ -36,7 +36,7 @@ type Options struct {
 	NoOverwrite bool // no upload may replace a file
 	Truncate    bool // an upload that begins at an offset ends the file
 
-	Quotas       quota.Quotas                // for which the bytes of the files count
+	Quotas       quota.Quotas                // in which the bytes of the files count
 	Objects      s3object.Objects            // attributes of new objects
 	BeforeCommit func(context.Context) error // is called before a file becomes visible; an error prevents that
 

@@ -234,7 +234,7 @@ func (w *Writer) read(v s3api.Version, from, to int64) error {
 
 // flush sends the buffer as a part, which is not the last one.
 func (w *Writer) flush() error {
-	if err := w.change.Grow(w.ctx, w.offset, nil); err != nil {
+	if err := w.change.Grow(w.ctx, w.offset); err != nil {
 		return err
 	}
 	if w.upload == nil {

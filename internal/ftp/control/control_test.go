@@ -153,6 +153,8 @@ func loginTo(settings config.Tenant) account.Login {
 	}
 }
 
+func noQuota() *account.Usage { return nil }
+
 // userOf is the user demo of a tenant.
 func userOf(t *account.Tenant) *account.User {
 	return &account.User{Name: "demo", Tenant: t, User: &config.User{}}
@@ -192,6 +194,9 @@ func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.
 		Directories: view.NewDirectories(login.Home),
 	}
 	login.TLSRequired = r.TLSRequired
+	if login.Usage == nil {
+		login.Usage = noQuota
+	}
 	return &login, nil
 }
 

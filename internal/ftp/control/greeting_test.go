@@ -147,20 +147,20 @@ func TestQuotaShown(t *testing.T) {
 	const used, limit = 5 << 28, 10 << 30
 	for _, test := range []struct {
 		label               string
-		quota               func() (used, limit int64, known bool)
+		quota               *account.Usage
 		welcome, quotaReply string
 		status              string // a line, empty for none
 	}{
-		{"used", func() (int64, int64, bool) { return used, limit, true }, "230-1.2 GiB / 10 GiB\n230 ", "200 Space used: 1.2 GiB / 10 GiB", " Space used: 1.2 GiB / 10 GiB"},
-		{"empty", func() (int64, int64, bool) { return 0, 1023, true }, "230-0 B / 1023 B\n230 ", "200 Space used: 0 B / 1023 B", " Space used: 0 B / 1023 B"},
-		{"uncounted", func() (int64, int64, bool) { return 0, limit, false }, "230 ", "451 Space used is not known yet.", ""},
+		{"used", &account.Usage{Used: used, Limit: limit, Known: true}, "230-1.2 GiB / 10 GiB\n230 ", "200 Space used: 1.2 GiB / 10 GiB", " Space used: 1.2 GiB / 10 GiB"},
+		{"empty", &account.Usage{Limit: 1023, Known: true}, "230-0 B / 1023 B\n230 ", "200 Space used: 0 B / 1023 B", " Space used: 0 B / 1023 B"},
+		{"uncounted", &account.Usage{Limit: limit}, "230 ", "451 Space used is not known yet.", ""},
 		{"none", nil, "230 ", "200 No quota is set.", ""},
 		// a file that replaces one which the user may not list takes less of it
-		{"hidden", func() (int64, int64, bool) { return used, limit, true }, "230 ", "550 ", ""},
+		{"hidden", &account.Usage{Used: used, Limit: limit, Known: true}, "230 ", "550 ", ""},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			demo := loginTo(config.Tenant{Welcome: map[language.Tag]string{language.English: "{Quota}"}})
-			demo.Usage = test.quota
+			demo.Usage = func() *account.Usage { return test.quota }
 			demo.Policy = view.Policy{view.NewLayer(view.Rights{List: test.label != "hidden"}, nil)}
 			c := newTenantSite(t, demo).connect()
 			c.do("SITE QUOTA", "530 ")

@@ -104,8 +104,9 @@ func (slowBackend) Login(ctx context.Context, r *account.LoginRequest) (*account
 		return nil, fmt.Errorf("%w: %w", account.ErrAbandoned, ctx.Err())
 	}
 	return &account.Login{
-		User: userOf(&account.Tenant{Name: "demo", Tenant: &config.Tenant{}}),
-		View: &view.View{Mounts: view.NewMounts(view.Mount{Dir: "/"})}, // no command needs it
+		User:  userOf(&account.Tenant{Name: "demo", Tenant: &config.Tenant{}}),
+		View:  &view.View{Mounts: view.NewMounts(view.Mount{Dir: "/"})}, // no command needs it
+		Usage: noQuota,
 	}, nil
 }
 

@@ -10,30 +10,29 @@ import (
 
 // siteQuota is SITE QUOTA: how much is stored of what the user may store.
 func siteQuota(r *fileRequest, _ string) (wire.Reply, error) {
-	switch usage, known := r.locale.UsageOf(r.login); {
-	case r.login.Usage == nil:
+	switch usage := r.login.Usage(); {
+	case usage == nil:
 		return r.reply(200, i18n.QuotaNone), nil
 	case r.login.QuotaHidden():
 		return wire.Reply{}, fs.ErrPermission
-	case !known:
+	case !usage.Known:
 		return r.reply(451, i18n.QuotaUnknown), nil
 	default:
-		return r.reply(200, i18n.QuotaState, usage.Used, usage.Limit), nil
+		return r.reply(200, i18n.QuotaState, r.locale.Size(usage.Used), r.locale.Size(usage.Limit)), nil
 	}
 }
 
 // avbl is AVBL (draft-peterson-streamlined-ftp-command-extensions 4): how many bytes the quota leaves. S3 itself
-// has no bound that it tells.
+// tells no limit.
 func avbl(r *fileRequest, _ string) (wire.Reply, error) {
-	switch {
-	case r.login.Usage == nil:
+	switch usage := r.login.Usage(); {
+	case usage == nil:
 		return r.reply(550, i18n.QuotaNone), nil
 	case r.login.QuotaHidden():
 		return wire.Reply{}, fs.ErrPermission
-	}
-	used, limit, known := r.login.Usage()
-	if !known {
+	case !usage.Known:
 		return r.reply(451, i18n.QuotaUnknown), nil
+	default:
+		return wire.NewReply(213, strconv.FormatInt(max(0, usage.Limit-usage.Used), 10)), nil
 	}
-	return wire.NewReply(213, strconv.FormatInt(max(0, limit-used), 10)), nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 func TestSitePresign(t *testing.T) {
@@ -102,24 +103,21 @@ func TestWordsInSyntax(t *testing.T) {
 
 // TestAvailable: AVBL tells what the quota leaves.
 func TestAvailable(t *testing.T) {
-	quota := func(used, limit int64, known bool) func() (int64, int64, bool) {
-		return func() (int64, int64, bool) { return used, limit, known }
-	}
 	for _, test := range []struct {
 		name  string
-		usage func() (int64, int64, bool)
+		usage *account.Usage
 		lists bool
 		want  string
 	}{
 		{"none", nil, true, "550 No quota is set."},
-		{"some", quota(3, 10, true), true, "213 7"},
-		{"exceeded", quota(13, 10, true), true, "213 0"},
-		{"unknown", quota(0, 10, false), true, "451 "},
-		{"hidden", quota(3, 10, true), false, "550 "},
+		{"some", &account.Usage{Used: 3, Limit: 10, Known: true}, true, "213 7"},
+		{"exceeded", &account.Usage{Used: 13, Limit: 10, Known: true}, true, "213 0"},
+		{"unknown", &account.Usage{Limit: 10}, true, "451 "},
+		{"hidden", &account.Usage{Used: 3, Limit: 10, Known: true}, false, "550 "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			demo := loginTo(config.Tenant{})
-			demo.Usage = test.usage
+			demo.Usage = func() *account.Usage { return test.usage }
 			demo.Policy = may(view.Rights{List: test.lists}, nil)
 			c := newTenantSite(t, demo).login()
 			c.do("AVBL", test.want)

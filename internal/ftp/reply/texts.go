@@ -65,20 +65,20 @@ func (l *Locale) Size(bytes int64) string {
 		" " + names[0]
 }
 
-// Usage shows how much is stored of a user's quota.
+// Usage shows how much of a user's quota is used.
 type Usage struct{ Used, Limit string }
 
-// UsageOf returns the usage of a user. It returns false before the login, where there is no quota, where the user
-// must not see it, and while the first number is not known yet.
+// UsageOf returns the usage of a user. It returns false before the login, without a quota, if the user must not see it,
+// and until the objects have been counted.
 func (l *Locale) UsageOf(login *account.Login) (Usage, bool) {
-	if login == nil || login.Usage == nil || login.QuotaHidden() {
+	if login == nil || login.QuotaHidden() {
 		return Usage{}, false
 	}
-	used, limit, known := login.Usage()
-	if !known {
+	usage := login.Usage()
+	if usage == nil || !usage.Known {
 		return Usage{}, false
 	}
-	return Usage{l.Size(used), l.Size(limit)}, true
+	return Usage{l.Size(usage.Used), l.Size(usage.Limit)}, true
 }
 
 // Greeting is what a tenant says to clients that have named its host and, after login, to its users: its own text in

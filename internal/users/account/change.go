@@ -143,7 +143,6 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 		return nil, err
 	}
 	t.bucket, t.events = b, sink
-	t.quota = newQuota(b, b.Prefix, "", tc.Quota)
 	t.certificates = d.certificates
 	if shown := tc.TLS.ClientCertificatesOf(&c.cfg.TLS); shown != d.settings.clientCertificates {
 		if t.certificates, err = newCertificates(shown, r.log); err != nil {
@@ -174,17 +173,17 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 	return t, nil
 }
 
-// Apply makes the change, and returns the quotas that must be counted. Sessions keep the user that they have, but
-// those of users who may no longer log in end. Logins from then on, also those that have begun before, are to the next
-// tenants.
-func (c *Change) Apply() (uncounted []*Quota) {
+// Apply makes the change. Sessions keep the user that they have, except that the limits and quotas of the next
+// configuration count, and that the sessions of users who may no longer log in end. Logins from then on, also logins
+// that have begun before, are to the next tenants.
+func (c *Change) Apply() {
 	r, next := c.registry, c.next
 	r.entering.Lock()
 	defer r.entering.Unlock()
 	before := r.current.Load()
 	for name, t := range next.tenants {
 		if old := before.tenants[name]; old != t {
-			uncounted = append(uncounted, t.use(r.states, old)...)
+			t.use(r.states, old)
 		}
 	}
 	for name, t := range before.tenants {
@@ -196,8 +195,10 @@ func (c *Change) Apply() (uncounted []*Quota) {
 	r.verifier.hashes.Store(c.hashes)
 	r.current.Store(next)
 	r.states.keep(next)
+	for _, q := range r.Quotas() {
+		q.SetClient(q.bucket.Client, q.bucket.Name) // it may have other credentials now
+	}
 	r.bans.EndSessions(next.closed(time.Now()))
-	return uncounted
 }
 
 // closed is why users may not log in, by [Owner].

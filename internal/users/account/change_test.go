@@ -22,13 +22,13 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// change applies another configuration to a registry with these buckets, and returns the quotas to be counted.
-func change(t *testing.T, r *Registry, cfg *config.Config, buckets map[string]*s3client.Bucket) []*Quota {
+// change applies another configuration to a registry with these buckets.
+func change(t *testing.T, r *Registry, cfg *config.Config, buckets map[string]*s3client.Bucket) {
 	t.Helper()
 	withEndpoint(buckets)
 	c, err := r.Prepare(cfg, r.current.Load().settings.bundle, buckets, nil, driver.Options{})
 	must.OK(t, err)
-	return c.Apply()
+	c.Apply()
 }
 
 // twoTenants is a configuration with the user alice in acme and bob in umbrella, and a copy in which acme is another
@@ -71,20 +71,14 @@ func TestChangeKeeps(t *testing.T) {
 	next.Tenants["acme"].Quota = 2000
 	next.Tenants["acme"].Limits.Tenant.Sessions = 1
 	next.Tenants["acme"].Users["carol"] = &config.User{PasswordHash: servicetest.PasswordHash(), Quota: 7}
-	uncounted := change(t, r, next, buckets)
+	change(t, r, next, buckets)
 	after := r.current.Load().tenants
 	if after["umbrella"] != before["umbrella"] || before["umbrella"].isReplaced() || !before["acme"].isReplaced() {
 		t.Error("the wrong tenants are replaced")
 	}
 	now := after["acme"].users["alice"]
-	if now == alice || now.state != alice.state || now.quota.Quota != alice.quota.Quota {
+	if now == alice || now.state != alice.state {
 		t.Errorf("the user is %+v", now)
-	}
-	if after["acme"].quota.Quota != before["acme"].quota.Quota || after["acme"].quota.Limit() != 2000 {
-		t.Error("the quota of the tenant is not that from before with another limit")
-	}
-	if len(uncounted) != 1 || uncounted[0].User != "carol" {
-		t.Errorf("to be counted are %v", uncounted)
 	}
 	if _, err := (limits.Scopes{after["acme"].state.scope}).EnterSession(); err == nil {
 		t.Error("the session from before does not count")
@@ -99,36 +93,16 @@ func TestChangeKeeps(t *testing.T) {
 	changed := *next.Tenants["acme"]
 	changed.Users = map[string]*config.User{"alice": {PasswordHash: value.NewSecret(another), Quota: 100}}
 	all.Tenants = map[string]*config.Tenant{"acme": &changed, "umbrella": next.Tenants["umbrella"]}
-	uncounted = change(
-		t, r, &all, map[string]*s3client.Bucket{"acme": {Tenant: "acme", Name: "other"},
-			"umbrella": buckets["umbrella"]})
+	change(t, r, &all, map[string]*s3client.Bucket{"acme": {Tenant: "acme", Name: "other"}, "umbrella": buckets["umbrella"]})
 	last := r.current.Load().tenants
 	if last["umbrella"] == before["umbrella"] || last["umbrella"].DefaultLanguage != language.French {
 		t.Error("the language of the server did not reach the tenants")
 	}
-	if u := last["acme"].users["alice"]; isRight(u) || u.quota.Quota == now.quota.Quota || len(uncounted) != 2 {
-		t.Errorf("the user is %+v, and to be counted are %v", u, uncounted)
+	if u := last["acme"].users["alice"]; isRight(u) {
+		t.Errorf("the user is %+v", u)
 	}
 	if first := now.state.loggedIn(time.Unix(2, 0)); first.Unix() != 1 {
 		t.Errorf("the login before was at %v", first)
-	}
-}
-
-// Sessions from before other credentials count for the same quota as those after.
-func TestChangeOfCredentialsKeepsQuotas(t *testing.T) {
-	cfg, next, buckets := twoTenants(t)
-	r := registryWith(t, cfg, buckets)
-	before := r.current.Load().tenants["acme"]
-	next.Tenants["acme"].Quota = 2000
-	again := &s3client.Bucket{Tenant: "acme"} // the same place
-	uncounted := change(t, r, next, map[string]*s3client.Bucket{"acme": again, "umbrella": buckets["umbrella"]})
-	now := r.current.Load().tenants["acme"]
-	if now.quota.Quota != before.quota.Quota || now.users["alice"].quota.Quota != before.users["alice"].quota.Quota ||
-		len(uncounted) != 0 {
-		t.Errorf("the quotas are %+v and %+v, and to be counted are %v", now.quota, now.users["alice"].quota, uncounted)
-	}
-	if now.quota.Limit() != 2000 || !now.quota.In(again) {
-		t.Errorf("the quota is %+v", now.quota)
 	}
 }
 
@@ -204,8 +178,7 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 			}
 			change(t, r, cfg, buckets)
 			now := r.current.Load().tenants["acme"]
-			if now == acme || now.state != acme.state || now.users["alice"].state != alice.state ||
-				now.users["alice"].quota.Quota != alice.quota.Quota {
+			if now == acme || now.state != acme.state || now.users["alice"].state != alice.state {
 				t.Errorf("the tenant is %+v", now)
 			}
 			leave()
@@ -239,11 +212,8 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 		changed.Limits.User = config.Scope{Usage: config.Usage{Transfers: 1}}
 		changed.Users = step.users
 		next.Tenants = map[string]*config.Tenant{"acme": &changed}
-		if uncounted := change(t, r, &next, buckets); len(uncounted) != 0 {
-			t.Errorf("%s: to be counted are %v", step.name, uncounted)
-		}
-		if all := r.current.Load().tenants["acme"].all(); len(all) != 1 || all[0] == bob || all[0].state != bob.state ||
-			all[0].quota.Quota != bob.quota.Quota {
+		change(t, r, &next, buckets)
+		if all := r.current.Load().tenants["acme"].all(); len(all) != 1 || all[0] == bob || all[0].state != bob.state {
 			t.Errorf("%s: the users are %+v", step.name, all)
 		}
 	}

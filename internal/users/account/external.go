@@ -32,9 +32,6 @@ const (
 	maxSourceName = 512
 	// maxShown is how much of the name of a tenant that there is not the log shows, in characters.
 	maxShown = 64
-	// maxNewQuotas is how many quotas of such users may wait until they are counted. Those above it wait for the next
-	// count of all.
-	maxNewQuotas = 64
 )
 
 // A service is the directory or hook of a tenant, or that of the server, which all tenants without one share.
@@ -63,7 +60,7 @@ type external struct {
 	*service
 
 	mu    sync.Mutex
-	users map[string]*User // by the folded name, for what all sessions of a user share: quota, limits and last login
+	users map[string]*User // by the folded name
 }
 
 // maxRefusals is of how many refusals a service knows how long they took.
@@ -286,12 +283,8 @@ func (r *Registry) externalUser(t *Tenant, name string, settings *config.User) (
 		r.forgetIdle(t)
 	}
 	e.users[key] = u
-	if q := u.use(r.states); q != nil {
-		select {
-		case r.newQuotas <- q:
-		default:
-		}
-	}
+	u.use(r.states)
+	r.quotas(u) // begins to count a new one
 	return u, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -228,19 +227,21 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 		return u
 	}
 	first := get("bob")
-	if first.quota == nil || get("bob") != first || !slices.Contains(r.Quotas(), first.quota) {
-		t.Error("the user has lost the quota")
+	if get("bob") != first {
+		t.Error("the user is another one")
 	}
-	if q := <-r.NewQuotas(); q != first.quota {
-		t.Error("another quota is to be counted")
+	<-r.Uncounted()
+	due := r.DueQuotas(time.Hour)
+	if len(due) != 1 || due[0].User != "bob" || due[0].Limit != 1000 || len(r.DueQuotas(time.Hour)) != 0 {
+		t.Errorf("the quotas to count are %+v", due)
 	}
 	source.settings.Quota = 2000
 	second := get("bob")
-	if second == first || second.quota.Limit() != 2000 {
-		t.Error("the user has the settings from before")
+	if second == first || second.state != first.state {
+		t.Error("the sessions of the user no longer count")
 	}
-	if second.quota.Quota != first.quota.Quota || second.state != first.state {
-		t.Error("what the user has stored and the sessions of the user no longer count")
+	if now := r.quotas(first); len(now) != 1 || now[0].Limit != 2000 || now[0].Usage != due[0].Usage {
+		t.Errorf("the quotas of a session from before are %+v", now)
 	}
 	leave, err := limits.Scopes{second.state.scope}.EnterSession()
 	must.OK(t, err)

@@ -37,9 +37,8 @@ type Login struct {
 	Scopes limits.Scopes
 	// View is what the user sees of the storage.
 	View *view.View
-	// Usage is how many bytes are stored of those that may be, and false as long as the first is not known; nil where
-	// there is no bound.
-	Usage func() (used, limit int64, known bool)
+	// Usage returns how much is used of the quota that is in force and has the least room, nil without a quota.
+	Usage func() *Usage
 	// Scarce tells whether others wait for memory that uploads of this user hold, or may hold; nil where that is not
 	// known.
 	Scarce func() bool
@@ -153,13 +152,11 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		LastLogin:    u.state.loggedIn(time.Now()),
 		Scopes:       scopes,
 		View:         r.view(u, compatibility, mounts),
+		Usage:        func() *Usage { return r.usage(u) },
 		End:          leave,
 	}
 	if memory := r.current.Load().files.Memory; memory != nil {
 		login.Scarce = func() bool { return memory.For(u.Tenant.Name, u.Name).Scarce() }
-	}
-	if len(u.quotas()) > 0 {
-		login.Usage = u.usage
 	}
 	if who.asks() && u.Tenant.Auth.UsesFTP() {
 		login.MovedFrom = r.move(ctx, limits.Network(addr), u, req)

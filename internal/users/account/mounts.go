@@ -117,7 +117,7 @@ func (r *Registry) storageOptions(opts driver.Options, u *User, m mount) driver.
 		opts.Owner = u.owner()
 	}
 	opts.Restore = restoreOf(u.Tenant.Restore)
-	opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
+	opts.Prefix, opts.Quotas = m.prefix, r.quotasIn(b, u)
 	opts.Presigner, opts.Endpoint, opts.Objects = b.Presigner, b.Endpoint, b.Objects
 	if b.Usable() { // else a Watcher may be about to set them
 		opts.Journal, opts.Profile = b.Journal, b.SessionProfile()

@@ -29,14 +29,14 @@ type Registry struct {
 	// entering is held for reading while a login is counted, and for writing while a change is applied.
 	entering sync.RWMutex
 
-	states    *states
-	sessions  tenantSessions
-	verifier  *verifier
-	newQuotas chan *Quota                            // of users from directories or hooks; see [Registry.NewQuotas]
-	throttle  *limits.Throttle[netip.Prefix, string] // of logins, by [limits.Network] and what failures count for
-	endings   view.Endings
-	bans      *bans.List
-	log       *slog.Logger
+	states   *states
+	sessions tenantSessions
+	verifier *verifier
+	usages   *usages
+	throttle *limits.Throttle[netip.Prefix, string] // of logins, by [limits.Network] and what failures count for
+	endings  view.Endings
+	bans     *bans.List
+	log      *slog.Logger
 }
 
 var _ Backend = (*Registry)(nil)
@@ -52,13 +52,13 @@ type EventSink interface {
 // users. Bans are asked before a password, and learn of those that are wrong.
 func NewRegistry(log *slog.Logger, banned *bans.List) *Registry {
 	r := &Registry{
-		states:    &states{all: map[stateKey]*state{}},
-		sessions:  tenantSessions{count: map[*Tenant]int{}},
-		verifier:  newVerifier(),
-		newQuotas: make(chan *Quota, maxNewQuotas),
-		throttle:  limits.NewThrottle[netip.Prefix, string](0),
-		bans:      banned,
-		log:       log,
+		states:   &states{all: map[stateKey]*state{}},
+		sessions: tenantSessions{count: map[*Tenant]int{}},
+		verifier: newVerifier(),
+		usages:   newUsages(),
+		throttle: limits.NewThrottle[netip.Prefix, string](0),
+		bans:     banned,
+		log:      log,
 	}
 	r.current.Store(&directory{})
 	return r

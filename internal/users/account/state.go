@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/config/value"
 )
 
-// A state is what a tenant or a user keeps when the configuration changes. That is the sessions that count for limits,
-// what is counted for the quota, the last login, and the password that was right recently.
+// A state is what a tenant or a user keeps when the configuration changes: the sessions that count for limits, the
+// quota, the last login, and the password that was right recently.
 type state struct {
 	scope     *limits.Scope
-	quota     *Quota                        // nil without; only use reads it
+	quota     atomic.Int64                  // in bytes, 0 for no limit
 	lastLogin atomic.Pointer[time.Time]     // nil before the first in this process, which keeps no others
 	password  atomic.Pointer[rightPassword] // nil before one was right
 }
@@ -83,24 +84,11 @@ func (s *states) drop(u *User) bool {
 	return true
 }
 
-// use lets limits and a quota count from now on, and what is in use stays counted. A quota of the same place continues
-// the count of the quota before. It returns the quota if the bytes in its place have to be counted first, and else nil.
-// [Change.Apply] calls it for running sessions too. [Registry.entering] or the lock of [external] is held.
-func (s *state) use(of *limits.Scope, q *Quota) (uncounted *Quota) {
+// use lets limits and a quota count from now on, also for running sessions. What is in use stays counted.
+// [Registry.entering] or the lock of [external] is held.
+func (s *state) use(of *limits.Scope, quota value.Size) {
 	s.scope.Adopt(of)
-	before := s.quota
-	s.quota = q
-	switch {
-	case q == nil:
-		return nil
-	case before == nil || !before.bucket.SamePlace(q.bucket) || before.prefix != q.prefix:
-		return q
-	case before.bucket != q.bucket: // with other credentials, for example
-		before.SetBucket(q.bucket.Client, q.bucket.Name)
-	}
-	q.Quota = before.Quota
-	q.SetLimit(q.limit)
-	return nil
+	s.quota.Store(int64(quota))
 }
 
 // loggedIn notes the time of a login and returns that of the one before, zero if this process has seen none.

@@ -38,7 +38,6 @@ type Tenant struct {
 	known    map[string]bool // the folded names of users
 	external *external       // nil without
 	state    *state          // nil until use
-	quota    *Quota          // nil without
 
 	inspector *inspect.Inspector // nil without
 }
@@ -69,8 +68,8 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 }
 
 // use lets the tenant replace the previous one, if there is one: it takes over the users from the directory or hook,
-// and its limits and quotas count. It returns the quotas that must be counted.
-func (t *Tenant) use(states *states, before *Tenant) []*Quota {
+// and its limits and quotas count.
+func (t *Tenant) use(states *states, before *Tenant) {
 	if t.external != nil && before != nil {
 		for key, known := range before.external.all() {
 			if !t.known[key] {
@@ -81,12 +80,14 @@ func (t *Tenant) use(states *states, before *Tenant) []*Quota {
 		}
 	}
 	t.state = states.of(stateKey{tenant: t.Name})
-	uncounted := []*Quota{t.state.use(limits.NewTenant(t.Name, t.Limits.Tenant.Limits()), t.quota)}
+	t.state.use(limits.NewTenant(t.Name, t.Limits.Tenant.Limits()), t.Quota)
 	for _, u := range t.all() {
-		uncounted = append(uncounted, u.use(states))
+		u.use(states)
 	}
-	return nonNil(uncounted...)
 }
+
+// root returns what the quota of the tenant is for.
+func (t *Tenant) root() mount { return mount{at: "/", bucket: t.bucket, prefix: t.bucket.Prefix} }
 
 // all are the users of the configuration, and those from a directory or hook that the process remembers.
 func (t *Tenant) all() []*User {

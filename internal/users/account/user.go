@@ -38,12 +38,11 @@ type User struct {
 	mounts      []mount     // what the user sees
 	directories *view.Directories
 	state       *state // nil until use
-	quota       *Quota // nil without
 }
 
 // newUser is a user with settings. The limits and the quota count when it is used.
 func newUser(t *Tenant, name string, uc *config.User) *User {
-	u := &User{
+	return &User{
 		User:               uc,
 		Name:               config.NormalizeUser(name),
 		key:                config.NormalizeUser(name),
@@ -63,10 +62,10 @@ func newUser(t *Tenant, name string, uc *config.User) *User {
 		mounts:      userMounts(t.bucket, uc.Root, t.Compatibility.NormalizationOf().Normalize),
 		directories: view.NewDirectories(uc.Home),
 	}
-	whole := u.mounts[len(u.mounts)-1] // that of "/"
-	u.quota = newQuota(whole.bucket, whole.prefix, u.Name, uc.Quota)
-	return u
 }
+
+// root returns the mount of "/", for which the quota is.
+func (u *User) root() mount { return u.mounts[len(u.mounts)-1] }
 
 // smallest is the smaller one of two limits, of which 0 is none.
 func smallest(a, b int64) int64 {
@@ -76,10 +75,10 @@ func smallest(a, b int64) int64 {
 	return min(a, b)
 }
 
-// use lets the limits and the quota of the user count. It returns the quota if it must be counted.
-func (u *User) use(states *states) (uncounted *Quota) {
+// use lets the limits and the quota of the user count.
+func (u *User) use(states *states) {
 	u.state = states.of(u.stateKey())
-	return u.state.use(limits.NewUser(u.Tenant.Name, u.limits().Limits()), u.quota)
+	u.state.use(limits.NewUser(u.Tenant.Name, u.limits().Limits()), u.Quota)
 }
 
 // closed is why the user may not log in, a name of package limits. It is empty for a user who may.
