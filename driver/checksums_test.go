@@ -34,17 +34,17 @@ func TestChecksumsRequired(t *testing.T) {
 				o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 				o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 			})
-			opts := &driver.Options{PartSize: 5 << 20, CopyLimit: 10 << 20, Profile: profile(t, s)}
-			checkTransfers(t, drivertest.MustNew(t.Context(), client, s.Bucket(t), opts))
+			const partSize = 5 << 20
+			opts := &driver.Options{PartSize: partSize, CopyLimit: 2 * partSize, Profile: profile(t, s)}
+			checkTransfers(t, drivertest.MustNew(t.Context(), client, s.Bucket(t), opts), partSize)
 		})
 	}
 }
 
-// checkTransfers writes, appends, copies, reads and deletes.
-func checkTransfers(t *testing.T, f *driver.Fs) {
+// checkTransfers writes, appends, copies, reads and deletes. One of its files has more than two parts.
+func checkTransfers(t *testing.T, f *driver.Fs, partSize int) {
 	t.Helper()
-	files := map[string][]byte{"/empty": nil, "/small": []byte("content"),
-		"/large": bytes.Repeat([]byte("0123456789"), 1<<20+1)}
+	files := map[string][]byte{"/empty": nil, "/small": []byte("content"), "/large": patterned(2*partSize + 10)}
 	for name, content := range files {
 		if err := afero.WriteFile(f, "dir"+name, content, 0); err != nil {
 			t.Fatalf("write %s: %v", name, err)
@@ -91,7 +91,7 @@ func TestChecksumsRefused(t *testing.T) {
 		for _, scheme := range []string{"http", "https"} {
 			t.Run(name+"/"+scheme, func(t *testing.T) {
 				t.Parallel()
-				server := s3sim.New(s3sim.Options{Profile: p})
+				server := s3sim.New(s3sim.Options{Profile: p, MinPartSize: journalPart})
 				server.CreateBucket("bucket")
 				client := server.Client(nil, func(o *s3.Options) {
 					o.BaseEndpoint = aws.String(scheme + "://s3sim.invalid")
@@ -99,17 +99,17 @@ func TestChecksumsRefused(t *testing.T) {
 					o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
 					o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
 				})
-				f := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{
-					Profile: p, PartSize: 5 << 20, CopyLimit: 10 << 20, Owner: "alice",
+				f := drivertest.MustNew(t.Context(), client, "bucket", driver.Options{
+					Profile: p, PartSize: journalPart, CopyLimit: 2 * journalPart, Owner: "alice",
 					Presigner: s3.NewPresignClient(client),
 					Objects:   driver.Objects{Checksum: types.ChecksumAlgorithmSha256},
-				})
+				}.WithSmallestPart(journalPart))
 				must.OK(t, afero.WriteFile(f, "file", []byte("content"), 0))
 				link, err := f.Presign(t.Context(), "file", time.Minute)
 				if err != nil || strings.Contains(strings.ToLower(link), "checksum") {
 					t.Errorf("%s, %v", link, err)
 				}
-				checkTransfers(t, f)
+				checkTransfers(t, f, journalPart)
 			})
 		}
 	}

@@ -57,5 +57,5 @@ func TestCustomerKey(t *testing.T) {
 	if err := errors.Join(f.Mkdir("empty", 0o755), f.RemoveDir("empty"), f.RemoveAll("/")); err != nil {
 		t.Error(err)
 	}
-	checkTransfers(t, f)
+	checkTransfers(t, f, 5<<20)
 }

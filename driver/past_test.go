@@ -238,7 +238,7 @@ func (x *past) anyChange(r *rand.Rand) {
 // TestPastModel compares the past with a model at every moment, where many changes fall into the same second.
 func TestPastModel(t *testing.T) {
 	t.Parallel()
-	models := uint64(40)
+	models := uint64(20)
 	if testing.Short() {
 		models = 10
 	}
