@@ -109,9 +109,9 @@ func (c *Charset) hasMultibyteCharacters() bool {
 // The bytes of a name in an East Asian charset that are valid UTF-8 mostly look like Latin, Greek, Cyrillic or Arabic
 // letters, which have two bytes in UTF-8, and rarely like other letters. The bytes of a name in UTF-8 look like letters
 // and symbols in a charset of single bytes. Four bytes that are an emoji or another known character in UTF-8 are
-// hardly anything else.
+// hardly anything else, but the Chinese characters among them are rarer than two characters of GB 2312 side by side.
 func (c *Charset) meant(written, inUTF8 string) bool {
-	if strings.ContainsFunc(inUTF8, isKnownOfFourBytes) {
+	if strings.ContainsFunc(inUTF8, c.isKnownOfFourBytes) {
 		return false
 	}
 	if c.hasMultibyteCharacters() {
@@ -122,8 +122,16 @@ func (c *Charset) meant(written, inUTF8 string) bool {
 
 func hasTwoBytesInUTF8(r rune) bool { return utf8.RuneLen(r) == 2 }
 
-// isKnownOfFourBytes reports whether a character has four bytes in UTF-8. Most of these code points have no character.
-func isKnownOfFourBytes(r rune) bool { return utf8.RuneLen(r) == 4 && unicode.IsGraphic(r) }
+// isKnownOfFourBytes reports whether a character that has four bytes in UTF-8 is likelier than two characters of the
+// charset. Most of these code points have no character. From U+21000 on, the first two bytes are a character of GB 2312,
+// of which all names in China consist, and the code points are Chinese characters that hardly any name has.
+func (c *Charset) isKnownOfFourBytes(r rune) bool {
+	const firstInGB2312 = 0x21000
+	if (c.name == "gbk" || c.name == "gb18030") && r >= firstInGB2312 && unicode.Is(unicode.Han, r) {
+		return false
+	}
+	return utf8.RuneLen(r) == 4 && unicode.IsGraphic(r)
+}
 
 // isSymbol reports whether a character is rare in names: a symbol beyond ASCII, a number such as "²", a mark of
 // typesetters, or a format or control character.

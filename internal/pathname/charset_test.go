@@ -35,9 +35,9 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-func parseEncoding(t testing.TB, label string) *pathname.Encoding {
+func parseEncoding(t testing.TB, labels ...string) *pathname.Encoding {
 	t.Helper()
-	e, err := pathname.ParseEncoding(label)
+	e, err := pathname.ParseEncoding(labels...)
 	must.OK(t, err)
 	return e
 }

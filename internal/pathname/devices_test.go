@@ -109,8 +109,8 @@ func wordsOf(t *testing.T, charset, language string) []string {
 			for _, length := range []int{1, 2, 3, len(runes)} {
 				for i := 0; i+length <= len(runes); i++ {
 					name := string(runes[i : i+length])
-					if strings.Trim(name, "\u200c") != name {
-						continue // no whole word of Persian begins or ends with a joiner
+					if strings.Trim(name, "\u200c\u00a0\u202f") != name {
+						continue // no word begins or ends with a joiner, as parts of Persian words do, or with a space, as in French
 					}
 					bytes, _ := encoding.Encode(name)
 					if all := readings(t, encoding, bytes); bytes != name && all[0] == name {
@@ -162,6 +162,10 @@ func TestNamesOfFourBytes(t *testing.T) {
 		{"gbk", "\xf0\xae\xbd\xad", "/甬江"},
 		{"gb18030", "\xf1\xa8\xb7\xbd", "/瘿方"},
 		{"euc-jp", "\xf1\xa1\xb0\xa1", "/顱亜"},
+		{"gb18030", "\xf0\xa4\xb6\x9f", "/黏稛"},
+		{"gbk", "\xf0\xa9\xb8\xbd", "/皓附"},
+		{"gbk", "\xf0\x9f\x87\xa8\xf0\x9f\x87\xb3", "/🇨🇳"},
+		{"euc-jp", "\xf0\xa9\xb8\xbd", "/𩸽"},
 		{"gbk", "\xf0\x9f\x98\x80", "/😀"},
 		{"gbk", "\xf0\xa0\xae\xb7", "/𠮷"},
 	} {
@@ -370,4 +374,35 @@ func inCharset(e *pathname.Encoding, bytes string) bool {
 	all, err := e.Readings(bytes)
 	return err == nil && (all[0].Charset != nil || e.UTF8() || e.Raw()) &&
 		!strings.ContainsAny(all[0].Name, "\u00ad\u200c\u200d\u200e\u200f\u3164")
+}
+
+// TestExistingNameInUTF8: if the configuration lists UTF-8, an existing name in UTF-8 decides for the session, unless the
+// client may have it from a listing.
+func TestExistingNameInUTF8(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		labels   []string
+		mixed    bool
+		listed   bool
+		existing string
+		first    string
+		want     string // of a new name with the bytes C5 B4 C6 BC
+	}{
+		{"user", []string{"euc-jp", "shift_jis", "utf-8"}, false, false, "/Ŵƻ", "Ŵƻ", "/ŴƼ"},
+		{"tenant", []string{"euc-jp", "shift_jis", "utf-8"}, true, false, "/Ŵƻ", "Ŵƻ", "/ŴƼ"},
+		{"utf-8-first", []string{"utf-8", "euc-jp"}, false, false, "/Ŵƻ", "Ŵƻ", "/ŴƼ"},
+		{"listed", []string{"euc-jp", "shift_jis", "utf-8"}, false, true, "/Ŵƻ", "Ŵƻ", "/鉄銅"},
+		{"other-name", []string{"euc-jp", "shift_jis", "utf-8"}, false, false, "/鉄道", "\xc5\xb4\xc6\xbb", "/鉄銅"},
+		{"not-there", []string{"euc-jp", "shift_jis", "utf-8"}, false, false, "/x", "Ŵƻ", "/鉄銅"},
+		{"without-utf-8", []string{"euc-jp"}, false, false, "/Ŵƻ", "Ŵƻ", "/鉄銅"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := store{test.existing: true}.visit(pathname.Rules{Encoding: parseEncoding(t, test.labels...), Mixed: test.mixed})
+			v.codec.Listed = test.listed
+			_, _ = v.find(test.first)
+			if got, err := v.create("\xc5\xb4\xc6\xbc"); got != test.want || err != nil {
+				t.Errorf("%q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
 }

@@ -3,6 +3,7 @@ package pathname
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"unicode"
 )
@@ -26,20 +27,26 @@ func invisibleIn(name string) rune {
 	}
 	chars := []rune(name)
 	for i, r := range chars {
-		if isIgnorable(r) && !isNeeded(chars, i) {
+		if isIgnorable(r) && !isNeeded(chars, i) || i == len(chars)-1 && isUnusualSpace(r) {
 			return r
 		}
 	}
 	return 0
 }
 
-// isIgnorable reports whether a character has the property Default_Ignorable_Code_Point of Unicode, so that it is
-// invisible by itself.
+// isUnusualSpace reports whether a character looks like nothing at the end of a name. The space and the ideographic
+// space, with which old devices fill names, are not among them.
+func isUnusualSpace(r rune) bool { return unicode.Is(unicode.Zs, r) && r != ' ' && r != '\u3000' }
+
+// isIgnorable reports whether a character is invisible by itself: it has the property Default_Ignorable_Code_Point of
+// Unicode, separates lines or paragraphs, or begins, divides or ends an annotation.
 func isIgnorable(r rune) bool {
 	switch {
+	case r == 0x2028, r == 0x2029, 0xfff9 <= r && r <= 0xfffb:
+		return true
 	case r == 0xad, 0x180b <= r && r <= 0x180f, 0xfe00 <= r && r <= 0xfe0f, r == 0xfeff, 0xe0000 <= r && r <= 0xe0fff:
 		return true
-	case 0xfff9 <= r && r <= 0xfffb, 0x13430 <= r && r <= 0x13440, unicode.Is(unicode.Prepended_Concatenation_Mark, r):
+	case 0x13430 <= r && r <= 0x13440, unicode.Is(unicode.Prepended_Concatenation_Mark, r):
 		return false // visible marks
 	}
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point)
@@ -50,6 +57,7 @@ const (
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
 	mongolianSeparator = '\u180e'
+	hangulFiller       = '\u3164'
 	textStyle          = '\ufe0e' // of emoji, VARIATION SELECTOR-15
 	emojiStyle         = '\ufe0f'
 	keycap             = '\u20e3'
@@ -68,7 +76,9 @@ func isNeeded(chars []rune, i int) bool {
 	}
 	switch r := chars[i]; {
 	case r == zeroWidthNonJoiner:
-		return isJoining(before) && (isJoining(after) || isVirama(before))
+		return isJoining(before) && (isJoining(after) || isVirama(before)) || isSuffixed(before, after)
+	case r == hangulFiller:
+		return slices.ContainsFunc([]int{i, i - 3}, func(start int) bool { return isComposed(chars, start) })
 	case r == zeroWidthJoiner:
 		return isJoining(before) || isJoining(after) || isEmoji(before) && isEmoji(after)
 	case r == textStyle, r == emojiStyle:
@@ -98,6 +108,27 @@ func joiningScripts() []*unicode.RangeTable {
 // isJoining reports whether a character is a letter or a mark of a script whose letters join.
 func isJoining(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M) && unicode.In(r, joiningScripts()...)
+}
+
+// isSuffixed reports whether a non-joiner between two characters separates a Persian suffix or prefix from a number or a
+// foreign word, as in PDF\u200cها. No letter joins these, but Persian writes no space there.
+func isSuffixed(before, after rune) bool {
+	isArabic := func(r rune) bool { return unicode.In(r, unicode.L, unicode.M) && unicode.Is(unicode.Arabic, r) }
+	isOther := func(r rune) bool { return unicode.In(r, unicode.L, unicode.Nd) || strings.ContainsRune(")]»\"”", r) }
+	return isArabic(before) && unicode.In(after, unicode.L, unicode.Nd) || isOther(before) && isArabic(after)
+}
+
+// isComposed reports whether a syllable of Hangul begins at an index as KS X 1001 writes it if the charset has no code for
+// it: a filler, the first consonant, the vowel, and the last consonant or another filler.
+func isComposed(chars []rune, start int) bool {
+	const length = 4
+	isConsonant := func(r rune) bool { return 0x3131 <= r && r <= 0x314e }
+	isVowel := func(r rune) bool { return 0x314f <= r && r <= 0x3163 }
+	if start < 0 || start+length > len(chars) {
+		return false
+	}
+	c := chars[start : start+length]
+	return c[0] == hangulFiller && isConsonant(c[1]) && isVowel(c[2]) && (isConsonant(c[3]) || c[3] == hangulFiller)
 }
 
 // isVirama reports whether a mark takes the vowel from the letter before, so that the next letter may join.

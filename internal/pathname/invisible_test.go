@@ -34,6 +34,16 @@ func TestInvisibleCharacters(t *testing.T) {
 		"invisible-times":          "2\u2062a",
 		"deprecated-shaping":       "look\u206d",
 		"mongolian-vowel-in-latin": "lo\u180eok",
+		"line-separator":           "lo\u2028ok",
+		"paragraph-separator":      "look\u2029",
+		"annotation":               "\ufff9lo\ufffaok\ufffb",
+		"no-break-space-at-end":    "look\u00a0",
+		"narrow-space-at-end":      "look\u202f",
+		"em-space-at-end":          "look\u2003",
+		"non-joiner-before-space":  "کتاب\u200c ها",
+		"non-joiner-of-numbers":    "1\u200c2",
+		"filler-and-a-letter":      "\u3164ㄱ",
+		"filler-after-a-syllable":  "\u3164ㄱㅏㄴ\u3164",
 	} {
 		t.Run("refused/"+label, func(t *testing.T) {
 			s := &tree{there: []string{"/x"}}
@@ -50,6 +60,16 @@ func TestInvisibleCharacters(t *testing.T) {
 	for label, allowed := range map[string]string{
 		"persian":            "می\u200cخواهم.txt",
 		"persian-plural":     "کتاب\u200cها",
+		"persian-number":     "۵\u200cتا",
+		"persian-and-number": "پرونده\u200c۵",
+		"latin-number":       "5\u200cتا.pdf",
+		"latin-word":         "PDF\u200cها",
+		"prefix":             "می\u200cprint",
+		"after-parenthesis":  "(کتاب)\u200cها",
+		"ks-x-1001":          "\u3164ㄸㅗㅁ방각하",
+		"ks-x-1001-open":     "a\u3164ㄹㅙ\u3164\u3164ㅆㅛㅇ",
+		"ideographic-space":  "look\u3000",
+		"space":              "look ",
 		"arabic-heh":         "1447ه\u200d",
 		"hindi":              "क्\u200dष",
 		"hindi-non-joiner":   "क्\u200cष",

@@ -23,6 +23,9 @@ type segment struct {
 	meant    bool      // whether the charset of the first reading must have been meant
 	mixed    bool      // whether UTF-8 is as likely as the charset
 	later    bool      // whether the configuration has a charset before the one of the first reading
+	// inUTF8 reports that an existing name in UTF-8 shows that the client writes UTF-8: the configuration lists UTF-8,
+	// and the session has not shown names that the client sends back.
+	inUTF8 bool
 	// notUTF8 reports that a new file or directory does not replace one that has the name in UTF-8, because the session
 	// sees that one under other bytes.
 	notUTF8 bool
@@ -48,7 +51,7 @@ func (c Codec) read(encoding *Encoding, bytes string) (*segment, error) {
 	if c.Choice == UTF8 {
 		return &segment{readings: readings[utf8At : utf8At+1]}, nil
 	}
-	s := &segment{readings: readings, later: later}
+	s := &segment{readings: readings, later: later, inUTF8: encoding.names(nil) && !c.Listed}
 	first, inUTF8 := readings[0], readings[utf8At].Name
 	if first.Charset == nil {
 		return s, nil // the configuration prefers UTF-8
@@ -83,6 +86,8 @@ func (c Codec) orderOf() Choice {
 func (s *segment) choice(taken int, exists bool) Choice {
 	charset := s.readings[taken].Charset
 	switch {
+	case charset == nil && exists && s.inUTF8:
+		return UTF8
 	case charset == nil && (!s.mixed || s.meant):
 		return Undecided // an existing name in UTF-8, which the server has shown so
 	case exists || s.meant || s.mixed || s.later:
