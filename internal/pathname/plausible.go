@@ -13,6 +13,63 @@ import (
 // new names if clients that write UTF-8 use the same tenant.
 func (r Reading) Meant(name string) bool { return r.Charset != nil && r.Charset.meant(r.Name, name) }
 
+// Plausible reports whether people who write the charset may have chosen the name. It is stricter than the function
+// [Plausible], because bytes of UTF-8 look like letters in most charsets of single bytes: all letters of a word must be
+// of one alphabet, capital letters must not follow small ones, and no quotation mark opens within a word.
+func (r Reading) Plausible() bool {
+	if !Plausible(r.Name) {
+		return false
+	}
+	if r.Charset == nil || r.Charset.hasMultibyteCharacters() {
+		return true
+	}
+	inWord := func(c rune) bool { return unicode.In(c, unicode.L, unicode.M) || isOpening(c) }
+	for word := range strings.FieldsFuncSeq(r.Name, func(c rune) bool { return !inWord(c) }) {
+		if !plausibleWord(word) {
+			return false
+		}
+	}
+	return true
+}
+
+// isOpening reports whether a character opens a quotation or a parenthesis in all languages.
+func isOpening(r rune) bool { return unicode.Is(unicode.Ps, r) }
+
+// plausibleWord reports whether letters and opening marks may stand together.
+func plausibleWord(word string) bool {
+	var last rune
+	var script *unicode.RangeTable
+	for _, r := range word {
+		switch {
+		case isOpening(r) && unicode.IsLetter(last), unicode.IsUpper(r) && unicode.IsLower(last):
+			return false
+		case unicode.IsLetter(r):
+			own := scriptOf(r)
+			if script != nil && own != script {
+				return false
+			}
+			script = own
+		}
+		last = r
+	}
+	return script != unicode.Cyrillic || slices.ContainsFunc(cyrillicAlphabets(), func(letters string) bool {
+		return !strings.ContainsFunc(strings.ToLower(word), func(r rune) bool {
+			return unicode.Is(unicode.Cyrillic, r) && !strings.ContainsRune(letters, r)
+		})
+	})
+}
+
+// cyrillicAlphabets returns the letters of languages whose alphabets the charsets of Cyrillic have.
+func cyrillicAlphabets() []string {
+	const common = "абвгдежзиклмнопрстуфхцчш"
+	return []string{
+		common + "ёйщъыьэюя",   // Russian, Bulgarian
+		common + "ґєіїйщьюя",   // Ukrainian
+		common + "ёіўйыьэюя",   // Belarusian
+		common + "ђѓѕјљњћќџѐѝ", // Serbian, Macedonian
+	}
+}
+
 // Plausible reports whether people may have chosen a name that is valid UTF-8. The names of devices that write a
 // charset from before UTF-8 are sometimes valid UTF-8 too, but mostly look like nothing that a person writes: letters
 // of several scripts side by side, letters that no language puts together, or letters with symbols.

@@ -80,3 +80,40 @@ func TestPlausible(t *testing.T) {
 		})
 	}
 }
+
+// TestPlausibleInCharset has names in charsets from before UTF-8 that people write, and bytes that mean nothing there.
+func TestPlausibleInCharset(t *testing.T) {
+	for _, test := range []struct {
+		charset, name string
+		want          bool
+	}{
+		{"windows-1251", "Договор.pdf", true},
+		{"windows-1251", "ОТЧЁТ 2024", true},
+		{"windows-1251", "Київ", true},
+		{"windows-1251", "Беларусь — ўсё", true},
+		{"windows-1251", "Ђорђе", true},
+		{"windows-1251", "ДїВјx", false}, // Ŀ¼x
+		{"windows-1251", "ЕЃ", true},
+		{"windows-1251", "Ејѓ", true},
+		{"windows-1251", "їј", false},
+		{"windows-1251", "ДїВј", false},
+		{"windows-1251", "в„ў", false},
+		{"windows-1251", "файлx", false},
+		{"windows-1251", "«Весна»", true},
+		{"windows-1251", "№ 5 „Весна“", true},
+		{"koi8-r", "Привет", true},
+		{"koi8-r", "дБОХКД", false},
+		{"windows-1252", "Müller", true},
+		{"windows-1252", "ÄŽ¼", false},
+		{"windows-1253", "Αθήνα", true},
+		{"gbk", "目录x", true},
+	} {
+		encoding, err := ParseEncoding(test.charset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (Reading{test.name, encoding.charsets[0]}).Plausible(); got != test.want {
+			t.Errorf("%q is plausible in %s: %t, want %t", test.name, test.charset, got, test.want)
+		}
+	}
+}

@@ -143,6 +143,7 @@ func TestScan(t *testing.T) {
 		"cyrillic":      {config.Tenant{Compatibility: compatibility("gbk")}, "Привет", []string{"unsure /Привет 袩褉懈胁械褌"}},
 		"other-script":  {config.Tenant{Compatibility: compatibility("windows-1251")}, "Привет", nil},
 		"arabic":        {config.Tenant{Compatibility: compatibility("windows-1256")}, "ǡ", []string{"rename /ǡ ا،"}},
+		"no-word":       {config.Tenant{Compatibility: compatibility("windows-1251")}, "Ŀ¼x", []string{"unsure /Ŀ¼x ДїВјx"}},
 		"korean":        {config.Tenant{Compatibility: compatibility("euc-kr")}, "ȣȭ", []string{"rename /ȣȭ 호화"}},
 		"big5":          {config.Tenant{Compatibility: compatibility("big5")}, "Ū", []string{"unsure /Ū 讀"}},
 		"none":          {config.Tenant{}, "Ŀ¼", nil},

@@ -143,7 +143,11 @@ func (t *Tenant) readings(dir, name, whole string) (lines []Line) {
 			if !r.Meant(name) || meant == name || slices.ContainsFunc(lines, known) {
 				continue
 			}
-			lines = append(lines, Line{State: Rename, Charset: string(r.Charset.Name()), Path: whole, Name: meant})
+			line := Line{State: Rename, Charset: string(r.Charset.Name()), Path: whole, Name: meant}
+			if !r.Plausible() || strings.ContainsFunc(meant, isPrivate) {
+				line.State, line.Note = Unsure, noteUnusual
+			}
+			lines = append(lines, line)
 		}
 	}
 	for i := range lines {
@@ -152,8 +156,6 @@ func (t *Tenant) readings(dir, name, whole string) (lines []Line) {
 			l.State, l.Note = Unsure, "several charsets have these bytes"
 		case pathname.Plausible(name):
 			l.State, l.Note = Unsure, notePlausible
-		case !pathname.Plausible(l.Name), strings.ContainsFunc(l.Name, isPrivate):
-			l.State, l.Note = Unsure, noteUnusual
 		}
 		t.noteConfigured(&lines[i])
 	}
