@@ -18,6 +18,7 @@ func TestSyntaxOfEPRT(t *testing.T) {
 		{"another-delimiter", "EPRT !1!127.0.0.1!2000!", "200 "},
 		{"delimiter-7e", "eprt ~1~127.0.0.1~2000~", "200 "},
 		{"unknown-protocol", "EPRT |3|x|2000|", "522 "},
+		{"unknown-protocol-with-other-addresses", "EPRT |4|a|b|", "522 "},
 		{"unknown-protocol-and-port", "EPRT |3|x|1|", "522 "},
 		{"long-protocol", "EPRT |99999999999999999999|x|2000|", "522 "},
 		{"protocol-no-number", "EPRT |x|127.0.0.1|2000|", "501 "},

@@ -117,6 +117,7 @@ func TestListOptions(t *testing.T) {
 		{"-n", root}, {"-1", root}, {"-1t", root}, {"-a -l", root}, {"-x", root}, {"-dir", root}, {"--", root},
 		{"-aln /d/", "-deep,one,two"}, {"-alnR d", "-deep,one,two"}, {"-a -l d", "-deep,one,two"},
 		{"-la a b", "spaced"}, {"-l -- a b/", "spaced"}, {`-la "q r"`, "quoted"}, {"-aln d/t*", "two"}, {"-aln .", root},
+		{"-la  d", "-deep,one,two"}, {"-a   -l  d/", "-deep,one,two"}, {"-la   ", root},
 		{"./-x", "-x"}, {"/-x", "-x"}, {"-- -x", "-x"}, {"-la ./-x", "-x"}, {"-la -- -x", "-x"},
 		{"./-dir", "inside"}, {"-l ./-dir/", "inside"}, {"-- -dir", "inside"}, {"d/-deep", "three"},
 		{"-", "-"}, {"-l -", "-"}, {"-2024", "-2024"}, {"-*", "-,-2024,-dir,-x"}, {"-la -?", "-x"}, {"-la l", "l"},
@@ -155,4 +156,22 @@ func TestListOptions(t *testing.T) {
 	c.do("MLSD -aln", "550 ")
 	c.do("MLST -x", "250-")
 	c.do("SIZE -x", "213 ")
+}
+
+// TestSpacesBehindOptions: several SP separate options from a pathname. Without options they belong to it (RFC 2640 3.1).
+func TestSpacesBehindOptions(t *testing.T) {
+	s := newSite(t, nil)
+	s.putNames("dir/plain", " dir/spaced", "  dir/spaced-twice")
+	c := s.login()
+	for _, test := range []struct{ command, want string }{
+		{"LIST dir", "plain"}, {"LIST  dir", "spaced"}, {"LIST   dir", "spaced-twice"},
+		{"LIST -la dir", "plain"}, {"LIST -la  dir", "plain"}, {"LIST -la   dir", "plain"}, {"LIST -a  -l   dir/", "plain"},
+		{"LIST -la --  dir", "spaced"}, {"LIST -la  ./ dir", "spaced"}, {"NLST -1  dir", "plain"},
+	} {
+		lines := strings.TrimSpace(c.Transfer(test.command))
+		if got := lines[strings.LastIndexAny(lines, " /")+1:]; got != test.want {
+			t.Errorf("%s: %q, want %s", test.command, lines, test.want)
+		}
+	}
+	c.do("STAT -la  dir", "212-")
 }

@@ -107,15 +107,18 @@ func ParsePort(arg string) (netip.AddrPort, error) {
 }
 
 // ParseExtendedPort parses the argument of EPRT (RFC 2428 2) that a client at an address sends. The first character is
-// the delimiter. The error is [ErrProtocol] for any network protocol except the client's own, whatever its address
-// looks like, because no data connection over another protocol reaches the client. An IPv4-mapped IPv6 address counts
-// as IPv4.
+// the delimiter. The error is [ErrProtocol] for any network protocol except the client's own, whatever its addresses
+// and ports look like, because no data connection over another protocol reaches the client. An IPv4-mapped IPv6
+// address counts as IPv4.
 func ParseExtendedPort(arg string, client netip.Addr) (netip.AddrPort, error) {
 	fields := strings.Split(arg, arg[:1])
-	if len(fields) != 5 || fields[0] != "" || fields[4] != "" || !wire.IsNumber(fields[1]) || !wire.IsNumber(fields[3]) {
+	if len(fields) != 5 || fields[0] != "" || fields[4] != "" || !wire.IsNumber(fields[1]) {
 		return netip.AddrPort{}, errSyntax
 	}
 	protocol := fields[1]
+	if known := protocol == protocolIPv4 || protocol == protocolIPv6; known && !wire.IsNumber(fields[3]) {
+		return netip.AddrPort{}, errSyntax
+	}
 	addr, err := netip.ParseAddr(fields[2])
 	mapped := client.Is4() && protocol == protocolIPv6 && addr.Is4In6()
 	if protocol != Protocol(client) && !mapped {

@@ -33,7 +33,8 @@ func TestParseExtendedPort(t *testing.T) {
 		{"unknown-and-port-too-large", four, "|3|x|65536|", "", ErrProtocol},
 		{"zero", four, "|0|192.0.2.7|2000|", "", ErrProtocol},
 		{"no-protocol", four, "||192.0.2.7|2000|", "", errSyntax},
-		{"unknown-and-no-port", four, "|3|x|ftp|", "", errSyntax},
+		{"unknown-and-no-port", four, "|3|x|ftp|", "", ErrProtocol},
+		{"another-and-no-port", four, "|2|::1|ftp|", "", errSyntax},
 		{"zone", six, "|2|fe80::7%eth0|2000|", "", errSyntax},
 		{"port-too-large", six, "|2|2001:db8::7|65536|", "", errSyntax},
 	} {

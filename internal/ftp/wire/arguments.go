@@ -134,6 +134,9 @@ func ParseUTIME(arg string) (modified time.Time, pathname string, ok bool) {
 // WithoutOptions returns the argument of LIST, NLST or STAT without the options of ls before the pathname, such as
 // "-aln". Many clients send them, and most servers skip all of them. An option is a word of "-" and letters, or of the
 // digit 1. "--" ends the options. A client names a file that looks like an option as "./-a".
+//
+// Several SP between an option and what follows separate them, because people and clients write columns so. A pathname
+// keeps its leading SP without options (RFC 2640 3.1), and behind "--".
 func WithoutOptions(arg string) string {
 	for {
 		word, rest, _ := strings.Cut(arg, " ")
@@ -143,7 +146,7 @@ func WithoutOptions(arg string) string {
 		case !isOption(word):
 			return arg
 		}
-		arg = rest
+		arg = strings.TrimLeft(rest, " ")
 	}
 }
 
