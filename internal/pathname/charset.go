@@ -123,8 +123,8 @@ func (c *Charset) meant(written, inUTF8 string) bool {
 func hasTwoBytesInUTF8(r rune) bool { return utf8.RuneLen(r) == 2 }
 
 // isKnownOfFourBytes reports whether a character that has four bytes in UTF-8 is likelier than two characters of the
-// charset. Most of these code points have no character. From U+21000 on, the first two bytes are a character of GB 2312,
-// of which all names in China consist, and the code points are Chinese characters that hardly any name has.
+// charset. Most of these code points have no character. From U+21000 on, the first two bytes are a character of
+// GB 2312, of which most names in China consist, and the code points are characters that hardly any name has.
 func (c *Charset) isKnownOfFourBytes(r rune) bool {
 	const firstInGB2312 = 0x21000
 	if (c.name == "gbk" || c.name == "gb18030") && r >= firstInGB2312 && unicode.Is(unicode.Han, r) {

@@ -110,7 +110,7 @@ func wordsOf(t *testing.T, charset, language string) []string {
 				for i := 0; i+length <= len(runes); i++ {
 					name := string(runes[i : i+length])
 					if strings.Trim(name, "\u200c\u00a0\u202f") != name {
-						continue // no word begins or ends with a joiner, as parts of Persian words do, or with a space, as in French
+						continue // no name begins or ends with a joiner of Persian, or with a space of French
 					}
 					bytes, _ := encoding.Encode(name)
 					if all := readings(t, encoding, bytes); bytes != name && all[0] == name {
@@ -376,8 +376,8 @@ func inCharset(e *pathname.Encoding, bytes string) bool {
 		!strings.ContainsAny(all[0].Name, "\u00ad\u200c\u200d\u200e\u200f\u3164")
 }
 
-// TestExistingNameInUTF8: if the configuration lists UTF-8, an existing name in UTF-8 decides for the session, unless the
-// client may have it from a listing.
+// TestExistingNameInUTF8: if the configuration lists UTF-8, an existing name in UTF-8 decides for the session, unless
+// the client may have it from a listing.
 func TestExistingNameInUTF8(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -397,7 +397,8 @@ func TestExistingNameInUTF8(t *testing.T) {
 		{"without-utf-8", []string{"euc-jp"}, false, false, "/Ŵƻ", "Ŵƻ", "/鉄銅"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			v := store{test.existing: true}.visit(pathname.Rules{Encoding: parseEncoding(t, test.labels...), Mixed: test.mixed})
+			rules := pathname.Rules{Encoding: parseEncoding(t, test.labels...), Mixed: test.mixed}
+			v := store{test.existing: true}.visit(rules)
 			v.codec.Listed = test.listed
 			_, _ = v.find(test.first)
 			if got, err := v.create("\xc5\xb4\xc6\xbc"); got != test.want || err != nil {

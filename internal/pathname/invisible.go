@@ -110,16 +110,16 @@ func isJoining(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M) && unicode.In(r, joiningScripts()...)
 }
 
-// isSuffixed reports whether a non-joiner between two characters separates a Persian suffix or prefix from a number or a
-// foreign word, as in PDF\u200cها. No letter joins these, but Persian writes no space there.
+// isSuffixed reports whether a non-joiner between two characters separates a Persian suffix or prefix from a number or
+// a foreign word, as in PDF\u200cها. These would not join, but Persian writes the non-joiner instead of a space.
 func isSuffixed(before, after rune) bool {
 	isArabic := func(r rune) bool { return unicode.In(r, unicode.L, unicode.M) && unicode.Is(unicode.Arabic, r) }
 	isOther := func(r rune) bool { return unicode.In(r, unicode.L, unicode.Nd) || strings.ContainsRune(")]»\"”", r) }
 	return isArabic(before) && unicode.In(after, unicode.L, unicode.Nd) || isOther(before) && isArabic(after)
 }
 
-// isComposed reports whether a syllable of Hangul begins at an index as KS X 1001 writes it if the charset has no code for
-// it: a filler, the first consonant, the vowel, and the last consonant or another filler.
+// isComposed reports whether a syllable of Hangul begins at an index that KS X 1001 has no code for, and writes by its
+// letters: a filler, the first consonant, the vowel, and the last consonant or another filler.
 func isComposed(chars []rune, start int) bool {
 	const length = 4
 	isConsonant := func(r rune) bool { return 0x3131 <= r && r <= 0x314e }
