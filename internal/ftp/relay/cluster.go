@@ -272,7 +272,7 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match
 		c.refuse(NoPeer, from, "a relay comes from an address that cluster.peers does not have; look who sends it")
 		return false
 	case trusted && err != nil:
-		c.Trust.refuse(from, err)
+		c.Trust.refuse(from, conn.LocalAddr(), err)
 		return false
 	case trusted:
 		return match(proxied, arrived)

@@ -23,7 +23,13 @@ type Trust struct {
 	refused  func()
 	guard    *panics.Guard
 	log      *slog.Logger
-	sampler  limits.Sampler[netip.Addr]
+	sampler  limits.Sampler[refusal]
+}
+
+// A refusal is the sender and the port of a connection without a header.
+type refusal struct {
+	from netip.Addr
+	port int
 }
 
 // NewTrust believes headers from networks. It calls refused for each connection from there that has none. A panic
@@ -54,7 +60,7 @@ func (t *Trust) Accept(conn net.Conn) (net.Conn, error) {
 		return proxied, nil
 	}
 	if !errors.Is(err, errClosed) {
-		t.refuse(from, err)
+		t.refuse(from, conn.LocalAddr(), err)
 	}
 	_ = conn.Close()
 	return nil, err
@@ -69,14 +75,18 @@ func (t *Trust) Receive(conn net.Conn, arrived time.Time, match dataconn.Match) 
 	}
 }
 
-// refuse counts a connection without a header, and tells the log of one a minute for each address.
-func (t *Trust) refuse(from netip.Addr, err error) {
+// refuse counts a connection without a header, and logs one a minute for each address and port.
+func (t *Trust) refuse(from netip.Addr, to net.Addr, err error) {
 	t.refused()
-	if missing, ok := t.sampler.Pass(from); ok {
+	port := 0
+	if tcp, ok := to.(*net.TCPAddr); ok {
+		port = tcp.Port
+	}
+	if missing, ok := t.sampler.Pass(refusal{from, port}); ok {
 		t.log.Warn(
 			"connection without a PROXY header refused; let the load balancer send one, or take its network out of "+
 				"proxy_protocol.trusted",
-			"from", from, "others", missing, "err", err)
+			"from", from, "port", port, "others", missing, "err", err)
 	}
 }
 
