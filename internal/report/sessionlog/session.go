@@ -20,6 +20,7 @@ type Log struct {
 type strangerLine struct {
 	client       netip.Prefix
 	kind, detail string
+	named        bool // by CLNT, as babelftp doctor does, whose lines must not take the place of a client's
 }
 
 // A Session observes a session. It is also the logger of the session, whose lines have what is known of the client.
@@ -78,7 +79,7 @@ func (s *Session) Refused(tenant, limit string) {
 // gets one a minute for an address, a kind and a detail. The line has the number of those before it that the log did
 // not get.
 func (s *Session) Seldom(kind, detail string) (more int, first bool) {
-	return s.log.strangers.Pass(strangerLine{limits.Network(s.client.Address), kind, detail})
+	return s.log.strangers.Pass(strangerLine{limits.Network(s.client.Address), kind, detail, s.client.Software != ""})
 }
 
 // CommandBegan writes a command, where the log has commands. What it asks of S3 is in the log then.
