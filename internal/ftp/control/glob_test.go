@@ -158,7 +158,8 @@ func TestListOptions(t *testing.T) {
 	c.do("SIZE -x", "213 ")
 }
 
-// TestSpacesBehindOptions: several SP separate options from a pathname. Without options they belong to it (RFC 2640 3.1).
+// TestSpacesBehindOptions: several SP separate options from a pathname. Without options they belong to it (RFC 2640
+// 3.1).
 func TestSpacesBehindOptions(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("dir/plain", " dir/spaced", "  dir/spaced-twice")
