@@ -400,6 +400,7 @@ func TestFindProblems(t *testing.T) {
 			press("sessions", "127.0.0.3", "alice 127.0.0.3:")
 			found := tab.text("#found")
 			if !strings.HasPrefix(found, "alice: "+cause) || !strings.Contains(found, text("doctor-do-open-ports")) ||
+				!strings.Contains(found, "babelftp.yaml: passive.ports") ||
 				!strings.Contains(found, "the client did not connect to port") || eval[int](tab,
 				`document.querySelectorAll('#found article').length`) != 1 {
 				t.Errorf("found %q", found)

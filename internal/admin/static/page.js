@@ -449,8 +449,8 @@ async function findProblems(address, began, subject) {
   element('problems').showModal()
 }
 
-// finding shows the cause of a problem, what to change, and what was logged.
-function finding({level, user, times, cause, args = [], change, evidence}) {
+// finding shows the cause of a problem, what to change, the keys in the configuration to look at, and what was logged.
+function finding({level, user, times, cause, args = [], change, keys = [], evidence}) {
   const make = (tag, ...nodes) => {
     const node = document.createElement(tag)
     node.append(...nodes)
@@ -459,7 +459,10 @@ function finding({level, user, times, cause, args = [], change, evidence}) {
   const heading = make('h3', ...(user ? [visible(user), ': '] : []), ...isolating(cause, args))
   heading.classList.toggle('problem', level === 'wrong')
   if (times > 1) heading.append(' ', isolated(`(${number(times)} ×)`))
-  return make('article', heading, make('p', change), make('ul', ...evidence.map(line => make('li', visible(line, 'en')))))
+  const article = make('article', heading, make('p', change))
+  if (keys.length > 0) article.append(make('p', visible(`babelftp.yaml: ${keys.join(', ')}`, 'en')))
+  article.append(make('ul', ...evidence.map(line => make('li', visible(line, 'en')))))
+  return article
 }
 
 async function showUploads() {
