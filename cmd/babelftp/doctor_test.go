@@ -47,7 +47,7 @@ func TestDoctorLog(t *testing.T) {
 		{"--log -", "hello\n", 1, []string{"no line of a babelftp log"}},
 		{"--log " + file, "", 1, []string{
 			"! scanner (192.0.2.7): 192.0.2.7 cannot reach the passive ports 30012. (2 ×)\n",
-			"    > level=INFO msg=\"no data connection came\"", "    = Open these ports in firewalls", "    @ babelftp.yaml: passive.ports, passive.public_address\n"}},
+			"    > level=INFO msg=\"no data connection came\"", "    = Open these ports in firewalls", "    @ babelftp.yaml: passive.ports\n"}},
 		{"--json --log " + file, "", 1, []string{`"finding": "ports-unreachable"`, `"client": "192.0.2.7"`, `"times": 2`}},
 		{"--log " + file + ".gone", "", 1, []string{"no such file"}},
 		{"", "", 2, []string{"--log"}},

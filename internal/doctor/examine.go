@@ -88,12 +88,15 @@ type examination struct {
 	found   Findings
 	judged  bool           // TLS was
 	endless bool           // the reply to FEAT is.
+	lists   bool           // a listing has worked
 	differ  bool           // the servers at the addresses
 	address netip.AddrPort // that works
 	way     string         // EPSV, PASV, PORT, or none works
 	dir     string         // made by the examination
 	prefix  string         // of its names
 	made    []string       // files that may be there
+
+	meanings map[string]ID // of the texts of babelftp
 }
 
 // Examine looks at a server as a client does. It makes a directory and files there, and removes them, also after
@@ -118,7 +121,7 @@ func Examine(ctx context.Context, target Target, o Options) (*Findings, error) {
 // add adds findings. What goes wrong after the context has ended says nothing about the server, but what is left.
 func (x *examination) add(findings ...*Finding) {
 	for _, f := range findings {
-		if f != nil && (x.ended() == nil || f.ID == leftover) {
+		if f != nil && f.ID != known && (x.ended() == nil || f.ID == leftover) {
 			x.hidePassword(f.Args)
 			x.hidePassword(f.Evidence)
 			x.found.add(f)
@@ -176,14 +179,26 @@ func (x *examination) logins(ctx context.Context) (last *session) {
 		}
 	}
 	if last != nil && last.tls != nil && !x.target.Implicit { // a server cannot tell who fails before a command
-		if old, f := x.connect(ctx, x.address, tls.VersionTLS11); f == nil {
-			if old.tls != nil {
-				x.note(tlsOld, nil, tls.VersionName(old.state.Version))
-			}
-			old.close()
-		}
+		x.versions(ctx)
 	}
 	return last
+}
+
+// versionRefused is the alert of a server that wants a newer version of TLS, as crypto/tls calls it.
+const versionRefused = "protocol version not supported"
+
+// versions tries the versions of TLS that a server may offer to old clients or refuse.
+func (x *examination) versions(ctx context.Context) {
+	for _, newest := range []uint16{tls.VersionTLS11, tls.VersionTLS12} {
+		s, f := x.connect(ctx, x.address, newest)
+		switch {
+		case f != nil && newest == tls.VersionTLS12 && strings.Contains(strings.Join(f.Evidence, " "), versionRefused):
+			x.note(tlsNew, nil, append([]string{tls.VersionName(newest)}, f.Evidence...)...)
+		case f == nil && s.tls != nil && newest == tls.VersionTLS11:
+			x.note(tlsOld, nil, tls.VersionName(s.state.Version))
+		}
+		s.close()
+	}
 }
 
 // data makes the directory and looks at all that needs data connections. It closes the session.
@@ -199,7 +214,7 @@ func (x *examination) data(ctx context.Context, s *session) {
 	if x.way == "EPSV" {
 		x.apart(ctx, "EPSV ALL", x.epsvAll)
 	}
-	if x.way != "" && private {
+	if x.lists && x.way != "" && private {
 		x.apart(ctx, "TLS", x.sessionReuse)
 	}
 	if x.way != "" {
@@ -309,15 +324,16 @@ func (x *examination) sample(ctx context.Context, s *session, t *tried) (usable 
 	}
 	defer conn.Close()
 	_, last := s.run("LIST", nil, func() (net.Conn, error) { return conn, nil })
-	f := refused("LIST", last)
+	f := x.refused("LIST", last)
 	switch {
-	case f == nil, last.code == 450: // some say so of an empty directory
+	case f == nil, last.code == 450: // some servers send it for an empty directory
 		t.good++
+		x.lists = true
 	case f.ID == transferCut:
 		x.note(dataElsewhere, nil, r.String(), "LIST", last.String())
 	default:
 		x.add(f)
-		if f.ID == commandRefused || f.ID == commandFailed { // of the port nothing is wrong
+		if f.ID != protection { // the port is fine
 			t.good++
 		}
 	}
@@ -339,16 +355,28 @@ func (x *examination) open(
 		}
 	}
 	t.wrong = true
-	x.note(passiveAddress, []string{address.Addr().String()}, t.verb, r.String(), "≠ "+control.String())
+	evidence := []string{t.verb, r.String(), "≠ " + control.String()}
+	if isPrivate(control) && !isPrivate(address.Addr()) { // clients elsewhere may reach it
+		x.note(passiveUnreached, []string{s.local().String(), address.Addr().String()}, evidence...)
+	} else {
+		x.note(passiveAddress, []string{address.Addr().String()}, evidence...)
+	}
 	return s.dial(ctx, address.Port())
 }
 
-// active lists the directory in active mode.
+// active lists the directory in active mode. What fails otherwise too says nothing about the mode.
 func (x *examination) active(_ context.Context, s *session) {
-	if _, r := s.activeTransfer("LIST", nil); !r.ok() {
+	_, r := s.activeTransfer("LIST", nil)
+	f := x.refused("LIST", r)
+	switch {
+	case f == nil, r.code == 450:
+		if x.way == "" {
+			x.way = "PORT"
+		}
+	case x.lists, f.ID == transferCut, slices.Contains([]int{500, 501, 502, 504}, r.code):
 		x.note(activeFailed, nil, r.String())
-	} else if x.way == "" {
-		x.way = "PORT"
+	case x.way == "":
+		x.add(f)
 	}
 }
 
@@ -367,7 +395,7 @@ func (x *examination) epsvAll(_ context.Context, s *session) {
 func (x *examination) sessionReuse(ctx context.Context, s *session) {
 	s.tls = s.tls.Clone()
 	s.tls.ClientSessionCache = nil
-	if _, r := s.transfer(ctx, x.way, "LIST", nil); !r.ok() {
+	if _, r := s.transfer(ctx, x.way, "LIST", nil); !r.ok() && !r.missed && r.code != 450 {
 		x.note(tlsReuse, nil, "LIST", r.String())
 	}
 }
@@ -391,7 +419,7 @@ func scripts() []string {
 // files sends a file and names, and looks whether they come back.
 func (x *examination) files(ctx context.Context, s *session) {
 	name, body := x.prefix+".bin", content()
-	if f := refused("STOR "+name, x.store(ctx, s, name, body)); f != nil {
+	if f := x.refused("STOR "+name, x.store(ctx, s, name, body)); f != nil {
 		if f.ID == transferCut {
 			x.apart(ctx, "MTU", func(ctx context.Context, s *session) {
 				if r := x.store(ctx, s, x.prefix+"-small.bin", body[:64]); r.ok() { // a tunnel may lose large packets
@@ -413,7 +441,7 @@ func (x *examination) files(ctx context.Context, s *session) {
 		x.made = append(x.made, to)
 		r = s.send("RNTO " + to)
 	}
-	x.add(refused("RNTO "+to, r))
+	x.add(x.refused("RNTO "+to, r))
 }
 
 // store uploads a file.
@@ -438,7 +466,7 @@ func (x *examination) fetch(ctx context.Context, s *session, name string, body [
 	case offset > 0 && r.code >= 500:
 		x.missing(s, "REST", "REST", r.String())
 	case !r.ok():
-		x.add(refused("RETR "+name, r))
+		x.add(x.refused("RETR "+name, r))
 	case offset > 0 && bytes.Equal(data, body):
 		x.note(commandBroken, []string{"REST"}, fmt.Sprintf("REST %d: 350, RETR: %d bytes", offset, len(data)))
 	case !bytes.Equal(data, want):
@@ -471,7 +499,7 @@ func (x *examination) names(ctx context.Context, s *session) {
 		if ctx.Err() != nil {
 			return
 		}
-		switch f := refused("STOR "+name, x.store(ctx, s, name, []byte(script))); {
+		switch f := x.refused("STOR "+name, x.store(ctx, s, name, []byte(script))); {
 		case f == nil:
 			kept = append(kept, name)
 		case f.ID == commandRefused:
@@ -485,7 +513,7 @@ func (x *examination) names(ctx context.Context, s *session) {
 	}
 	x.Progress("MLSD")
 	data, r := s.transfer(ctx, x.way, "MLSD", nil)
-	if r.code != 0 && !r.ok() {
+	if r.code >= 500 {
 		x.missing(s, "MLSD", "MLST", r.String())
 		data, r = s.transfer(ctx, x.way, "NLST", nil)
 	}

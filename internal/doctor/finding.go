@@ -30,8 +30,15 @@ const (
 	nameUnresolved       ID = "name-unresolved"     // host
 	addressUnreachable   ID = "address-unreachable" // address
 	protocolMismatch     ID = "protocol-mismatch"
-	slow                 ID = "slow" // time
+	proxyHeader          ID = "proxy-header"
+	noGreeting           ID = "no-greeting" // address
+	slow                 ID = "slow"        // time
 	limitReached         ID = "limit"
+	addressRefused       ID = "address-refused"
+	unavailable          ID = "unavailable"
+	tlsRequired          ID = "tls-required"
+	tlsNew               ID = "tls-new"
+	clientCertificate    ID = "client-certificate"
 	tlsMissing           ID = "tls-missing"
 	tlsFailed            ID = "tls-failed"
 	tlsOld               ID = "tls-old"
@@ -42,7 +49,10 @@ const (
 	passwordKept         ID = "password-kept"
 	protection           ID = "protection"
 	loginRefused         ID = "login-refused"
+	userDisabled         ID = "user-disabled"
+	userExpired          ID = "user-expired"
 	passiveAddress       ID = "passive-address"   // address
+	passiveUnreached     ID = "passive-unreached" // client, address
 	inspected            ID = "inspected"         // command
 	portsUnreachable     ID = "ports-unreachable" // address, ports
 	dataElsewhere        ID = "data-elsewhere"
@@ -60,8 +70,13 @@ const (
 	replicasDiffer       ID = "replicas-differ"
 	storageFull          ID = "storage-full"
 	storageSlow          ID = "storage-slow"
+	storageRefuses       ID = "storage-refuses"
+	shuttingDown         ID = "shutting-down"
 	leftover             ID = "leftover" // file
 )
+
+// known is the ID of a finding that is there already.
+const known ID = ""
 
 // A Kind is a row of the table of findings.
 type Kind struct {
@@ -85,36 +100,54 @@ func Kinds() []Kind {
 			true, nil},
 		{addressUnreachable, Wrong, "doctor-address-unreachable", "doctor-do-open", []string{"listen", "tls.implicit_listen"},
 			true, nil},
-		{protocolMismatch, Wrong, "doctor-protocol-mismatch", "doctor-do-port", []string{"tls.implicit_listen", "proxy_protocol.trusted"},
+		{protocolMismatch, Wrong, "doctor-protocol-mismatch", "doctor-do-port", []string{"listen", "tls.implicit_listen"},
 			true,
-			[]string{"msg=^client began with another protocol", "hint=explicit TLS"}},
+			[]string{"protocol=^(TLS|HTTP)", "hint=explicit TLS"}},
+		{proxyHeader, Wrong, "doctor-protocol-mismatch", "doctor-do-port", []string{"proxy_protocol.trusted"},
+			true,
+			[]string{"protocol=^PROXY", "msg=^connection without a PROXY header refused"}},
+		{noGreeting, Wrong, "doctor-no-greeting", "doctor-do-greeting", []string{"proxy_protocol.trusted", "limits"},
+			true, nil},
 		{slow, Note, "doctor-slow", "doctor-do-server", nil,
 			true, nil},
+		{addressRefused, Wrong, i18n.AddressRefused, "doctor-do-limit",
+			[]string{"limits.server.deny", "tenants.TENANT.limits", "tenants.TENANT.users.USER.limits"},
+			true,
+			[]string{"limit=^deny$"}},
 		{limitReached, Wrong, "doctor-limit", "doctor-do-limit", []string{"limits", "tenants.TENANT.limits", "limits.bans"},
 			true,
 			[]string{"msg=^(refused by a limit|banned)"}},
+		{unavailable, Wrong, i18n.LoginUnavailable, "doctor-do-log", []string{"limits.bans", "tenants.TENANT.bucket", "s3", "auth"},
+			true, nil},
 		{tlsMissing, Note, "doctor-tls-missing", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts"},
 			true, nil},
-		{"tls-required", Wrong, i18n.TLSRequired, "doctor-do-encrypt", []string{"tls.required", "tls.optional_networks", "tenants.TENANT.tls.required"},
-			false,
+		{tlsRequired, Wrong, i18n.TLSRequired, "doctor-do-encrypt", []string{"tls.required", "tls.optional_networks", "tenants.TENANT.tls.required"},
+			true,
 			[]string{"err=TLS is required"}},
 		{tlsFailed, Wrong, i18n.TLSFailed, "doctor-do-tls", []string{"tls.min_version", "tls.cipher_suites"},
+			true,
+			[]string{`err=unsupported versions: \[[0-9 ]*\b30[34]\b|no cipher suite supported`}},
+		{tlsNew, Note, i18n.TLSFailed, "doctor-do-tls", []string{"tls.min_version"},
 			true, nil},
+		{clientCertificate, Wrong, i18n.ClientCertificateRequired, "doctor-do-certificate",
+			[]string{"tls.client_certificates.required", "tenants.TENANT.tls.client_certificates"},
+			true,
+			[]string{"err=client certificate"}},
 		{tlsOld, Wrong, "doctor-tls-old", "doctor-do-tls", []string{"tls.min_version"},
 			true,
-			[]string{"err=unsupported versions"}},
+			[]string{`err=unsupported versions: \[(30[0-2] ?)+\]`}},
 		{tlsReuse, Note, i18n.SessionReuseRequired, "doctor-do-client", []string{"tenants.TENANT.tls.require_session_reuse"},
 			true,
 			[]string{"connection err=did not resume the TLS session"}},
 		{certificateUntrusted, Wrong, "doctor-certificate", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts", "tenants.TENANT.tls.cert_file"},
 			true,
 			[]string{"hint=may not trust the certificate", "err=remote error: tls: (bad|unknown|unsupported) certificate"}},
-		{certificateName, Wrong, "doctor-certificate-name", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts", "tenants.TENANT.hosts"},
+		{certificateName, Wrong, "doctor-certificate-name", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts", "tenants.TENANT.tls.cert_file", "tenants.TENANT.hosts"},
 			true, nil},
-		{certificateExpired, Wrong, "doctor-certificate-expired", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts"},
+		{certificateExpired, Wrong, "doctor-certificate-expired", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts", "tenants.TENANT.tls.cert_file"},
 			true,
 			[]string{"msg=^certificate has expired", "err=remote error: tls: expired certificate"}},
-		{passwordKept, Wrong, "doctor-password-kept", "doctor-do-insecure", nil,
+		{passwordKept, Wrong, "doctor-password-kept", "doctor-do-insecure", []string{"tls.cert_file", "tls.acme.hosts"},
 			true, nil},
 		{protection, Wrong, i18n.ProtectionRequired, "doctor-do-encrypt", []string{"tls.required", "tenants.TENANT.tls.required"},
 			true,
@@ -124,6 +157,12 @@ func Kinds() []Kind {
 		{"wrong-tenant", Wrong, "doctor-wrong-tenant", "doctor-do-tenant", []string{"auth", "tenants.TENANT.auth"},
 			false,
 			[]string{"err=no tenant for the user"}},
+		{userDisabled, Wrong, i18n.UserDisabled, "doctor-do-user", []string{"tenants.TENANT.users.USER.disabled"},
+			true,
+			[]string{"err=the user is disabled"}},
+		{userExpired, Wrong, i18n.UserExpired, "doctor-do-user", []string{"tenants.TENANT.users.USER.expires"},
+			true,
+			[]string{"err=the user expired on"}},
 		{loginRefused, Wrong, i18n.LoginFailed, "doctor-do-user", []string{"tenants.TENANT.users", "tenants.TENANT.users_file"},
 			true,
 			[]string{"msg=^login refused"}},
@@ -133,14 +172,18 @@ func Kinds() []Kind {
 				"`data_address` of PASV is not `reached_address`, and no NAT is in between: `reached_address` is public, or it and " +
 					"the client are private",
 				"`data_address` is private, and the client is not"}},
+		{passiveUnreached, Wrong, "doctor-data-address", "doctor-do-data-address",
+			[]string{"passive.public_address", "passive.public_address_by_network", "passive.ports"},
+			true,
+			[]string{"the same behind a NAT, whose address the server does not know"}},
 		{inspected, Wrong, "doctor-inspected", "doctor-do-inspection", nil,
 			true, nil},
-		{portsUnreachable, Wrong, "doctor-ports-unreachable", "doctor-do-open-ports", []string{"passive.ports", "passive.public_address"},
+		{portsUnreachable, Wrong, "doctor-ports-unreachable", "doctor-do-open-ports", []string{"passive.ports"},
 			true,
-			[]string{"`the client did not connect to port` within a second or more"}},
+			[]string{"`the client did not connect to port` within a second or more, or the session then ends without a transfer"}},
 		{dataElsewhere, Wrong, "doctor-data-elsewhere", "doctor-do-balancer", []string{"proxy_protocol.trusted", "cluster.peers"},
 			true,
-			[]string{"connection err=not the address of the control connection", "msg=^connection without a PROXY header refused"}},
+			[]string{"connection err=not the address of the control connection"}},
 		{activeFailed, Note, "doctor-active-failed", "doctor-do-passive", nil,
 			true,
 			[]string{"connection=^(open the data connection: )?dial tcp", "msg=^data connection to another address"}},
@@ -152,7 +195,7 @@ func Kinds() []Kind {
 		{commandRefused, Wrong, "doctor-command-refused", "doctor-do-user", []string{"tenants.TENANT.users.USER.permissions", "tenants.TENANT.permissions"},
 			true,
 			[]string{"err storage=permission denied by the permissions"}},
-		{commandFailed, Wrong, "doctor-command-refused", "doctor-do-server-log", []string{"s3", "tenants.TENANT.bucket", "limits.bans"},
+		{commandFailed, Wrong, "doctor-command-refused", "doctor-do-server-log", []string{"s3", "tenants.TENANT.bucket"},
 			true, nil},
 		{fileDiffers, Wrong, "doctor-changed", "doctor-do-inspection", nil,
 			true, nil},
@@ -179,15 +222,16 @@ func Kinds() []Kind {
 		{storageSlow, Wrong, "doctor-storage-slow", "doctor-do-storage", []string{"s3.endpoint"},
 			false,
 			[]string{
-				"err storage=SlowDown|HTTP (429|503)|i/o timeout|deadline exceeded|Client.Timeout", "status=^(429|503)$",
+				"err storage=SlowDown|HTTP (429|503)|[A-Z][a-z]+[A-Z][A-Za-z]*[0-9]?: .*(i/o timeout|deadline exceeded|Client.Timeout)",
+				"status=^(429|503)$",
 				"`S3 request` of 5 seconds or more (debug lines)"}},
-		{"storage-refuses", Wrong, "doctor-storage-refuses", "doctor-do-storage", []string{"tenants.TENANT.bucket", "s3.endpoint", "s3.access_key_id"},
-			false,
+		{storageRefuses, Wrong, "doctor-storage-refuses", "doctor-do-storage", []string{"tenants.TENANT.bucket", "s3.endpoint", "s3.access_key_id"},
+			true,
 			[]string{"msg=^bucket cannot be used", "err storage=" +
 				"AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|RequestTimeTooSkewed|NoSuchBucket|" +
 				"IAM policy must allow|HTTP (401|403|500|502)|no route to host|no such host|connection refused$"}},
-		{"shutting-down", Note, "doctor-shutting-down", "doctor-do-drain", []string{"drain_timeout"},
-			false,
+		{shuttingDown, Note, "doctor-shutting-down", "doctor-do-drain", []string{"drain_timeout"},
+			true,
 			[]string{"msg=^(stopping|sessions that still transferred were ended)"}},
 		{leftover, Wrong, "doctor-leftover", "doctor-do-delete", nil,
 			true, nil},
@@ -209,7 +253,6 @@ type Finding struct {
 
 	ports    map[uint16]bool // of portsUnreachable
 	harmless bool            // the session goes on, or another address does
-	closed   bool            // by a server that refuses the client, or by a load balancer without a server
 }
 
 // newFinding is a finding that was seen once.
@@ -282,7 +325,7 @@ func (fs *Findings) Shown(text func(id i18n.ID, args ...string) string) []Findin
 	}
 	shown := make([]Finding, len(fs.all))
 	for i, f := range fs.all {
-		if shown[i] = *f; f.ports != nil {
+		if shown[i] = *f; f.ID == portsUnreachable {
 			shown[i].Args = append(slices.Clone(f.Args), portsText(f.ports))
 		}
 	}

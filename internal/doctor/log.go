@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"path"
@@ -46,12 +47,15 @@ type logReader struct {
 	found    Findings
 	signs    []sign
 	sessions map[string]*logged
+	proxied  map[uint16]bool       // ports at which a PROXY header was missing
+	early    map[string][]*Finding // by session: ports that the client gave up soon, while no transfer has followed
 }
 
 var missed = regexp.MustCompile(`did not connect to port (\d+) within ([0-9a-zµ.]+)`)
 
 // patience is how long a client must have had to connect to a port before the port counts as unreachable. A client that
-// asks for another port sooner, as doctor itself does, has not tried the first one.
+// gives up sooner may have asked for another port without trying the first one, unless no transfer follows in its
+// session: a firewall that rejects connections answers at once.
 const patience = time.Second
 
 // wrongPatience is patience for a wrong address, because the network often rejects such a connection at once.
@@ -86,7 +90,7 @@ func (f *Filter) wants(l *line) bool {
 
 // ReadLog reads lines of the log of a server, in text or JSON, and returns what they show.
 func ReadLog(ctx context.Context, in io.Reader, filter Filter) (*Findings, error) {
-	r := &logReader{sessions: map[string]*logged{}}
+	r := &logReader{sessions: map[string]*logged{}, early: map[string][]*Finding{}, proxied: map[uint16]bool{}}
 	for _, k := range Kinds() {
 		for _, text := range k.Log {
 			if keys, pattern, ok := strings.Cut(text, "="); ok {
@@ -121,6 +125,7 @@ func ReadLog(ctx context.Context, in io.Reader, filter Filter) (*Findings, error
 	for _, s := range r.sessions {
 		r.ended(s)
 	}
+	r.conclude()
 	return &r.found, nil
 }
 
@@ -129,7 +134,7 @@ func (r *logReader) read(l *line) {
 	if l.attrs["software"] == software {
 		return
 	}
-	client, user := l.attrs["remote"], l.attrs["user"]
+	client, user := cmp.Or(l.attrs["remote"], l.attrs["from"]), l.attrs["user"]
 	if host, _, err := net.SplitHostPort(client); err == nil {
 		client = host
 	}
@@ -145,7 +150,8 @@ func (r *logReader) read(l *line) {
 	var before ID // a line is one finding of a kind, and a login is refused for one reason
 	for i := range r.signs {
 		id := r.signs[i].id
-		if id == before || id == loginRefused && before != "" || !r.signs[i].in(l) ||
+		general := id == loginRefused || id == limitReached
+		if id == before || general && before != "" || !r.signs[i].in(l) ||
 			id == transferCut && l.number("code") != 426 { // a client may leave before
 			continue
 		}
@@ -159,44 +165,100 @@ func (r *logReader) read(l *line) {
 	if l.attrs["msg"] == "S3 request" && l.number("duration_ms") >= slowRequest {
 		note(newFinding(storageSlow, nil, l.text))
 	}
-	why := cmp.Or(l.attrs["connection"], l.attrs["err"])
-	if m := missed.FindStringSubmatch(why); m != nil && !strings.Contains(why, "not the address of the control") {
-		shown, wrong := l.wrongAddress(client)
-		least := patience
-		if wrong {
-			least = wrongPatience
-		}
-		if waited, err := time.ParseDuration(m[2]); err == nil && waited < least {
-			return
-		}
-		if wrong {
-			note(newFinding(passiveAddress, []string{shown.String()}, l.text))
-		} else {
-			port, _ := strconv.ParseUint(m[1], 10, 16) // the pattern has digits only; 0 for more
-			note(missedPort(client, uint16(port), l.text))
-		}
+	if strings.HasPrefix(l.attrs["msg"], "connection without a PROXY header refused") {
+		r.proxied[uint16(l.number("port"))] = true
+	}
+	if f, soon := l.missedPort(client); soon {
+		r.giveUp(l.attrs["session"], f.of(client, user))
+	} else if f != nil {
+		note(f)
+	}
+	if l.attrs["msg"] == "transfer" && l.number("code")/100 == 2 {
+		delete(r.early, l.attrs["session"])
 	}
 	r.follow(l, client, user)
 }
 
-// wrongAddress returns the address that PASV has shown to a client that did not connect to it, and reports whether it
-// cannot be the address of the server for this client. Behind a NAT only its operator knows that.
-func (l *line) wrongAddress(client string) (shown netip.Addr, wrong bool) {
+// missedPort returns what a client that did not connect to its passive port shows, and whether it gave up soon. It
+// returns nil for other lines.
+func (l *line) missedPort(client string) (f *Finding, soon bool) {
+	why := cmp.Or(l.attrs["connection"], l.attrs["err"])
+	m := missed.FindStringSubmatch(why)
+	if m == nil || strings.Contains(why, "not the address of the control") {
+		return nil, false
+	}
+	least := patience
+	port, _ := strconv.ParseUint(m[1], 10, 16) // the pattern has digits only; 0 for more
+	shown, id := l.shownAddress(client)
+	switch id {
+	case passiveAddress:
+		f, least = newFinding(id, []string{shown.String()}, l.text), wrongPatience
+	case passiveUnreached:
+		f = newFinding(id, []string{client, shown.String()}, l.text)
+		f.ports = map[uint16]bool{uint16(port): true}
+	default:
+		f = missedPort(client, uint16(port), l.text)
+	}
+	waited, err := time.ParseDuration(m[2])
+	return f, err == nil && waited < least
+}
+
+// shownAddress returns the address that PASV has shown to a client that did not connect to it, and what the address
+// shows: that it cannot be the address of the server for this client, that it may be another one because a NAT is in
+// between, whose address the server does not know, or that the ports are unreachable.
+func (l *line) shownAddress(client string) (shown netip.Addr, id ID) {
 	told, err := netip.ParseAddrPort(l.attrs["data_address"]) // EPSV shows no address
 	if err != nil {
-		return shown, false
+		return shown, portsUnreachable
 	}
 	shown = told.Addr().Unmap()
 	from, unknown := netip.ParseAddr(client)
 	if unknown == nil && isPrivate(shown) && !isPrivate(from.Unmap()) {
-		return shown, true
+		return shown, passiveAddress
 	}
 	reached, err := netip.ParseAddr(l.attrs["reached_address"])
-	if err != nil || reached.Unmap() == shown {
-		return shown, false
+	switch {
+	case err != nil || reached.Unmap() == shown:
+		return shown, portsUnreachable
+	case !isPrivate(reached.Unmap()) || unknown == nil && isPrivate(from.Unmap()):
+		return shown, passiveAddress
 	}
-	direct := !isPrivate(reached.Unmap()) || unknown == nil && isPrivate(from.Unmap())
-	return shown, direct
+	return shown, passiveUnreached
+}
+
+// giveUp keeps what a client that gave up soon shows, until a transfer in its session proves it wrong.
+func (r *logReader) giveUp(session string, f *Finding) {
+	if len(r.early) < maxSessions || r.early[session] != nil {
+		r.early[session] = append(r.early[session], f)
+	}
+}
+
+// conclude adds what no later line has proved wrong, and removes what another finding of the same client explains: a
+// client that reaches no port by EPSV either has no wrong address, a port is not closed if a PROXY header is missing
+// there, and a client that a PROXY header keeps from TLS does not object to the certificate.
+func (r *logReader) conclude() {
+	for _, session := range slices.Sorted(maps.Keys(r.early)) {
+		for _, f := range r.early[session] {
+			r.found.add(f)
+		}
+	}
+	all := r.found.all
+	has := func(client string, ids ...ID) bool {
+		return slices.ContainsFunc(all, func(o *Finding) bool {
+			return o.Client == client && slices.Contains(ids, o.ID)
+		})
+	}
+	r.found.all = slices.DeleteFunc(slices.Clone(all), func(f *Finding) bool {
+		if f.ID == portsUnreachable || f.ID == passiveUnreached {
+			for port := range f.ports {
+				if r.proxied[port] {
+					return true
+				}
+			}
+		}
+		return f.ID == passiveUnreached && has(f.Client, portsUnreachable) ||
+			f.ID == certificateUntrusted && has(f.Client, proxyHeader, protocolMismatch)
+	})
 }
 
 // follow follows the commands of a session, which are debug lines.

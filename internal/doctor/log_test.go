@@ -75,7 +75,14 @@ func TestReadLog(t *testing.T) {
 			`"remote":"[2001:db8::7]:50124","data_address":":30014","err":"the client did not connect to port 30014 within 2s"}`,
 			[]string{"ports-unreachable 192.0.2.7 scanner 2", "ports-unreachable 2001:db8::7  1"}},
 		{"asked-for-another-port", logged + `"no data connection came"` + scanner + ` data_address=:30013 ` +
-			`err="the client did not connect to port 30013 within 12ms"`, nil},
+			`err="the client did not connect to port 30013 within 12ms"` + "\n" + logged + `transfer` + scanner +
+			` direction=listing command=LIST path=/ bytes=0 code=226`, nil},
+		{"rejected-ports", logged + `"no data connection came"` + scanner + ` data_address=:30013 ` +
+			`err="the client did not connect to port 30013 within 12ms"` + "\n" + logged + `"no data connection came"` + scanner +
+			` data_address=203.0.113.9:30014 reached_address=10.0.0.7 ` +
+			`err="the client did not connect to port 30014 within 9ms"` + "\n" + logged + `transfer session=another ` +
+			`remote=192.0.2.7:50199 direction=listing command=LIST path=/ bytes=0 code=226`,
+			[]string{"ports-unreachable 192.0.2.7 scanner 1"}},
 		{"private-address", logged + `"no data connection came"` + scanner + ` data_address=10.0.0.7:30013 ` +
 			`err="the client did not connect to port 30013 within 21.04s"`,
 			[]string{"passive-address 192.0.2.7 scanner 1"}},
@@ -96,7 +103,7 @@ func TestReadLog(t *testing.T) {
 			[]string{"ports-unreachable 192.0.2.7 scanner 1"}},
 		{"behind-a-NAT", logged + `"no data connection came"` + scanner + ` data_address=203.0.113.9:30013 ` +
 			`reached_address=10.0.0.7 err="the client did not connect to port 30013 within 21.04s"`,
-			[]string{"ports-unreachable 192.0.2.7 scanner 1"}},
+			[]string{"passive-unreached 192.0.2.7 scanner 1"}},
 		{"EPSV-by-IPv6", logged + `"no data connection came" session=1 remote=[2001:db8::7]:1 data_address=:30013 ` +
 			`reached_address=2001:db8::1 err="the client did not connect to port 30013 within 21.04s"`,
 			[]string{"ports-unreachable 2001:db8::7  1"}},
@@ -131,6 +138,27 @@ func TestReadLog(t *testing.T) {
 		{"old-tls", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
 			`remote=192.0.2.7:1 err="tls: client offered only unsupported versions: [302 301]" hint="" more=0`,
 			[]string{"tls-old 192.0.2.7  1"}},
+		{"too-new-tls", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
+			`remote=192.0.2.7:1 err="tls: client offered only unsupported versions: [303 302 301]" hint="" more=0`,
+			[]string{"tls-failed 192.0.2.7  1"}},
+		{"explicit-tls-that-waits", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
+			`remote=192.0.2.7:1 err="read tcp 10.0.0.7:990->192.0.2.7:1: i/o timeout" hint="" more=0`, nil},
+		{"no-proxy-header", logged + `"connection without a PROXY header refused; let the load balancer send one, or take its ` +
+			`network out of proxy_protocol.trusted" from=192.0.2.7 others=0 err="no PROXY header: read tcp ` +
+			`10.0.0.7:21->192.0.2.7:1: i/o timeout"`, []string{"proxy-header 192.0.2.7  1"}},
+		{"proxy-header-that-is-not-believed", logged + `"client began with another protocol; the log shows one a minute for an ` +
+			`address" session=1 remote=192.0.2.7:1 protocol=PROXY advice="" more=0` + "\n" + logged + `"TLS handshake failed; ` +
+			`the log shows one a minute for an address" session=2 remote=192.0.2.7:2 err=EOF hint="the client may not trust the ` +
+			`certificate, or the certificate may not have the name that the client connects to" more=0`,
+			[]string{"proxy-header 192.0.2.7  1"}},
+		{"disabled", logged + `"login refused; the log shows one a minute for an address and user" session=1 ` +
+			`remote=192.0.2.7:1 tenant=acme err="user \"carl\" of tenant \"acme\": the password is right, but the user is ` +
+			`disabled (disabled)" more=0`, []string{"user-disabled 192.0.2.7 carl 1"}},
+		{"expired", logged + `"login refused; the log shows one a minute for an address and user" session=1 ` +
+			`remote=192.0.2.7:1 tenant=acme err="user \"carl\" of tenant \"acme\": the password is right, but the user ` +
+			`expired on 2020-01-01 (expires)" more=0`, []string{"user-expired 192.0.2.7 carl 1"}},
+		{"denied", logged + `"refused by a limit; the log shows one a minute" session=1 remote=192.0.2.7:1 limit=deny ` +
+			`limit_tenant=acme more=0`, []string{"address-refused 192.0.2.7  1"}},
 		{"explicit-at-the-implicit-port", logged + `"TLS handshake failed; the log shows one a minute for an address" ` +
 			`session=1 remote=192.0.2.7:1 err=EOF hint="the client may use explicit TLS, which begins in the clear: it ` +
 			`needs the port of listen" more=0`, []string{"protocol-mismatch 192.0.2.7  1"}},

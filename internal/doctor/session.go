@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/netip"
 	"net/textproto"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,8 +28,10 @@ const (
 	dialTimeout = 5 * time.Second
 	// replyTimeout is how long a reply or a part of a transfer may take.
 	replyTimeout = 15 * time.Second
-	// greetingTimeout is how long the first one may take, and slowGreeting how long it may without being a finding.
+	// greetingTimeout limits the wait for the first reply. One that takes longer than slowGreeting is a finding.
 	greetingTimeout, slowGreeting = 45 * time.Second, 4 * time.Second
+	// strayTimeout is how long a reply to what the client has not sent may take.
+	strayTimeout = 500 * time.Millisecond
 	// quitTimeout is how long a goodbye may take, of which nothing depends.
 	quitTimeout = 2 * time.Second
 	// What a server does after the end of a session may take some attempts to see, with a pause after each.
@@ -40,13 +43,18 @@ const (
 // software is the name that doctor sends with CLNT.
 const software = "babelftp-doctor"
 
-// A reply is one of the server, with all of its lines. Without a code none came, and the text says why.
+// A reply is a reply of the server with all of its lines. If none came, the code is 0 and the text says why.
 type reply struct {
-	code int
-	text string
+	code    int
+	text    string
+	timeout bool // nothing came in time
+	foreign bool // what came is no FTP
+	missed  bool // no passive port was reached, and the findings have the ports already
 }
 
-func failed(err error) reply { return reply{text: err.Error()} }
+func failed(err error) reply {
+	return reply{text: err.Error(), timeout: errors.Is(err, os.ErrDeadlineExceeded)}
+}
 
 func (r reply) String() string {
 	if r.code == 0 {
@@ -93,15 +101,19 @@ func (s *session) read() reply {
 }
 
 func (s *session) readInTime() reply {
-	if first, err := s.text.R.Peek(1); err == nil && (first[0] < '1' || first[0] > '5') {
+	first, err := s.text.R.Peek(1)
+	if err != nil {
+		return failed(err)
+	}
+	if first[0] < '1' || first[0] > '5' {
 		line, _ := s.text.ReadLine() // as far as there is one
-		return reply{text: fmt.Sprintf("no reply of FTP: %q", line)}
+		return reply{text: fmt.Sprintf("no reply of FTP: %q", line), foreign: true}
 	}
 	code, text, err := s.text.ReadResponse(0)
 	if code == 0 {
 		return failed(err)
 	}
-	return reply{code, text}
+	return reply{code: code, text: text}
 }
 
 // close ends the session, if there is one.
@@ -116,8 +128,8 @@ func (s *session) close() {
 	}
 }
 
-// login opens a session and logs in. Without a session it returns why. Some servers count a session for a moment after
-// its end, so a limit on sessions is not taken at its word when there was one.
+// login opens a session and logs in, or returns why it cannot. Some servers count a session for a moment after its end,
+// so login tries again after a reply that a limit on sessions may have.
 func (x *examination) login(ctx context.Context, address netip.AddrPort) (*session, *Finding) {
 	for attempt := 1; ; attempt++ {
 		s, f := x.connect(ctx, address, 0)
@@ -132,10 +144,8 @@ func (x *examination) login(ctx context.Context, address netip.AddrPort) (*sessi
 			}
 			s.close()
 		}
-		if f.ID != limitReached || attempt == attempts || ctx.Err() != nil {
-			if f.closed {
-				x.note(addressUnreachable, []string{address.String()}, f.Evidence...)
-			}
+		again := f.ID == limitReached || f.ID == unavailable
+		if !again || attempt == attempts || ctx.Err() != nil {
 			return nil, f
 		}
 		select {
@@ -165,15 +175,21 @@ func (x *examination) connect(ctx context.Context, address netip.AddrPort, newes
 	return s, nil
 }
 
+// greet reads the greeting, and begins TLS if the server offers it.
 func (x *examination) greet(ctx context.Context, s *session, newest uint16) *Finding {
 	if x.target.Implicit {
 		if err := s.startTLS(ctx, x.target.Host, newest); err != nil {
-			return newFinding(protocolMismatch, nil, s.remote.String(), "TLS: "+err.Error())
+			return x.withoutTLS(ctx, s.remote, err)
 		}
 	}
 	began := time.Now()
-	_ = s.conn.SetDeadline(began.Add(greetingTimeout))
-	r := s.readInTime()
+	r := s.greeted(slowGreeting)
+	if r.code == 0 && !x.target.Implicit && x.beginsTLS(ctx, s.remote) {
+		return newFinding(protocolMismatch, nil, s.remote.String(), r.String(), "TLS: ok")
+	}
+	if r.timeout {
+		r = s.greeted(greetingTimeout - slowGreeting)
+	}
 	for r.code == 120 {
 		r = s.read()
 	}
@@ -183,28 +199,81 @@ func (x *examination) greet(ctx context.Context, s *session, newest uint16) *Fin
 		s.unsafe = append(s.unsafe, f)
 	}
 	s.greeting = r.text
-	closed := r.code == 0 && (r.text == io.EOF.Error() || strings.HasSuffix(r.text, syscall.ECONNRESET.Error()))
-	if closed || r.code == 421 {
-		f := newFinding(limitReached, nil, r.String())
-		f.closed = closed
-		return f
-	} else if r.code != 220 {
+	switch {
+	case r.code == 220:
+	case r.code == 0 && r.foreign:
 		return newFinding(protocolMismatch, nil, s.remote.String(), r.String())
+	case r.code == 0:
+		return newFinding(noGreeting, []string{s.remote.String()}, r.String())
+	default:
+		return x.loginFailed("", r)
 	}
 	if x.target.Implicit {
 		return nil
 	}
-	if newest != 0 { // the handshake may fail, which the log of the server then tells of doctor, and of no client
+	return x.upgrade(ctx, s, newest)
+}
+
+// greeted waits for the greeting.
+func (s *session) greeted(timeout time.Duration) reply {
+	_ = s.conn.SetDeadline(time.Now().Add(timeout))
+	return s.readInTime()
+}
+
+// withoutTLS returns why TLS could not begin with the connection: it is the port for explicit TLS, or something else.
+func (x *examination) withoutTLS(ctx context.Context, address netip.AddrPort, failed error) *Finding {
+	evidence := []string{address.String(), "TLS: " + failed.Error()}
+	if conn, err := dial(ctx, address); err == nil {
+		s := &session{remote: address, stop: func() bool { return true }}
+		s.use(conn)
+		r := s.greeted(slowGreeting)
+		s.close()
+		if r.code != 0 {
+			return newFinding(protocolMismatch, nil, append(evidence, r.String())...)
+		}
+	}
+	if alert := (*net.OpError)(nil); errors.As(failed, &alert) && alert.Op == "remote error" {
+		return newFinding(tlsFailed, nil, evidence...)
+	}
+	return newFinding(noGreeting, []string{address.String()}, evidence...)
+}
+
+// beginsTLS reports whether a server begins TLS with the connection.
+func (x *examination) beginsTLS(ctx context.Context, address netip.AddrPort) bool {
+	conn, err := dial(ctx, address)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	s := &session{remote: address}
+	s.use(conn)
+	return s.startTLS(ctx, x.target.Host, 0) == nil
+}
+
+// upgrade begins TLS if the server offers it, up to a version (0 for the newest).
+func (x *examination) upgrade(ctx context.Context, s *session, newest uint16) *Finding {
+	if newest != 0 { // the handshake may fail, and the log of the server then shows that doctor has tried it
 		_ = s.send("CLNT " + software)
 	}
-	if s.auth = s.send("AUTH TLS"); s.auth.code == 0 {
+	switch s.auth = s.send("AUTH TLS"); {
+	case s.auth.code == 0:
 		return newFinding(protocolMismatch, nil, "AUTH TLS", s.auth.String())
-	} else if s.auth.code == 234 {
+	case s.auth.code == 234:
 		if err := s.startTLS(ctx, x.target.Host, newest); err != nil {
 			return newFinding(tlsFailed, nil, "AUTH TLS", err.Error())
 		}
+	case !x.judged && s.isStray():
+		return newFinding(proxyHeader, nil, "AUTH TLS", s.auth.String(), s.read().String())
 	}
 	return nil
+}
+
+// isStray reports whether a reply comes that no command has asked for. The server has then read something in front of
+// the commands, such as a PROXY header of a load balancer.
+func (s *session) isStray() bool {
+	_ = s.conn.SetReadDeadline(time.Now().Add(strayTimeout))
+	_, err := s.text.R.Peek(1)
+	return err == nil
 }
 
 // enter brings a session from the greeting to the working directory of the examination. A password goes to a server
@@ -215,25 +284,18 @@ func (x *examination) enter(s *session) *Finding {
 	if at := slices.IndexFunc(s.unsafe, harmful); at >= 0 && !x.Insecure && x.target.User != anonymous {
 		return newFinding(passwordKept, nil, s.unsafe[at].Evidence...)
 	}
-	unasked := s.text.R.Buffered() > 0
+	command := "USER"
 	r := s.send("USER " + x.target.User)
-	if unasked || r == s.auth { // it has answered what the client has not sent, such as a PROXY header
-		return newFinding(protocolMismatch, nil, "AUTH TLS", s.auth.String(), "USER", r.String())
-	}
 	if r.code == 331 {
-		r = s.send("PASS " + x.target.Password)
+		command, r = "PASS", s.send("PASS "+x.target.Password)
 	}
 	switch {
+	case r.code == 0 && strings.Contains(r.text, "certificate required"): // an alert of TLS 1.3
+		return newFinding(clientCertificate, nil, command, r.String())
 	case r.code == 0:
-		return newFinding(protocolMismatch, nil, "USER", r.String())
-	case !r.ok() && homeless.MatchString(r.text):
-		return newFinding(commandRefused, []string{"PASS"}, "PASS", r.String())
-	case r.code == 421 && unavailable.MatchString(r.text):
-		return newFinding(commandFailed, []string{"PASS"}, "PASS", r.String())
-	case r.code == 421:
-		return newFinding(limitReached, nil, r.String())
+		return newFinding(unavailable, nil, command, r.String())
 	case !r.ok():
-		return newFinding(loginRefused, nil, r.String())
+		return x.loginFailed(command, r)
 	}
 	if s.tls != nil {
 		_ = s.send("PBSZ 0")
@@ -250,7 +312,7 @@ func (x *examination) enter(s *session) *Finding {
 		return newFinding(transferCut, nil, "OPTS UTF8 ON", r.String())
 	}
 	if x.dir != "" {
-		return refused("CWD", s.send("CWD "+x.dir))
+		return x.refused("CWD", s.send("CWD "+x.dir))
 	}
 	return nil
 }
@@ -268,33 +330,8 @@ func (x *examination) feat(s *session) {
 	}
 }
 
-// Patterns in the replies to a login whose user has no usable home or whose storage is unavailable, and in the replies
-// of a server with a full disk. The codes differ.
-var (
-	unavailable = regexp.MustCompile(`(?i)unavailable`)
-	homeless    = regexp.MustCompile(`(?i)home|director|chroot|OOPS`)
-	full        = regexp.MustCompile(`(?i)no space|disk full|quota`)
-)
-
-// refused says what is wrong with a reply to a command, nil if nothing is.
-func refused(command string, r reply) *Finding {
-	verb, _, _ := strings.Cut(command, " ")
-	switch {
-	case r.ok():
-		return nil
-	case r.code == 452 || r.code == 552 || full.MatchString(r.text):
-		return newFinding(storageFull, nil, command, r.String())
-	case slices.Contains([]int{0, 425, 426}, r.code):
-		return newFinding(transferCut, nil, command, r.String())
-	case r.code == 451: // a local error, which its log explains (RFC 959 section 4.2)
-		return newFinding(commandFailed, []string{verb}, command, r.String())
-	case r.code == 421:
-		return newFinding(limitReached, nil, command, r.String())
-	case slices.Contains([]int{521, 522, 534, 536}, r.code):
-		return newFinding(protection, nil, command, r.String())
-	}
-	return newFinding(commandRefused, []string{verb}, command, r.String())
-}
+// full matches replies of a server with a full disk. Some servers have only codes for that.
+var full = regexp.MustCompile(`(?i)no space|disk full|quota`)
 
 // A frozen cache has the TLS session of the control connection, which data connections resume.
 type frozen struct {
@@ -359,7 +396,9 @@ func (x *examination) checkTLS(s *session) {
 		wrong(certificateExpired, nil, about).harmless = true
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: x.Authorities, Intermediates: between, CurrentTime: at})
-	if err != nil {
+	invalid, _ := errors.AsType[x509.CertificateInvalidError](err)
+	renewed := at != now && invalid.Reason == x509.Expired // other certificates of the chain may be newer
+	if err != nil && !renewed {
 		wrong(certificateUntrusted, nil, err.Error(), about, fmt.Sprintf("chain: %d", len(s.state.PeerCertificates)))
 	}
 	if err := leaf.VerifyHostname(x.target.Host); err != nil {
@@ -440,7 +479,7 @@ func (s *session) transfer(ctx context.Context, way, command string, body []byte
 			return s.run(command, body, func() (net.Conn, error) { return conn, nil })
 		}
 		if s.missed(address.Port(), err); attempt == ports || ctx.Err() != nil {
-			return nil, failed(err)
+			return nil, reply{text: err.Error(), missed: true}
 		}
 	}
 }
