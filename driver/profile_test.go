@@ -142,7 +142,10 @@ func facts() []fact {
 func TestProfilesOfServers(t *testing.T) { s3test.Run(t, serverShowsProfile) }
 
 // The table says of the servers that Debian's packages bring what they do.
-func TestProfilesOfPackaged(t *testing.T) { s3test.RunPackaged(t, serverShowsProfile) }
+func TestProfilesOfPackaged(t *testing.T) {
+	t.Parallel()
+	s3test.RunPackaged(t, serverShowsProfile)
+}
 
 func serverShowsProfile(t *testing.T, s *s3test.Server) {
 	showsProfile(t, profile(t, s), func(t *testing.T) (*s3.Client, string) { return s.Client(), s.Bucket(t) })
