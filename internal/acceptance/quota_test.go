@@ -26,7 +26,7 @@ import (
 //	USER end, USER end no    end it, and be refused
 //	USER delete NAME     delete a file
 //	USER rename NAME NAME
-//	USER quota TEXT      read the usage
+//	USER quota TEXT      read the usage when it is known
 var quotaCases = []struct {
 	name  string
 	steps []string
@@ -177,6 +177,13 @@ func (c *quotaSession) run(t *testing.T, what string) {
 	verb, rest, _ := strings.Cut(what, " ")
 	switch verb {
 	case "quota":
+		counted := func() bool { // the count after a reload takes a moment
+			reply, err := c.Send("SITE QUOTA")
+			must.OK(t, err)
+			code, _ := ftptest.Parse(reply)
+			return code != 451
+		}
+		waitUntil(t, counted, func() { t.Fatal("the usage stays unknown") })
 		c.Answers(200, rest, "SITE QUOTA")
 	case "delete":
 		c.Command(250, "DELE "+rest)
