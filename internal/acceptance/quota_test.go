@@ -148,7 +148,8 @@ func (s *quotaSite) step(step string) {
 		var size int
 		scan(s.t, what, &key, &size)
 		_, err := s.client.PutObject(s.t.Context(), &s3.PutObjectInput{
-			Bucket: aws.String(s.buckets[acme]), Key: aws.String(prefix + key), Body: bytes.NewReader(make([]byte, size)),
+			Bucket: aws.String(s.buckets[acme]), Key: aws.String(prefix + key),
+			Body: bytes.NewReader(make([]byte, size)),
 		})
 		must.OK(s.t, err)
 		return
