@@ -21,32 +21,27 @@ func (f *Fs) MkdirAll(name string, _ fs.FileMode) error {
 	return f.change("mkdir", name, f.tree.MkdirAll)
 }
 
-// Rename moves a file or, where there is none of the name, a directory. S3 copies each object with its metadata,
+// Rename moves a file or, if there is no file with this name, a directory. S3 copies each object with its metadata,
 // tags, storage class and encryption. Rename deletes an object only after S3 has confirmed all copies. A file without
 // a set time gets the time of the copy.
 //
-// Where S3 refuses to delete a file, Rename removes the copy again if it knows that nothing had the new name before.
-// It knows that under [Options.NoOverwrite], and from the second such Rename on. Otherwise, and where S3 does not
-// answer, the file may have both names. None is lost, and the same Rename completes it.
+// A file replaces a file with the new name, unless [Options.NoOverwrite] is set. A directory moves to a name that
+// nothing has, or to an empty directory. Otherwise the error is ENOTEMPTY, so that two directories do not mix. If a
+// directory has the new name of a file, the error is EISDIR. If a file has the new name of a directory, it is ENOTDIR.
+// A directory moved into itself is an fs.ErrInvalid. Nothing happens if both names are the same.
 //
-// A file replaces a file of the new name, but for [Options.NoOverwrite]. A directory moves to a name that nothing
-// has, or to an empty directory. The error is ENOTEMPTY otherwise, so that two directories do not mix.
+// Rename undoes nothing. After an error, some files may have both names, none is lost, and the same Rename completes
+// the move in any session. It continues only if the file at a new name is proven to be a copy: equal MD5s or checksums
+// prove it, and so does the stamp in the user metadata of copies.
 //
-// When the move of a directory was interrupted, some files have both names. None is lost, and the same Rename
-// completes it, in any session. It continues only if what has the new name of a file is proven to be its copy. Equal
-// MD5s or checksums prove it. Where ETags prove nothing, copies get user metadata that does.
+// Rename deletes only the versions that it has copied. A file that another client replaces meanwhile stays, and the
+// error is ESTALE. S3 compares ETags, so a file with the same bytes, stored between the last check and the delete, is
+// deleted. Without conditional deletes ([Profile]), this goes for any file.
 //
-// Rename deletes only what it has copied. A file that another client replaces meanwhile stays where it is: the error
-// is ESTALE, and EAGAIN for a directory. A server without conditional deletes ([Profile]) is asked right before. What
-// is stored between these two requests is deleted. In a bucket that keeps versions a file comes back, and S3 keeps
-// the version of what was in a directory. Where S3 does not answer the delete, no file comes back: it may be another
-// client that has deleted it. The error is EAGAIN then.
+// If another client stores a file under a new name while a directory is moved, that file stays, and the error is
+// ENOTEMPTY. If CopyObject takes no condition, Rename checks right before each copy instead.
 //
-// What another client stores under a new name while a directory is moved stays, and the error is ENOTEMPTY. A server
-// without this condition (of CopyObject) is asked right before, too.
-//
-// A directory in the place of the new file is EISDIR, a file in the place of the new directory ENOTDIR. A directory
-// moved into itself is an fs.ErrInvalid. Nothing happens where both names are the same.
+// An [s3error.EntryError] names the file of a directory that an error is about.
 func (f *Fs) Rename(oldname, newname string) error { return f.RenameTo(f, oldname, newname) }
 
 // RenameTo is [Fs.Rename] to a name in another file system, which must be of the same account of the same S3 server.
@@ -111,13 +106,10 @@ func (f *Fs) RemoveFile(name string) error { return f.changeFile("remove", name,
 // no conditional delete ([Profile]), bytes that are stored in the marker between both requests are lost.
 func (f *Fs) RemoveDir(name string) error { return f.change("remove", name, f.tree.RemoveDir) }
 
-// RemoveAll removes a file and a directory of the name with all that it holds. Where there is neither it does
-// nothing. When it fails some of it may be gone; it can be run again.
-func (f *Fs) RemoveAll(name string) error {
-	return f.change("remove", name, func(ctx context.Context, key string) error {
-		return f.tree.RemoveAll(ctx, tree.Name{Key: key, Directory: namesDirectory(name)})
-	})
-}
+// RemoveAll removes a directory with everything in it, and fails with ENOTDIR for a file. If there is neither, it does
+// nothing. After an error some files may be gone, and RemoveAll can be called again. The error is ESTALE if another
+// client replaces a file meanwhile, which then stays if S3 compares ETags.
+func (f *Fs) RemoveAll(name string) error { return f.change("remove", name, f.tree.RemoveAll) }
 
 // Chtimes sets the modification time of a file; S3 has no other time. The time is in the user metadata that rclone
 // reads too, so S3 copies the object onto itself. The error is errors.ErrUnsupported for a directory. It is ESTALE

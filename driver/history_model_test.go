@@ -69,7 +69,6 @@ type operation struct {
 	copied    map[string][][]byte // what it has written, by the key that it was copied from
 	copiedAt  map[string]int      // When that was last.
 	moved     []string            // The keys of what it has deleted, and copied before.
-	owed      []string            // The keys of what it has deleted by mistake, and can bring back.
 
 	looked map[string]int // when it looked at a key last
 	listed map[string]int // when it listed a prefix last
@@ -723,9 +722,6 @@ func (m *model) judgeDelete(e s3sim.Event, op *operation) {
 		op.moved = append(op.moved, e.Key)
 		return
 	case op.Do == "rename" && moved && m.inWindow(e, op):
-		if v := m.world.versions(); v == "kept" || v == "locked" {
-			op.owed = append(op.owed, e.Key)
-		}
 		return
 	case op.Do == "rename" && undone && m.hasDeleted(op.Name+strings.TrimPrefix(e.Key, op.To), old, op):
 		m.violate(
@@ -829,7 +825,6 @@ func (m *model) finish(op *operation, err error) {
 		delete(op.session.reported, op.Name)
 	case "rename", "copy":
 		m.judgeCopyReply(op)
-		m.judgeOwed(op)
 	case "mkdir", "rmdir", "chtimes":
 		judge := map[string]func(*operation){"mkdir": m.judgeMkdir, "rmdir": m.judgeRmdir, "chtimes": m.judgeTime}[op.Do]
 		if err == nil {
@@ -877,24 +872,12 @@ func (m *model) hadContent(op *operation) bool {
 	})
 }
 
-// judgeOwed judges whether what an operation has deleted by mistake has come back, unless others have stored
-// something there since.
-func (m *model) judgeOwed(op *operation) {
-	for _, key := range op.owed {
-		states := m.versions[key]
-		if last := states[len(states)-1]; last.by == op && !last.exists && !op.faulty.Load() {
-			m.violate("not-back", "step %d (rename %q %q) has deleted %q, which it has not copied, and has not brought it back", op.ID, op.Name, op.To, key)
-		}
-	}
-}
-
 func (m *model) judgeCopyReply(op *operation) {
 	switch {
 	case op.Name == op.To:
 	case errors.Is(op.err, fs.ErrNotExist) && len(op.copied[op.Name]) > 0:
 		m.violate("reply", "step %d (%s %q %q) was refused (%v), and it has replaced the target", op.ID, op.Do, op.Name, op.To, op.err)
-	case errors.Is(op.err, syscall.ESTALE) && slices.Contains(op.moved, op.Name) && len(op.owed) == 0 &&
-		!op.faulty.Load():
+	case errors.Is(op.err, syscall.ESTALE) && slices.Contains(op.moved, op.Name) && !op.faulty.Load():
 		m.violate("reply", "step %d (%s %q %q) was refused (%v), and it has done all", op.ID, op.Do, op.Name, op.To, op.err)
 	case op.err != nil:
 	case len(op.published) == 0 && !m.hadTarget(op):

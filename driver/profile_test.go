@@ -124,8 +124,6 @@ func facts() []fact {
 		{"listings without prefixes of delete markers", func(p driver.Profile) bool {
 			return !p.GhostPrefixes
 		}},
-		{"versions in the order in which they were stored", func(p driver.Profile) bool { return !p.LateVersions }},
-		{"a delete marker for each `DeleteObject`", func(p driver.Profile) bool { return !p.ReusedMarkers }},
 		{"delete markers among versions in listings", func(p driver.Profile) bool { return !p.MarkersApart }},
 		{"`DeleteObject` of markers under Object Lock", func(p driver.Profile) bool { return !p.LockedMarkers }},
 		{"uploads into a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }},

@@ -99,10 +99,10 @@ tenants:
 				"need sts:AssumeRole, and sts:TagSession for session_tags\n"},
 		"unknown-server": {[]string{"zebra"}, []string{
 			statement(
-				"s3:GetBucketObjectLockConfiguration s3:GetBucketVersioning s3:ListBucket s3:ListBucketVersions",
+				"s3:GetBucketObjectLockConfiguration s3:GetBucketVersioning s3:ListBucket",
 				"arn:aws:s3:::zebra-data", ""),
 			statement(
-				"s3:AbortMultipartUpload s3:DeleteObject s3:DeleteObjectVersion s3:GetObject "+
+				"s3:AbortMultipartUpload s3:DeleteObject s3:GetObject "+
 					"s3:ListMultipartUploadParts s3:PutObject",
 				"arn:aws:s3:::zebra-data/*", ""),
 		}, ""},

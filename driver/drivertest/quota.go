@@ -210,7 +210,7 @@ func testQuotaSums(x *fixture) {
 			wantError(y, y.Remove("before"), fs.ErrNotExist)
 			return nil
 		}},
-		{"remove-file-with-all", func() error { return y.RemoveAll("parts") }},
+		{"remove-parts", func() error { return y.RemoveFile("parts") }},
 		{"remove-all", func() error { return y.RemoveAll("copied") }},
 		{"remove-the-rest", func() error { return y.RemoveAll("/") }},
 	} {

@@ -268,49 +268,59 @@ func (x *fixture) testNotDone() {
 	wantError(x, f.Close(), fs.ErrExist) // also if it has the same bytes
 }
 
-// testRenameRefused renames files that S3 does not delete.
+// testRenameRefused renames files that S3 does not delete. Both names stay, and the same rename completes later, in any
+// session, whether it may replace files or not.
 func testRenameRefused(t *testing.T, h Harness) {
 	for label, opts := range map[string]driver.Options{"replacing": {}, "keeping": {NoOverwrite: true}} {
 		for size, sizeLabel := range map[int]string{0: "-nothing", 1000: "-small", h.PartSize + 1: "-parts"} {
 			t.Run(label+sizeLabel, func(t *testing.T) {
+				t.Parallel() // each waits for seconds
 				x := h.open(t, &opts)
 				x.write("old", random(size))
 				x.refuseDelete(responseError(http.StatusForbidden, "AccessDenied"))
-				if !opts.NoOverwrite {
-					wantError(x, x.Rename("old", "first"), fs.ErrPermission)
-					x.wantKeys("first", "old")
-					x.delete("first")
-				}
 				wantError(x, x.Rename("old", "new"), fs.ErrPermission)
-				x.wantKeys("old")
-				x.refuseDelete(responseError(http.StatusServiceUnavailable, "SlowDown"))
-				wantError(x, x.Rename("old", "new"), syscall.EAGAIN) // S3 may yet do it
 				x.wantKeys("new", "old")
-				x.refuseDelete(responseError(http.StatusForbidden, "AccessDenied"))
-				wantError(x, x.Rename("old", "new"), fs.ErrPermission)
+				x.refuseDelete(responseError(http.StatusServiceUnavailable, "SlowDown"))
+				wantError(x, x.Rename("old", "new"), syscall.EAGAIN)
 				x.wantKeys("new", "old")
 				x.spy.Before(nil)
+				x.Fs = x.session(t.Context(), &opts)
 				x.must(x.Rename("old", "new"))
 				x.wantKeys("new")
 				x.wantContent("new", random(size))
 			})
 		}
 	}
-	t.Run("taken-by-another", func(t *testing.T) {
-		x := h.open(t, &driver.Options{NoOverwrite: true})
-		x.put("old", []byte("old"))
-		x.refuseDelete(responseError(http.StatusServiceUnavailable, "SlowDown"))
-		wantError(x, x.Rename("old", "new"), syscall.EAGAIN)
+	t.Run("back", func(t *testing.T) { // by another session, to a name that has the file already
+		t.Parallel()
+		x := h.open(t, nil)
+		x.write("old", random(100))
+		x.refuseDelete(responseError(http.StatusForbidden, "AccessDenied"))
+		wantError(x, x.Rename("old", "new"), fs.ErrPermission)
 		x.spy.Before(nil)
-		x.put("old", []byte("OLD"))
-		wantError(x, x.Rename("old", "new"), fs.ErrExist)
-		x.wantContent("old", []byte("OLD"))
-		x.put("new", []byte("NEW"))
-		x.put("old", []byte("old"))
-		wantError(x, x.Rename("old", "new"), fs.ErrExist)
-		x.wantContent("new", []byte("NEW"))
-		x.wantContent("old", []byte("old"))
+		x.Fs = x.session(t.Context(), nil)
+		x.must(x.Rename("new", "old"))
+		x.wantKeys("old")
+		x.wantContent("old", random(100))
 	})
+	for label, later := range map[string]string{"replaced": "OLD", "stored-equal": "old"} {
+		t.Run(label, func(t *testing.T) { // the file, by another client
+			t.Parallel()
+			x := h.open(t, &driver.Options{NoOverwrite: true})
+			x.write("old", []byte("old"))
+			x.refuseDelete(responseError(http.StatusServiceUnavailable, "SlowDown"))
+			wantError(x, x.Rename("old", "new"), syscall.EAGAIN)
+			x.spy.Before(nil)
+			other := *x
+			other.Fs = x.session(t.Context(), nil)
+			other.write("old", []byte(later))
+			wantError(x, x.Rename("old", "new"), fs.ErrExist)
+			other.write("new", []byte("NEW"))
+			wantError(x, x.Rename("old", "new"), fs.ErrExist)
+			x.wantContent("new", []byte("NEW"))
+			x.wantContent("old", []byte(later))
+		})
+	}
 }
 
 // refuseDelete lets S3 refuse to delete the old file.

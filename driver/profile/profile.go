@@ -139,14 +139,6 @@ type Profile struct {
 	// with Object Lock, and DeleteObjects is not. Both only hide the marker.
 	LockedMarkers bool
 
-	// ReusedMarkers says that DeleteObject makes no delete marker where a key has one already, and answers with the ID
-	// of that one, which may be of another client. DeleteObjects makes a new one.
-	ReusedMarkers bool
-
-	// LateVersions says that PutObject may store a version below a delete marker that is there already. Versions are in
-	// the order of their times, and it takes the time of the version before it waits for other requests to end.
-	LateVersions bool
-
 	// GhostPrefixes says that a listing with a delimiter may show prefixes under which only delete markers are. This
 	// concerns buckets with versions.
 	GhostPrefixes bool
@@ -216,7 +208,7 @@ func profiles() []Profile {
 			Name: "minio", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, Checksums: true, MD5ETags: true, SortedListings: true,
 			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", LockedMarkers: true, GhostPrefixes: true,
-			ReusedMarkers: true, LateVersions: true, AtomicReads: true,
+			AtomicReads: true,
 		},
 		{
 			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true,

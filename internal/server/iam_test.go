@@ -187,7 +187,7 @@ func workOf(t *testing.T) map[string]tenantWork {
 		},
 		"versions": {
 			configure: func(_ *config.Config, t *config.Tenant) { t.Overwrite = config.VersionOverwrite },
-			work:      change, idle: []string{s3client.DeleteObjectVersion},
+			work:      change,
 		},
 		"versions-directory": {
 			configure: func(_ *config.Config, t *config.Tenant) {
@@ -202,8 +202,8 @@ func workOf(t *testing.T) map[string]tenantWork {
 				c.Command(350, "RNFR /.versions/deleted/file")
 				c.Command(250, "RNTO file")
 			},
-			idle: []string{s3client.DeleteObjectVersion, s3client.GetVersionTagging, s3client.GetObjectTagging,
-				s3client.PutObjectTagging, s3client.RestoreObject},
+			idle: []string{s3client.GetVersionTagging, s3client.GetObjectTagging, s3client.PutObjectTagging,
+				s3client.RestoreObject},
 		},
 		"no-overwrite": {
 			configure: func(_ *config.Config, t *config.Tenant) { t.Overwrite = config.DenyOverwrite },

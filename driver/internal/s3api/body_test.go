@@ -51,7 +51,8 @@ func TestAnswerBeforeTheRequestHasEnded(t *testing.T) {
 			outcome = cmp.Or(outcome, i.Err)
 			ended()
 		}})
-	if err := errors.Join(b.DeleteAll(ctx, []Version{{Bucket: b, Key: "a"}, {Bucket: b, Key: "b"}})...); err != nil {
+	versions := []Version{{Bucket: b, Key: "a"}, {Bucket: b, Key: "b"}}
+	if err := errors.Join(b.DeleteVersions(ctx, versions)...); err != nil {
 		t.Error(err)
 	}
 	if outcome != nil {

@@ -123,8 +123,8 @@ func (v *Version) Unchanged() Condition {
 	return Condition{ETag: v.ETag, Name: v.Name, ModTime: v.ModTime}
 }
 
-// Identity tells the version from all others of its key that S3 was asked for, also from one with the same bytes. It
-// begins with the name of the request that has stored the version, and never is empty.
+// Identity distinguishes this version from all others of its key that HeadObject describes, also from one with the
+// same bytes. It begins with the name of the request that stored the version, and is never empty.
 func (v *Version) Identity() string {
 	return identityOf(v.Name) + strings.Trim(v.ETag, `"`) + "/" + strconv.FormatInt(v.ModTime.Unix(), 10)
 }
@@ -136,10 +136,10 @@ func (s *Stored) IsIn(identity string) bool {
 
 func identityOf(name string) string { return name + "/" }
 
-// shows tells whether a name proves that an object is the version of the condition. Other S3 clients may have copied
-// the version with its metadata, and have stored that copy in its place later.
-func (c Condition) shows(object look) bool {
-	return object.is(c.Name) && c.allows(object.etag()) &&
+// identifies reports whether a name proves that an object is the version of the condition. Other S3 clients may have
+// copied the version with its metadata, and stored that copy under the key later.
+func (c Condition) identifies(object *s3.HeadObjectOutput) bool {
+	return isNamed(object, c.Name) && c.allows(validator(object.ETag, object.ContentLength, object.LastModified)) &&
 		(c.ModTime.IsZero() || c.ModTime.Equal(aws.ToTime(object.LastModified)))
 }
 

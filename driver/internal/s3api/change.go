@@ -6,40 +6,38 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// lookAfterTimeout bounds the look at an object after a request without an answer. It may outlive the session.
+// lookAfterTimeout limits the HeadObject after a request without a response, which may outlive the session.
 const lookAfterTimeout = 30 * time.Second
 
 // A change is a request that makes an object. Other clients may change the same object at any time.
 //
-// S3 may perform a request although its answer is lost, also some time later. So a change never sends a request again
-// without a look. The metadata of what it makes hold a random name ([s3object.WriteKey]). Where the look shows that
-// name, S3 has performed the request. Equal bytes prove nothing, because another client may have stored the same.
-// Where the look shows an object that was there before the first attempt, S3 has not performed it: the object has the
-// name that the caller has seen, or it is older. The change then sends the request again, on the condition that this
-// object is still there. Anything else leaves open what has happened: the request may have been performed, and others
-// have changed the object since. To send it again would undo what they did. The error is EAGAIN then.
+// S3 may perform a request whose response is lost, also some time later. The metadata of what a change makes hold a
+// random name ([s3object.WriteKey]). After a lost response, the change checks the object before it repeats the request:
 //
-// The ETag alone is no condition for a second attempt. After an append of b to b, another client that stores b restores
-// the ETag, and the second attempt would make bb, which no client has stored.
+//   - The object has the name of this request: S3 has performed it.
+//   - The object is the version of the caller's condition, and its name proves that: S3 has not performed the request,
+//     and the change repeats it with this condition.
+//   - Anything else: S3 may have performed the request, and another client may have changed the object since.
+//     Repeating the request could undo that. The error is EAGAIN.
 //
-// A proxy may send a request twice as well, and pass on the second answer: nginx does so by default with PUT, when it
-// has lost its connection to S3. S3 has then performed the first one, and refused the second one on its condition. So
-// a change looks after such a refusal too. Some proxies repeat the POST that ends an upload, and S3 then knows no such
-// upload any more. There the name is that of the upload, which another session may have taken over and ended. So it
-// proves something only as long as the upload belongs to this session.
+// Equal bytes or ETags prove nothing, because another client may have stored the same. For example, after an append of
+// b to b, another client that stores b restores the ETag, and a repeated append would make bb, which no client stored.
+//
+// A proxy may repeat a request too and return only the second response: nginx does that for PUT when it loses its
+// connection to S3. S3 has then performed the first request and refused the second one because of its condition. So a
+// change also checks the object after such a refusal. Some proxies repeat the POST that completes an upload, and S3
+// then responds that the upload does not exist. The name in the metadata is the name of the upload, which another
+// session may have taken over and completed. So it is proof only while the upload belongs to this session.
 type change struct {
 	key       string
 	name      string    // in the metadata of what the change makes
@@ -51,11 +49,11 @@ type change struct {
 	// send makes one attempt on a condition.
 	send func(ctx context.Context, c Condition) (Stored, error)
 
-	// pending tells whether S3 has certainly not performed the request, and will not perform an earlier attempt
-	// besides another one. It is nil where only the object tells.
+	// pending reports whether S3 has certainly not performed the request, and performs it once at most, however often
+	// it is sent. It is nil if only the object shows whether S3 has performed the request.
 	pending func(ctx context.Context) bool
 
-	// owns tells whether no other session may have made an object of the name. It is nil where none ever can.
+	// owns reports whether no other session may have made an object with the name. It is nil if none ever can.
 	owns func(ctx context.Context) bool
 }
 
@@ -76,12 +74,11 @@ func named(metadata map[string]string, name string) map[string]string {
 	return metadata
 }
 
-// perform makes a change. Where the answer was lost, it returns the ETag that a look has shown.
+// perform makes a change. After a lost response, it returns the ETag that HeadObject has shown.
 //
-// The error is ESTALE where the condition did not hold when the change began, or a moment later. It is EAGAIN where it
-// is not known what S3 has done. It is marked as [s3error.Doubtful] where S3 may yet perform an attempt.
+// The error is ESTALE if the condition did not hold when the change began or a moment later. It is EAGAIN if it is
+// unknown what S3 has done. It is marked as [s3error.Doubtful] if S3 may yet perform an attempt.
 func (b *Bucket) perform(ctx context.Context, w change) (_ Stored, failure error) {
-	begun := b.moment()
 	doubt := false      // an earlier attempt may have been performed
 	unanswered := false // an earlier attempt may be performed late
 	defer func() {
@@ -120,7 +117,7 @@ func (b *Bucket) perform(ctx context.Context, w change) (_ Stored, failure error
 		}
 		object, err := b.lookAfter(ctx, w.key)
 		switch {
-		case err == nil && object.is(w.name) && (doubt || w.owns == nil || w.owns(ctx)):
+		case err == nil && isNamed(object, w.name) && (doubt || w.owns == nil || w.owns(ctx)):
 			return Stored{ETag: aws.ToString(object.ETag), Name: w.name}, nil
 		case !doubt:
 			return Stored{}, failed
@@ -128,11 +125,7 @@ func (b *Bucket) perform(ctx context.Context, w change) (_ Stored, failure error
 			return Stored{}, unknown(failed)
 		case w.pending != nil && w.pending(ctx):
 			doubt = false // all attempts are one, whenever S3 performs it
-		case c.shows(object): // not performed
-		case object.olderThan(begun) && c.allows(object.etag()):
-			c = Condition{ETag: object.etag(), Name: object.name(), ModTime: aws.ToTime(object.LastModified)}
-		case object.olderThan(begun):
-			return Stored{}, errReplaced
+		case c.identifies(object): // not performed
 		default:
 			return Stored{}, unknown(failed)
 		}
@@ -157,65 +150,21 @@ func (c Condition) replacedIfGone(err error) error {
 // unknown says that it is not known what S3 has done.
 func unknown(cause error) error { return &s3error.Error{Kind: syscall.EAGAIN, Cause: cause} }
 
-// A look is what S3 has shown of an object after a request without an answer. The object is nil where there is none.
-type look struct {
-	*s3.HeadObjectOutput
-	age    time.Duration // by the clock of S3
-	marked bool          // there is no object, but a delete marker
+// isNamed reports whether a request with this name has made the object. The object is nil if there is none.
+func isNamed(object *s3.HeadObjectOutput, name string) bool {
+	return name != "" && object != nil && object.Metadata[s3object.WriteKey] == name
 }
 
-// is tells whether a request of this name has made the object.
-func (l look) is(name string) bool {
-	return name != "" && l.HeadObjectOutput != nil && l.name() == name
-}
-
-// name is that of the request that has made the object, empty where it has none.
-func (l look) name() string { return l.Metadata[s3object.WriteKey] }
-
-// etag returns what tells the object from another one.
-func (l look) etag() string { return validator(l.ETag, l.ContentLength, l.LastModified) }
-
-// clockSkew is by how much the clocks of S3's machines may differ. An object may be dated by one of them, and the
-// answer that shows it by another one, or by a proxy.
-const clockSkew = time.Minute
-
-// A moment is a time by the clock of this process, which runs evenly, and the last time that S3 had told by then.
-type moment struct{ here, told time.Time }
-
-func (b *Bucket) moment() moment { return moment{time.Now(), b.stats.Told()} }
-
-// olderThan tells whether there is an object that was stored before a moment. It is for objects that no name proves
-// to be the same.
-//
-// Two comparisons must say so. The object is dated before what S3 had told by the moment. This also holds when S3's
-// clock was set forward since, but not when it was set back. And the object is older, by the answer that shows it,
-// than the time since the moment. This also holds when the clock was set back, but not when it was set forward. So
-// one step of the clock proves nothing wrong. Neither do machines whose clocks differ by less than clockSkew.
-//
-// An object that was put together of parts tells nothing: some servers date it from when its upload began.
-func (l look) olderThan(begun moment) bool {
-	return l.HeadObjectOutput != nil && l.age > time.Since(begun.here)+clockSkew &&
-		aws.ToTime(l.LastModified).Add(clockSkew).Before(begun.told) && !strings.Contains(aws.ToString(l.ETag), "-")
-}
-
-// lookAfter looks at an object after a request without an answer. The look may outlive the session.
-func (b *Bucket) lookAfter(ctx context.Context, key string) (look, error) {
+// lookAfter requests an object after a request without a response, and returns nil if there is none. The request may
+// outlive the session.
+func (b *Bucket) lookAfter(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lookAfterTimeout)
 	defer done()
 	object, err := b.look(ctx, key)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return look{}, err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	l := look{HeadObjectOutput: object}
-	if refusal, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && refusal.Response != nil {
-		l.marked = refusal.Response.Header.Get("X-Amz-Delete-Marker") == "true"
-	}
-	if object != nil {
-		if now, ok := awsmiddleware.GetServerTime(object.ResultMetadata); ok {
-			l.age = now.Sub(aws.ToTime(object.LastModified))
-		}
-	}
-	return l, nil
+	return object, err
 }
 
 // look sends HeadObject, and asks for checksums if the server keeps them.

@@ -2,7 +2,9 @@ package s3api
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -59,6 +61,25 @@ func (b *Bucket) Restore(ctx context.Context, key string, r Restore) error {
 		return err
 	}
 	return restoring
+}
+
+// IsArchived reports whether S3 must restore objects of the storage class before it reads or copies them. It may have
+// done so.
+func (v *Version) IsArchived() bool {
+	return v.StorageClass == types.StorageClassGlacier || v.StorageClass == types.StorageClassDeepArchive
+}
+
+// CheckRestored fails with [s3error.Archived] unless S3 has restored an archived object. A missing object is not an
+// error.
+func (b *Bucket) CheckRestored(ctx context.Context, key string) error {
+	object, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && !strings.Contains(aws.ToString(object.Restore), `ongoing-request="false"`):
+		return s3error.New(s3error.Archived, "the object is archived; restore it first")
+	}
+	return err
 }
 
 // longest is how long S3 takes to restore an object, at most:

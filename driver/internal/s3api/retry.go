@@ -120,8 +120,7 @@ func (t *tries) again(ctx context.Context, err error) bool {
 const withoutExpect = -1
 
 // once is the option of every request: the SDK does not repeat it. The header by which the SDK tells S3 which attempt
-// a request is has the number of this package, for S3, logs and metrics. The answer tells the time by the clock of
-// S3.
+// a request is has the number of this package, for S3, logs and metrics.
 func (b *Bucket) once(o *s3.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.ContinueHeaderThresholdBytes = withoutExpect
@@ -132,20 +131,18 @@ func (b *Bucket) once(o *s3.Options) {
 			stack.Finalize.Insert(
 				middleware.FinalizeMiddlewareFunc("NumberAttempt", numberAttempt), retry, middleware.After),
 			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("PlainBody", plainBody), retry, middleware.After),
-			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("NoteTime", b.noteTime), retry, middleware.After),
+			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("DetectSkew", detectSkew), retry, middleware.After),
 			s3error.DetectForeign(stack),
 		)
 	})
 }
 
-func (b *Bucket) noteTime(
+// detectSkew returns RequestTimeTooSkewed for a request that S3 has refused because of the time of its signature.
+func detectSkew(
 	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
 ) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	out, answer, err := next.HandleFinalize(ctx, in)
 	now, told := awsmiddleware.GetServerTime(answer)
-	if told && isOfS3(answer) {
-		b.stats.Tell(now)
-	}
 	if told && err != nil && skewed(answer, now) {
 		err = fmt.Errorf("%w: %w", &smithy.GenericAPIError{
 			Code: "RequestTimeTooSkewed", Message: "the request was signed at another time than S3 has",

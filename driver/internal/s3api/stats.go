@@ -37,23 +37,8 @@ type Stats struct {
 	mu    sync.Mutex
 	least [2]time.Duration // the shortest answers in the present hour and in the one before, 0 where there were none
 	since time.Time        // when the present hour began
-	told  time.Time        // by the clock of the server
 
 	metadata atomic.Bool // an object has come back with the metadata it was stored with
-}
-
-// Tell notes what time it was by the clock of the server when an answer began.
-func (s *Stats) Tell(now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.told = now
-}
-
-// Told is the time that the last answer had by the clock of the server, zero where there was none.
-func (s *Stats) Told() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.told
 }
 
 // Observe notes how long an answer took to begin.

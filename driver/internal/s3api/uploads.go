@@ -213,7 +213,7 @@ func isOfS3(answer middleware.Metadata) bool {
 // none if another client has replaced the object since.
 func (b *Bucket) lookAtCompleted(ctx context.Context, u Upload) Stored {
 	object, err := b.lookAfter(ctx, u.Key)
-	if err != nil || !object.is(u.Name) {
+	if err != nil || !isNamed(object, u.Name) {
 		return Stored{}
 	}
 	return Stored{ETag: aws.ToString(object.ETag), Name: u.Name}
@@ -238,9 +238,8 @@ func (b *Bucket) IsCompleted(ctx context.Context, u Upload) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	l := look{HeadObjectOutput: object}
 	_, hasRoom := named(object.Metadata, newName())[s3object.WriteKey]
-	return l.is(u.Name) || l.name() == "" && !hasRoom, nil
+	return isNamed(object, u.Name) || object.Metadata[s3object.WriteKey] == "" && !hasRoom, nil
 }
 
 // AbortUpload removes a multipart upload and its parts. A missing upload is no error.

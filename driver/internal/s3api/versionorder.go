@@ -68,17 +68,6 @@ type listedVersion struct {
 	listed   types.ObjectVersion // of a version
 }
 
-// version is what a listing tells of one that is no delete marker.
-func (l *listedVersion) version() Version {
-	o := &l.listed
-	v := Version{Key: l.key, Size: aws.ToInt64(o.Size), ModTime: l.modified,
-		ETag: validator(o.ETag, o.Size, o.LastModified)}
-	if l.id != noVersion {
-		v.ID = l.id
-	}
-	return v
-}
-
 // versions puts what the SDK has made of the answer into the order of S3. With markersApart the IDs tell the order: see
 // the profile.
 func (o *versionOrder) versions(out *s3.ListObjectVersionsOutput, markersApart bool) ([]listedVersion, error) {

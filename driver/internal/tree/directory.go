@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -14,14 +15,11 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// errChanged reports that another client has changed something in a directory meanwhile.
-var errChanged = s3error.New(syscall.EAGAIN, "another client changed the directory during the operation; try again")
-
 // maxEntries is how many entries are held between the check and the copies: as many as one request lists.
 const maxEntries = 1000
 
-// directory takes a directory from one prefix to another. Its steps hold no list of the keys of a large directory, of
-// which there may be millions: each walks through the directories again.
+// directory moves a directory from one prefix to another. Its steps hold no list of the keys of a large directory,
+// because there may be millions: each step lists the directories again.
 func (r *treeMove) directory(ctx context.Context) error {
 	end, err := r.source.BeginOperation()
 	if err != nil {
@@ -37,8 +35,8 @@ func (r *treeMove) directory(ctx context.Context) error {
 	if err := r.copy(ctx); err != nil {
 		return err
 	}
-	if r.copied.empty() { // another client has removed all that was there
-		return errChanged
+	if r.copied.empty() {
+		return s3error.New(syscall.ESTALE, "another client has removed the content of the directory")
 	}
 	if r.keepsSource {
 		return nil
@@ -46,9 +44,10 @@ func (r *treeMove) directory(ctx context.Context) error {
 	return r.delete(ctx)
 }
 
-// check makes sure that nothing stands in the way. What the new directory holds must come from an attempt that was
-// interrupted. So each file in it is a copy of the one of its name, and one directory holds all that the other does.
-// That is the old one, unless the attempt had begun to delete files.
+// check fails if something stands in the way: what the new directory holds must come from an attempt that was
+// interrupted. So each file in it is a copy of the file with its name in the old directory, and one directory holds
+// everything that the other one does. That is the old directory, unless the attempt had begun to delete files. S3 does
+// not copy an archived file, so check also finds these before any copy is made.
 func (r *treeMove) check(ctx context.Context) error {
 	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		var onlySource, onlyCopy bool
@@ -69,10 +68,13 @@ func (r *treeMove) check(ctx context.Context) error {
 			case e.source == nil:
 				onlyCopy = true
 			case !e.source.ShowsCopy(e.copy):
-				submit(func() error { return e.mustBeCopy(ctx) })
+				submit(func() error { return r.named(e, e.mustBeCopy(ctx)) })
 			}
 			if onlySource && onlyCopy {
 				return syscall.ENOTEMPTY
+			}
+			if e.source != nil && e.source.IsArchived() {
+				submit(func() error { return r.named(e, r.source.Bucket.CheckRestored(ctx, e.source.Key)) })
 			}
 		}
 		if len(all) <= maxEntries {
@@ -82,8 +84,19 @@ func (r *treeMove) check(ctx context.Context) error {
 	})
 }
 
-// checkedEntries are those of a small directory as they were checked. What has changed since, the copies notice, and
-// the deletes. A large directory is walked through again.
+// named adds the name of an entry to an error about it.
+func (r *treeMove) named(e mergeEntry, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e.source != nil {
+		return &s3error.EntryError{Name: e.source.Key[len(r.from):], Err: err}
+	}
+	return &s3error.EntryError{Name: e.copy.Key[len(r.to):], Err: err}
+}
+
+// checkedEntries returns the entries of a small directory as they were checked, because the copies and the deletes
+// notice what has changed since. It lists a large directory again.
 func (r *treeMove) checkedEntries(ctx context.Context) iter.Seq2[mergeEntry, error] {
 	if r.checked == nil {
 		return r.walk(ctx, false)
@@ -97,67 +110,32 @@ func (r *treeMove) checkedEntries(ctx context.Context) iter.Seq2[mergeEntry, err
 	}
 }
 
-// copy copies all files and markers that an attempt before has not.
+// copy copies all files and markers that have no copy from an earlier attempt.
 func (r *treeMove) copy(ctx context.Context) error {
 	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		for e, err := range r.checkedEntries(ctx) {
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case e.source == nil:
-			case e.copy == nil:
-				submit(func() error { return r.copyEntry(ctx, e, s3api.Condition{Absent: true}) })
-			default:
-				submit(func() error { return r.complete(ctx, e) })
+			}
+			if e.source != nil {
+				submit(func() error { return r.named(e, r.copyEntry(ctx, e)) })
 			}
 		}
 		return nil
 	})
 }
 
-// complete handles a file that has its copy. One whose attributes may have changed since, because the copy is not
-// younger than the file, is copied again.
-func (r *treeMove) complete(ctx context.Context, e mergeEntry) error {
-	if err := e.mustBeCopy(ctx); err != nil {
-		return err
-	}
-	younger := e.copy.ModTime.After(e.source.ModTime)
-	if r.target.NoOverwrite && !younger && !isMarker(*e.source) { // otherwise copyEntry looks
-		v, _, age, err := r.source.Bucket.HeadExact(ctx, *e.source)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err == nil {
-			err = checkRenamed(&v, age, e.copy)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if isMarker(*e.source) || r.target.NoOverwrite || younger {
-		r.copied.add(*e.source)
-		return nil
-	}
-	made, a, err := r.target.Bucket.Head(ctx, e.copy.Key)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return errChanged
-	case err != nil:
-		return err
-	case e.copy.ListedOtherwise(made, a.Encryption.CustomerKey), e.copy.IsStill(made):
-		e.copy = &made
-	}
-	return r.copyEntry(ctx, e, e.copy.Unchanged())
-}
-
-// isMarker tells whether an object is nothing but the marker of a directory.
+// isMarker reports whether an object is nothing but the marker of a directory.
 func isMarker(v s3api.Version) bool {
 	return v.Size == 0 && strings.HasSuffix(v.Key, s3object.Separator)
 }
 
-// copyEntry copies a file or a marker, if what has the new name is still what was seen there. What is no longer there
-// needs no copy.
-func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Condition) error {
+// copyEntry makes sure that a file or a marker has its copy. A source that is gone needs none. If the new name has an
+// object that is not a proven copy, the error is ENOTEMPTY, and ESTALE if another client replaces one of the two.
+//
+// It copies a file again if its attributes may have changed since: the copy has no stamp of this version and is not
+// younger.
+func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry) error {
 	v, a, age, err := r.source.Bucket.HeadExact(ctx, *e.source)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -165,54 +143,50 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Conditio
 	if err != nil {
 		return err
 	}
+	to := r.to + v.Key[len(r.from):]
+	if isMarker(v) {
+		if err = r.copyMarker(ctx, v, &a, to); err == nil {
+			r.copied.add(v)
+		}
+		return err
+	}
+	c := s3api.Condition{Absent: true}
 	if e.copy != nil {
-		if err := checkRenamed(&v, age, e.copy); err != nil {
+		old, err := r.target.original(ctx, &v, age, to)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			e.copy = nil
+		case err != nil:
 			return err
+		default:
+			if err := (mergeEntry{&v, &old}).mustBeCopy(ctx); err != nil {
+				return err
+			}
+			if r.target.NoOverwrite || old.IsStampedCopyOf(&v) || e.copy.ModTime.After(e.source.ModTime) {
+				r.copied.add(v)
+				return nil
+			}
+			e.copy, c = &old, old.Unchanged()
 		}
 	}
-	to, customer, marker := r.to+v.Key[len(r.from):], a.Encryption.CustomerKey, isMarker(v)
-	if marker {
-		err = r.copyMarker(ctx, v, &a, to)
-	} else {
-		err = r.copyFile(ctx, v, &a, to, c, e.copy)
-	}
+	err = r.copyFile(ctx, v, &a, to, c, e.copy)
 	switch {
 	case err == nil:
-		r.copied.addLooked(v, age)
-		// KMS encrypts the marker, and MinIO lists another ETag
-		if e.source.ListedOtherwise(v, customer) || marker && isMarker(*e.source) {
-			r.copied.add(*e.source)
-		}
-	case errors.Is(err, fs.ErrNotExist) && c.Absent: // removed since the look
+		r.copied.add(v)
+	case errors.Is(err, fs.ErrNotExist) && c.Absent: // removed since the check
 		return nil
-	case errors.Is(err, fs.ErrExist) && !marker:
-		return r.takeCopy(ctx, v, *e.source, to)
-	case errors.Is(err, fs.ErrExist):
-		return syscall.ENOTEMPTY // another client has stored something there
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESTALE): // of the file or of its copy
-		return errChanged
+	case errors.Is(err, fs.ErrExist) && e.copy == nil:
+		// S3 may have performed a request of an interrupted attempt since, or another client has stored a file.
+		e.copy = &s3api.Version{Bucket: r.target.Bucket, Key: to}
+		return r.copyEntry(ctx, e)
+	case errors.Is(err, fs.ErrNotExist):
+		return &s3error.Error{Kind: syscall.ESTALE, Cause: err} // the file or its copy
 	}
 	return err
 }
 
-// takeCopy handles a file whose new name something has got since the directories were listed. S3 may have completed a
-// request of an attempt that was interrupted: then it is the copy. Otherwise another client has stored it.
-func (r *treeMove) takeCopy(ctx context.Context, v, listed s3api.Version, to string) error {
-	made, _, err := r.target.Bucket.Head(ctx, to)
-	if errors.Is(err, fs.ErrNotExist) {
-		return errChanged
-	}
-	if err == nil {
-		err = r.complete(ctx, mergeEntry{source: &v, copy: &made})
-	}
-	if err == nil {
-		r.copied.add(listed)
-	}
-	return err
-}
-
-// copyFile copies a file over the old one, nil for none. A condition that would take several requests more, because
-// CopyObject does not know it, is looked at right before: directories hold many files.
+// copyFile copies a file over the old one, nil for none. If CopyObject does not take a condition, a condition would
+// take several requests more, so copyFile checks right before the copy instead: directories hold many files.
 func (r *treeMove) copyFile(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, old *s3api.Version,
 ) error {
@@ -229,14 +203,10 @@ func (r *treeMove) copyFile(
 	} else {
 		change.Saw(*old)
 	}
-	made, err := r.copyVersion(ctx, v, a, to, c, change)
-	if old == nil {
-		r.removeWrongCopy(ctx, to, made, err)
-	}
-	return err
+	return r.copyVersion(ctx, v, a, to, c, change)
 }
 
-// copyMarker makes a new marker: versitygw does not copy them. One that is there already is as good.
+// copyMarker makes a new marker, because versitygw does not copy markers. A marker that exists already is as good.
 func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *s3object.Attributes, to string) error {
 	r.target.Objects.Inherit(a)
 	if err := r.source.Bucket.ReadTags(ctx, v.Key, a); err != nil {
@@ -252,28 +222,17 @@ func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *s3object.
 	if headErr == nil && made.Size == 0 {
 		return nil
 	}
-	return err
+	return syscall.ENOTEMPTY
 }
 
-// delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose
-// copy is gone. The error is then EAGAIN where that is known, because to move such a file takes another attempt.
+// delete deletes the versions that were copied. A file that was added or replaced since stays, and so does a file
+// whose copy is gone. The error is ESTALE then.
 //
-// It lists both directories once more. Another session may have moved the copies back, so that the files are the only
-// ones again. And a file may have been replaced by one with the same ETag, whose time tells.
+// It lists both directories once more, because another session may have moved the copies back, so that the files are
+// the only ones again.
 func (r *treeMove) delete(ctx context.Context) error {
-	deleted := batch{tree: r.source, exact: true, prefix: r.from, listed: true}
-	if deleted.takesMany() {
-		if err := r.lookAgain(ctx); err != nil {
-			return err
-		}
-	}
 	err := inParallel(ctx, func(walk context.Context, submit func(func() error)) error { // as in RemoveAll
-		deleted.submit = submit
-		walked := 0
 		for e, err := range r.walk(walk, false) {
-			if walked++; walked > maxEntries {
-				deleted.listed = false
-			}
 			if err == nil {
 				err = walk.Err()
 			}
@@ -283,47 +242,40 @@ func (r *treeMove) delete(ctx context.Context) error {
 			if e.source == nil {
 				continue
 			}
-			v, copied := r.copied.find(*e.source)
-			if !copied || e.copy == nil {
-				deleted.replaced.Store(true)
-				continue
+			remove := func() error {
+				return r.named(e, r.stale.note(r.from, e.source.Key, r.deleteEntry(ctx, e)))
 			}
-			if err := deleted.add(ctx, v); err != nil {
+			if r.source.Bucket.Profile.BatchDeletesMarkers || !isMarker(*e.source) {
+				submit(remove)
+			} else if err := remove(); err != nil {
 				return err
 			}
 		}
-		deleted.send(ctx)
 		return nil
 	})
-	if err == nil && deleted.replaced.Load() {
-		err = errChanged
-	}
-	return err
+	return cmp.Or(err, r.stale.cause())
 }
 
-// lookAgain looks at the files whose times would not tell that they were replaced since they were copied: they had
-// just been stored. Files that are deleted one by one are looked at then.
-func (r *treeMove) lookAgain(ctx context.Context) error {
-	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
-		for key, v := range r.copied.young {
-			submit(func() error {
-				now, _, err := r.source.Bucket.Head(ctx, key)
-				switch {
-				case errors.Is(err, fs.ErrNotExist):
-					return nil
-				case err == nil && !v.IsStill(now):
-					r.copied.replaced(key)
-				}
-				return err
-			})
-		}
+// deleteEntry deletes a version that was copied. The error is ESTALE if another version has the key, or if the copy is
+// gone.
+func (r *treeMove) deleteEntry(ctx context.Context, e mergeEntry) error {
+	if e.copy == nil {
+		return s3error.New(syscall.ESTALE, "another client has added the file, or removed its copy")
+	}
+	v, _, err := r.source.Bucket.Head(ctx, e.source.Key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	})
+	case err == nil && !r.copied.has(v):
+		return s3error.New(syscall.ESTALE, "another client has replaced the file since it was copied")
+	case err != nil:
+		return err
+	}
+	return r.source.deleteCurrent(ctx, v)
 }
 
 // walk walks through both directories in parallel, in the order of the keys. The first walk fails with fs.ErrNotExist
-// where there is no source. It does not list a target that did not exist a moment ago. The sources are listed last:
-// where S3 compares no versions, this list is the check right before a small directory is deleted.
+// if there is no source, and does not list a target that did not exist a moment ago.
 func (r *treeMove) walk(ctx context.Context, first bool) iter.Seq2[mergeEntry, error] {
 	return func(yield func(mergeEntry, error) bool) {
 		advance := func(next func() (s3api.Version, error, bool)) (*s3api.Version, error) {

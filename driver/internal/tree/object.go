@@ -2,7 +2,6 @@ package tree
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -13,9 +12,6 @@ import (
 // MoveObject moves one object: a file, or the marker of a directory. If the new name exists, the error is fs.ErrExist,
 // unless that object is the copy that an interrupted move of this object has made. A directory that already has a
 // marker keeps it.
-//
-// The stamp of the copy identifies it. Rename ignores the stamp: if two sessions rename one file to the same name to
-// claim it, both would succeed.
 func (t *Tree) MoveObject(ctx context.Context, oldName, newName Name) error {
 	oldKey, newKey := oldName.Key, newName.Key
 	if t.Keys.IsRoot(oldKey) || t.Keys.IsRoot(newKey) || oldName.Directory != newName.Directory {
@@ -40,19 +36,11 @@ func (t *Tree) MoveObject(ctx context.Context, oldName, newName Name) error {
 	case err != nil:
 		return err
 	case !oldName.Directory:
-		err = move.file(ctx, v, &a, age, newKey)
+		return move.file(ctx, v, &a, age, newKey)
 	case !isMarker(v):
 		return s3error.New(fs.ErrExist, "the marker of the directory has content")
-	default:
-		if err = move.copyMarker(ctx, v, &a, newKey); err != nil {
-			return err
-		}
-		return t.deleteVersion(ctx, v)
 	}
-	if !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if made, _, headErr := t.Bucket.Head(ctx, newKey); headErr != nil || !made.IsStampedCopyOf(&v) {
+	if err = move.copyMarker(ctx, v, &a, newKey); err != nil {
 		return err
 	}
 	return t.deleteVersion(ctx, v)

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -17,7 +18,8 @@ import (
 // time waiting for S3.
 const maxRequests = 32
 
-// RemoveFile removes a file, or the interrupted upload of one, and fails with EISDIR for a directory.
+// RemoveFile removes a file, or the interrupted upload of one, and fails with EISDIR for a directory. The error is
+// ESTALE if another client replaces the file meanwhile.
 func (t *Tree) RemoveFile(ctx context.Context, key string) error {
 	pending, err := t.Uploads.Remove(ctx, key)
 	if err != nil {
@@ -26,7 +28,7 @@ func (t *Tree) RemoveFile(ctx context.Context, key string) error {
 	if t.Keys.IsRoot(key) {
 		return syscall.EISDIR
 	}
-	defer t.Quotas.Change(key).End(nil) // from before the look on, so that a count in between is noticed
+	defer t.Quotas.Change(key).End(nil) // before the check, so that a concurrent count notices the change
 	v, _, err := t.Bucket.Head(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		if pending {
@@ -39,30 +41,21 @@ func (t *Tree) RemoveFile(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	return t.delete(ctx, v)
+	return t.deleteCurrent(ctx, v)
 }
 
-// delete deletes the object that S3 has just described, or what has replaced it since.
-func (t *Tree) delete(ctx context.Context, v s3api.Version) error {
-	return t.deleteBy(ctx, v, t.Bucket.DeleteShown)
-}
-
-// deleteVersion deletes an object if it is still this version.
-func (t *Tree) deleteVersion(ctx context.Context, v s3api.Version) error {
-	return t.deleteBy(ctx, v, t.Bucket.DeleteVersion)
-}
-
-// deleteMade deletes an object that a request of this process has just made, if it is still that.
-func (t *Tree) deleteMade(ctx context.Context, v s3api.Version) error {
-	return t.deleteBy(ctx, v, t.Bucket.DeleteMade)
-}
-
-// deleteBy deletes an object by a request, and tells the quotas.
-func (t *Tree) deleteBy(
-	ctx context.Context, v s3api.Version, request func(context.Context, s3api.Version) error,
-) error {
+// deleteCurrent deletes a version that S3 has just described, and updates the quotas.
+func (t *Tree) deleteCurrent(ctx context.Context, v s3api.Version) error {
 	end := t.Quotas.Removing(v)
-	err := request(ctx, v)
+	err := t.Bucket.DeleteCurrent(ctx, v)
+	end(err)
+	return err
+}
+
+// deleteVersion deletes an object if it is still this version, and updates the quotas.
+func (t *Tree) deleteVersion(ctx context.Context, v s3api.Version) error {
+	end := t.Quotas.Removing(v)
+	err := t.Bucket.DeleteVersion(ctx, v)
 	end(err)
 	return err
 }
@@ -95,28 +88,21 @@ func (t *Tree) RemoveDir(ctx context.Context, key string) error {
 	return err
 }
 
-// RemoveAll removes the file and the directory with this name, and everything that users have stored below it.
-func (t *Tree) RemoveAll(ctx context.Context, name Name) error {
+// RemoveAll removes a directory with everything that users have stored in it. It fails with ENOTDIR for a file, and
+// does nothing if there is neither. A file with the name of the directory stays. The error is ESTALE if another client
+// replaces a file meanwhile.
+func (t *Tree) RemoveAll(ctx context.Context, key string) error {
 	end, err := t.BeginOperation()
 	if err != nil {
 		return err
 	}
 	defer end()
-	key := name.Key
-	if !t.Keys.IsRoot(key) && !name.Directory {
-		defer t.Quotas.Change(key).End(nil) // as in RemoveFile
-		v, _, err := t.Bucket.Head(ctx, key)
-		if err == nil {
-			err = t.delete(ctx, v)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	// A refusal ends the walk, and no request under way: without its answer a file that has gone would stay counted.
-	return inParallel(ctx, func(walk context.Context, submit func(func() error)) error {
-		removed := batch{tree: t, submit: submit}
-		for v, err := range stored(t.Bucket.Walk(walk, t.Keys.Directory(key))) {
+	found := t.Keys.IsRoot(key)
+	removed := batch{tree: t, prefix: t.Keys.Directory(key)}
+	// A refusal ends the walk, but no request in flight: without its response, a deleted file would stay counted.
+	err = inParallel(ctx, func(walk context.Context, submit func(func() error)) error {
+		removed.submit = submit
+		for v, err := range stored(t.Bucket.Walk(walk, removed.prefix)) {
 			if err == nil {
 				err = walk.Err()
 			}
@@ -126,10 +112,21 @@ func (t *Tree) RemoveAll(ctx context.Context, name Name) error {
 			if err != nil {
 				return err
 			}
+			found = true
 		}
 		removed.send(ctx)
 		return nil
 	})
+	if err != nil || found {
+		return cmp.Or(err, removed.stale.cause())
+	}
+	switch _, err = t.File(ctx, key); {
+	case err == nil:
+		return syscall.ENOTDIR
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return err
 }
 
 // inParallel runs what walk submits in parallel, and returns the first error.

@@ -1,10 +1,10 @@
 // Package tree renames, copies, makes and removes files and directories (S3 operations CopyObject, DeleteObject,
 // DeleteObjects, HeadObject, ListObjectsV2, PutObject; UploadPartCopy by package upload).
 //
-// [Tree.Rename] and [Tree.Copy] copy inside S3. A directory goes in three steps: look at both directories, copy what
-// is missing, and delete exactly the versions that were copied. Conditions of S3 guard each request, or else a look
-// right before it ([profile.Profile]). So nothing is lost that another client stores meanwhile, and the same
-// operation completes one that was interrupted.
+// [Tree.Rename] and [Tree.Copy] copy inside S3. A directory takes three steps: check both directories, copy what is
+// missing, and delete exactly the versions that were copied. Each request has a condition, or follows right after a
+// check if the server does not support the condition ([profile.Profile]). So a file with other bytes that another
+// client stores meanwhile stays, and the same operation completes one that was interrupted.
 package tree
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/upload"
 )
 
-// Options is what a [Tree] needs. Each field is set, but for Quotas.
+// Options is what a [Tree] needs. Only Quotas may be empty.
 type Options struct {
 	// Finder has the bucket, and the keys of the files.
 	file.Finder
@@ -42,10 +42,7 @@ type Options struct {
 }
 
 // A Tree is the files and directories below a prefix of a bucket. It is safe for concurrent use.
-type Tree struct {
-	Options
-	incomplete *incompleteRenames
-}
+type Tree struct{ Options }
 
 // stored leaves out the objects of the server itself. Where a directory holds the root of another tenant, or of a
 // folder, these are the journal of its uploads and its events that wait. They stay where they are found, whatever
@@ -61,6 +58,4 @@ func stored(versions iter.Seq2[s3api.Version, error]) iter.Seq2[s3api.Version, e
 }
 
 // New returns a Tree, without a request.
-func New(o Options) *Tree {
-	return &Tree{Options: o, incomplete: &incompleteRenames{files: map[string]mergeEntry{}}}
-}
+func New(o Options) *Tree { return &Tree{o} }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -94,61 +93,32 @@ func TestWalkFails(t *testing.T) {
 func TestFingerprints(t *testing.T) {
 	f := newFingerprints()
 	at := time.Unix(1_000_000_000, 0)
-	v := s3api.Version{Key: "a", Size: 2, ETag: `"1"`, ModTime: at, Looked: true, Name: "name"}
-	listed := v
-	listed.Looked, listed.Name = false, ""
-	if _, found := f.find(listed); found || !f.empty() {
+	v := s3api.Version{Key: "a", Size: 2, ETag: `"1"`, ModTime: at, Name: "name"}
+	if f.has(v) || !f.empty() {
 		t.Error("it has a version before any was added")
 	}
+	f.add(v)
 	f.add(s3api.Version{Key: "b", Size: 2, ETag: `"1"`, ModTime: at})
-	f.addLooked(v, time.Minute)
 	for label, test := range map[string]struct {
 		change func(v *s3api.Version)
 		want   bool
 	}{
-		"same":             {func(*s3api.Version) {}, true},
-		"without-quotes":   {func(v *s3api.Version) { v.ETag = "1" }, true},
-		"parts-of-second":  {func(v *s3api.Version) { v.ModTime = at.Add(999 * time.Millisecond) }, true},
-		"rounded-up":       {func(v *s3api.Version) { v.ModTime = at.Add(-time.Millisecond) }, true},
-		"later":            {func(v *s3api.Version) { v.ModTime = at.Add(time.Second) }, false},
-		"earlier":          {func(v *s3api.Version) { v.ModTime = at.Add(-1001 * time.Millisecond) }, false},
-		"other-etag":       {func(v *s3api.Version) { v.ETag = `"2"` }, false},
-		"other-size":       {func(v *s3api.Version) { v.Size = 3 }, false},
-		"other-key":        {func(v *s3api.Version) { v.Key = "c" }, false},
-		"moved-space":      {func(v *s3api.Version) { v.ETag, v.Size, v.Key = `"1 2"`, 0, "a" }, false},
-		"not-looked-at":    {func(v *s3api.Version) { v.Key = "b" }, true},
-		"not-looked-later": {func(v *s3api.Version) { v.Key, v.ModTime = "b", at.Add(time.Hour) }, false},
+		"same":           {func(*s3api.Version) {}, true},
+		"without-quotes": {func(v *s3api.Version) { v.ETag = "1" }, true},
+		"later":          {func(v *s3api.Version) { v.ModTime = at.Add(time.Second) }, false},
+		"other-request":  {func(v *s3api.Version) { v.Name = "other" }, false},
+		"other-id":       {func(v *s3api.Version) { v.ID = "1" }, false},
+		"other-etag":     {func(v *s3api.Version) { v.ETag = `"2"` }, false},
+		"other-size":     {func(v *s3api.Version) { v.Size = 3 }, false},
+		"other-key":      {func(v *s3api.Version) { v.Key = "c" }, false},
+		"other-entry":    {func(v *s3api.Version) { v.Key, v.Name = "b", "" }, true},
 	} {
 		t.Run(label, func(t *testing.T) {
-			asked := listed
+			asked := v
 			test.change(&asked)
-			got, found := f.find(asked)
-			if found != test.want || found && (got.Name == v.Name) != (asked.Key == v.Key) {
-				t.Errorf("it finds %+v, %t, want %t", got, found, test.want)
+			if found := f.has(asked); found != test.want {
+				t.Errorf("it has %+v: %t, want %t", asked, found, test.want)
 			}
 		})
-	}
-	f.replaced("a")
-	if _, found := f.find(listed); found || f.empty() || len(f.young) > 0 {
-		t.Error("it finds a version that was replaced, or takes an old one for a young one")
-	}
-	f.addLooked(v, 0)
-	if len(f.young) != 1 {
-		t.Error("it does not know a young one")
-	}
-}
-
-// TestFingerprintsOfMany keeps the versions themselves of a small directory only.
-func TestFingerprintsOfMany(t *testing.T) {
-	f := newFingerprints()
-	for i := range 2 * maxEntries {
-		v := s3api.Version{Key: strconv.Itoa(i), Looked: true}
-		f.add(v)
-		if _, found := f.find(v); !found {
-			t.Fatalf("it does not have version %d", i)
-		}
-	}
-	if n := len(f.looked); n != maxEntries {
-		t.Errorf("%d versions are kept, want %d", n, maxEntries)
 	}
 }

@@ -47,9 +47,7 @@
 // what another client has stored between the two. [Plan.Excuse] finds the renames to which this may have happened: a
 // DELETE that comes after a look, which comes after the target was stored. Such a rename has seen what it has read
 // once more, and what was stored before that look stays. A DELETE that is repeated without another look is not
-// excused. Where the bucket
-// keeps versions, such a rename gets no 250, and brings back what it has deleted. Others may miss the file until
-// then. It does not bring the file back where S3 has not answered the DELETE.
+// excused.
 //
 // # What MinIO may do
 //
@@ -62,6 +60,5 @@
 // conditional write has its turn before it takes the time. So what STOR or RNTO stores may be an older version from
 // the beginning, where the conditional write of APPE or REST took effect between the beginning and the reply.
 //
-// Where the delete marker of a rename has come in between, what STOR has stored is below it, and nothing is there. The
-// rename looks once more after a second, and brings it back if nothing else was stored.
+// If the delete marker of a rename has come in between, what STOR has stored is below it, and nothing is there.
 package linearizability

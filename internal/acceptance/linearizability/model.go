@@ -16,8 +16,8 @@ import (
 type Rules struct {
 	Deny bool // overwrite: deny
 
-	// Versions says that the bucket keeps versions, so that a rename brings back what it has deleted by mistake. See
-	// [Plan.Excuse]. The bucket is one of MinIO, which orders versions by a time that it takes before it stores them.
+	// Versions says that the bucket is on MinIO and keeps versions. MinIO orders them by a time that it takes before it
+	// stores them.
 	Versions bool
 
 	// Ghosts says that S3 may list a file as a directory while it is deleted, as MinIO does. There the file is a
@@ -37,7 +37,6 @@ type step struct {
 	got      string
 	deny     bool          // an existing file stays
 	from     time.Duration // not before
-	versions bool          // the bucket keeps versions
 	dated    bool          // it stores what was dated by a step before
 	doubt    bool          // any outcome is possible
 
@@ -63,7 +62,6 @@ const (
 	writeTarget
 	lookAtSource
 	removeSource
-	bringBack     // in a bucket that keeps versions
 	refusedRename // no source, or a target that stays
 	anything      // all states explain it
 	never         // no state does
@@ -84,9 +82,7 @@ const date stepKind = mark + 1
 type file struct {
 	there   bool
 	content string
-	version int    // the number of the command that has stored it, plus one
-	hidden  string // the content that a rename has deleted and may bring back
-	by      int    // the number of its command, plus one
+	version int // the number of the command that has stored it, plus one
 }
 
 // stored is the file that a step stores.
@@ -99,7 +95,7 @@ func (f file) hash(h *maphash.Hash) {
 	const enough = 64
 	maphash.WriteComparable(h, [2]any{f.there, len(f.content)})
 	h.WriteString(f.content[max(0, len(f.content)-enough):])
-	maphash.WriteComparable(h, [3]int{f.version, f.by, len(f.hidden)})
+	maphash.WriteComparable(h, f.version)
 }
 
 // A holding is how far a command of several steps has come.
@@ -207,11 +203,8 @@ func (s state) apply(p step) (state, bool) {
 		if p.dated {
 			h, begun := s.find(p.command)
 			s = s.release(p.command)
-			switch {
-			case !begun || h.overtaken || h.covered && f.there:
+			if !begun || h.overtaken || h.covered {
 				return s, begun // what it stores is an older version at once
-			case h.covered:
-				return s.with(p.file, file{hidden: p.source.Data, version: p.command + 1, by: p.command + 1}), true
 			}
 		}
 		return s.with(p.file, p.stored(p.source.Data)), true
@@ -250,11 +243,6 @@ func (s state) anyOf(files []int) bool {
 // rename does a step of a rename.
 func (s state) rename(p step, source file) (state, bool) {
 	switch p.kind {
-	case bringBack:
-		if _, before := s.find(p.command); !before && source.by == p.command+1 {
-			return s.with(p.file, file{there: true, content: source.hidden, version: source.version}), true
-		}
-		return s, true
 	case refusedRename:
 		return s, !source.there || p.deny && s.files[p.target].there
 	case readSource:
@@ -308,9 +296,6 @@ func (s state) rename(p step, source file) (state, bool) {
 		switch {
 		case !h.file.there, !source.there:
 			return s, true
-		case p.source.Blind && p.versions:
-			hidden := file{hidden: source.content, version: source.version, by: p.command + 1}
-			return s.with(p.file, hidden).cover(p.file), p.doubt || source.version == h.file.version
 		case source.content == h.file.content, p.source.Blind:
 			return s.with(p.file, file{}).cover(p.file), true
 		}
@@ -322,7 +307,7 @@ func (s state) rename(p step, source file) (state, bool) {
 func (r Rules) steps(number int, h History, names map[string]int) []step {
 	c := &h[number]
 	p := step{
-		command: number, source: c, file: names[c.Name], target: names[c.To], deny: r.Deny, versions: r.Versions,
+		command: number, source: c, file: names[c.Name], target: names[c.To], deny: r.Deny,
 		doubt: c.inDoubt() || c.Settled,
 		below: below(c.Name, names), vanished: c.Seen,
 		dated: r.Versions && !r.Deny && (h.mayBeOvertaken(c) || h.mayBeCovered(c)),
@@ -358,10 +343,7 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 	}
 	switch c.Verb {
 	case "STOR", "KEEP":
-		switch {
-		case p.dated && h.mayBeCovered(c):
-			return of(date, store, bringBack)
-		case p.dated:
+		if p.dated {
 			return of(date, store)
 		}
 		return of(store)
@@ -375,26 +357,18 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 		}
 		return of(seeDeleted, remove)
 	case "RNTO":
-		if c.Settled && !r.mayBringBack(c) {
+		if c.Settled {
 			return of(readSource, giveUp, writeTarget)
 		}
 		kinds := []stepKind{readSource}
 		if p.dated {
 			kinds = append(kinds, date)
 		}
-		kinds = append(kinds, writeTarget, lookAtSource, removeSource)
-		if p.doubt && r.mayBringBack(c) {
-			kinds = append(kinds, bringBack)
-		}
-		return of(kinds...)
+		return of(append(kinds, writeTarget, lookAtSource, removeSource)...)
 	default:
 		panic(c.Verb)
 	}
 }
-
-// mayBringBack tells whether a command is a rename that may have deleted what another client had stored, and have
-// brought it back.
-func (r Rules) mayBringBack(c *Command) bool { return c.Blind && r.Versions }
 
 // refusal is what a reply 5xx has seen: the command has no effect.
 func (r Rules) refusal(c *Command) stepKind {
@@ -513,7 +487,7 @@ func (r Rules) operations(h History) (operations []porcupine.Operation, names []
 		c := &h[number]
 		for _, p := range r.steps(number, h, numbers) {
 			end := int64(c.Return)
-			if c.inDoubt() || c.Settled && r.mayBringBack(c) || p.kind == bringBack {
+			if c.inDoubt() {
 				end = math.MaxInt64
 			}
 			operations = append(
@@ -586,7 +560,7 @@ func model(names []string) porcupine.Model {
 			p := input.(step)
 			what := map[stepKind]string{
 				date: "takes the time: ", seeDeleted: "looks: ", seeMarker: "looks: ", remove: "deletes: ", readSource: "reads: ",
-				writeTarget: "writes: ", lookAtSource: "looks: ", removeSource: "deletes: ", bringBack: "brings back: ",
+				writeTarget: "writes: ", lookAtSource: "looks: ", removeSource: "deletes: ",
 			}[p.kind]
 			if p.source.Verb == "MLSD" {
 				what = names[p.file] + " in: "

@@ -63,7 +63,6 @@ func (p *prober) noteObjectLock(ctx context.Context) {
 	if kept == nil {
 		return
 	}
-	p.retained = true
 	number, unit := aws.ToInt32(kept.Days), "day(s)"
 	if kept.Years != nil {
 		number, unit = *kept.Years, "year(s)"
@@ -116,8 +115,7 @@ type prober struct {
 	denied  [][]Permission // what each denied request needs
 	exists  bool           // whether there is an object at the probe's key
 
-	retained bool // Object Lock retains each new version, so S3 refuses to delete it
-	ended    bool // no further request makes sense
+	ended bool // no further request makes sense
 }
 
 // newProber makes one for keys with a prefix.
@@ -176,9 +174,6 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 			Bucket: &b.Name, Key: &p.users, RestoreRequest: &types.RestoreRequest{Days: aws.Int32(1)},
 		}, "NoSuchKey", "NotFound")
 	}
-	if removesVersions(b) {
-		p.removeVersion(ctx)
-	}
 	if removes && aborts && use.Write && len(p.denied) == 0 && !p.ended {
 		p.verifyProfile(ctx)
 	}
@@ -189,11 +184,6 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 func (p *prober) asksForVersioning() bool {
 	known, ok := driver.ProfileNamed(p.bucket.Profile.Name)
 	return known.GhostPrefixes || p.dry && (p.bucket.KeepsVersions() || !ok || known.Name == "strict")
-}
-
-// removesVersions tells whether the server takes back the delete of an object that another client has replaced.
-func removesVersions(b *Bucket) bool {
-	return b.Use().Delete && b.KeepsVersions() && !b.Profile.ConditionalDelete
 }
 
 // verify finds out what the server can do, and whether that is what the configuration promises. It may store objects
@@ -244,21 +234,6 @@ func (p *prober) get(ctx context.Context, key string, codes ...string) {
 	in := &s3.GetObjectInput{Bucket: &p.bucket.Name, Key: &key}
 	if out, _ := try(ctx, p, p.client.GetObject, in, codes...); out != nil && out.Body != nil { // nil in a dry run
 		_ = out.Body.Close()
-	}
-}
-
-// removeVersion lists the versions of the probe's object, and deletes one that the probe has stored. Where Object Lock
-// retains it, nobody may delete it.
-func (p *prober) removeVersion(ctx context.Context) {
-	name := &p.bucket.Name
-	try(ctx, p, p.client.ListObjectVersions, &s3.ListObjectVersionsInput{Bucket: name, Prefix: &p.own})
-	key, id := p.scratch.version()
-	if p.dry {
-		key, id = &p.own, aws.String("any")
-	}
-	if id != nil && !p.retained {
-		try(ctx, p, p.client.DeleteObject, &s3.DeleteObjectInput{Bucket: name, Key: key, VersionId: id},
-			"InvalidRequest") // of MinIO, where the credentials may not ask for the retention
 	}
 }
 

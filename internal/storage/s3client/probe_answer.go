@@ -103,7 +103,7 @@ func (p *prober) needs(all []Need, cases bool) []Permission {
 			continue
 		case need.Case == KMS:
 			need.Resource, _ = p.region.KeyARN(o.KMSKeyID)
-		case need.Action == DeleteObjectVersion, need.Action == GetObjectTagging,
+		case need.Action == GetObjectTagging,
 			need.Resource == p.region.objectARN(name, p.users):
 			need.Resource = p.all
 		case p.quarantine != "" && strings.HasPrefix(need.Resource, p.region.objectARN(name, p.quarantine)):

@@ -122,15 +122,6 @@ func (s *scratch) noteMarker(key, id *string) {
 	}
 }
 
-// version is one that was stored, nil in a bucket without versions.
-func (s *scratch) version() (key, id *string) {
-	i := slices.IndexFunc(s.stored, func(v version) bool { return v.id != "" })
-	if i < 0 {
-		return nil, nil
-	}
-	return &s.stored[i].key, &s.stored[i].id
-}
-
 // clean deletes all that may have been stored, also when ctx has ended. Where it may delete no versions, a delete
 // marker hides them. It says what stays.
 func (s *scratch) clean(ctx context.Context) (left []string) {

@@ -438,9 +438,6 @@ func (s *Server) delete(b *bucket, q *request, e *Event, conditional bool) *repl
 	case id == "" && q.Name == "DeleteObject" && s.opts.Profile.LockedMarkers && b.lock != nil &&
 		strings.HasSuffix(q.Key, "/") && e.Old != nil:
 		return refuse(http.StatusBadRequest, "InvalidRequest")
-	case id == "" && q.Name == "DeleteObject" && s.opts.Profile.ReusedMarkers && target != nil && target.deleted:
-		b.describe(answer.header, target)
-		return answer
 	case id == "":
 		if marker := s.remove(b, q.Key); marker != nil {
 			b.describe(answer.header, marker)
