@@ -17,8 +17,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A strictClock is the clock of an S3 server that refuses requests signed more than 15 minutes before or after its time,
-// as S3 does.
+// A strictClock is the clock of an S3 server that refuses requests signed more than 15 minutes before or after its
+// time, as S3 does.
 type strictClock struct {
 	s3.HTTPClient
 	ahead atomic.Int64 // nanoseconds

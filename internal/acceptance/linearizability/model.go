@@ -27,18 +27,18 @@ type Rules struct {
 
 // A step is what a command does at one moment.
 type step struct {
-	kind     stepKind
-	command  int // its number in the history
-	source   *Command
-	file     int // its number among the names
-	target   int // of a rename
-	size     int64
-	whole    bool // got is the whole content
-	got      string
-	deny     bool          // an existing file stays
-	from     time.Duration // not before
-	dated    bool          // it stores what was dated by a step before
-	doubt    bool          // any outcome is possible
+	kind    stepKind
+	command int // its number in the history
+	source  *Command
+	file    int // its number among the names
+	target  int // of a rename
+	size    int64
+	whole   bool // got is the whole content
+	got     string
+	deny    bool          // an existing file stays
+	from    time.Duration // not before
+	dated   bool          // it stores what was dated by a step before
+	doubt   bool          // any outcome is possible
 
 	// Of a directory:
 	below    []int // the names in it

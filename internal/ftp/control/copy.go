@@ -49,7 +49,8 @@ func (r *fileRequest) copy(from copySource, arg string) error {
 		return r.about(arg, err)
 	}
 	if err = r.Storage.Copy(from.Path, name); err != nil {
-		return &reply.FileError{Names: reply.MoveNames(from.Name, r.echo(arg), err), Err: err}
+		names := reply.MoveNames(from.Name, r.echo(arg), err)
+		return &reply.FileError{Names: reply.EntryNames(r.codec, names, err), Err: err}
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (s *session) about(err error) error {
 	if op.Source != "" {
 		names = reply.MoveNames(op.renaming.shown, op.fileName, err)
 	}
-	return &reply.FileError{Names: names, Err: err}
+	return &reply.FileError{Names: reply.EntryNames(s.identity.nameCodec(), names, err), Err: err}
 }
 
 // byLibrary makes a row for a command that the library performs on a pathname. done returns the reply to its success.

@@ -43,6 +43,7 @@ func TestNamesInErrors(t *testing.T) {
 		{"STOR a\x00b", "553 a\u2400b: File name not allowed."},
 		{"MKD full", "550 full: File or directory already exists."},
 		{"SITE RMDIR nowhere", "550 nowhere: No such file or directory."},
+		{"SITE RMDIR file", "550 file: Not a directory."},
 		{"SITE CPFR nowhere", "550 nowhere: No such file or directory."},
 		{"RNFR nowhere", "550 nowhere: No such file or directory."},
 		{"STOR full/", "550 full/: Is a directory, not a file."},
@@ -57,11 +58,11 @@ func TestNamesInErrors(t *testing.T) {
 		}
 	}
 	c.do("RNFR other", "350 ")
-	c.do("RNTO full", "550 full: Directory not empty.")
+	c.do("RNTO full", "550 full/f: File or directory already exists.")
 	c.do("RNFR file", "350 ")
 	c.do("RNTO full", "550 full: Is a directory, not a file.")
 	c.do("SITE CPFR other", "350 ")
-	c.do("SITE CPTO full", "550 full: Directory not empty.")
+	c.do("SITE CPTO full/", "550 full/f: File or directory already exists.")
 	c.do("RNFR full", "350 ")
 	c.do("RNTO file", "550 file: Not a directory.")
 	c.do("RNFR full", "350 ")

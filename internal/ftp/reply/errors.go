@@ -167,8 +167,8 @@ func AboutFile(id i18n.ID) bool {
 	}, id)
 }
 
-// MoveNames are the names that an error of a rename or a copy describes. What is in the way, or cannot be stored, has
-// the new name. Any other error may be about either, and gets both.
+// MoveNames returns the names that an error of a rename or a copy describes. What is in the way, or cannot be stored,
+// has the new name. Any other error may be about either, and gets both.
 func MoveNames(from, to string, err error) []string {
 	for _, kind := range []error{
 		fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EILSEQ, syscall.ENAMETOOLONG, view.ErrNameDenied,
@@ -179,6 +179,16 @@ func MoveNames(from, to string, err error) []string {
 		}
 	}
 	return []string{from, to}
+}
+
+// EntryNames returns the name of the file that an error about a directory names, below the first of the names of that
+// directory. For other errors it returns the names.
+func EntryNames(codec pathname.Codec, names []string, err error) []string {
+	entry, ok := errors.AsType[*s3error.EntryError](err)
+	if !ok {
+		return names
+	}
+	return []string{strings.TrimSuffix(names[0], "/") + codec.EncodePath("/"+entry.Name)}
 }
 
 // A PartsError refuses a file that needs more parts than the storage allows. PartsLimit returns the number of parts,
@@ -207,6 +217,9 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 			code, id = row.Code, row.Text
 			break
 		}
+	}
+	if _, ok := errors.AsType[*s3error.EntryError](err); ok && id == i18n.DirectoryNotEmpty {
+		id = i18n.AlreadyExists // the file in the new directory
 	}
 	if id == i18n.PermissionDenied && refusedByStorage(err) {
 		id = i18n.StorageDenied

@@ -251,16 +251,17 @@ func (q *Queue) begin(ctx context.Context, e Event) (Event, error) {
 	return e, nil
 }
 
-// mayHaveHappened tells whether something may have changed, or may still change, although the change has failed. A
-// rename, for example, has copied the file when S3 refuses to delete the old one. And S3 may perform an attempt that it
-// has not answered after it has refused the next one.
+// mayHaveHappened reports whether something may have changed, or may still change, although the change has failed. For
+// example, a rename has copied the file when S3 refuses to delete the old one, and some files of a directory when it
+// stops at an archived one. S3 may also perform an attempt without a response after it has refused the next one.
 func (e *Event) mayHaveHappened(err error) bool {
 	if s3error.IsDoubtful(err) {
 		return true
 	}
 	kinds := []error{syscall.EAGAIN, syscall.EIO, context.Canceled}
 	if e.steps {
-		kinds = append(kinds, syscall.ESTALE, syscall.ENOTEMPTY, syscall.EDQUOT, syscall.ENOSPC, fs.ErrPermission)
+		kinds = append(kinds, syscall.ESTALE, syscall.ENOTEMPTY, syscall.EDQUOT, syscall.ENOSPC, fs.ErrPermission,
+			s3error.Archived)
 	}
 	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
 }
