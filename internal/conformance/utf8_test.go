@@ -208,11 +208,10 @@ var valid = []pathname{
 	{"hangugo", "\xed\x95\x9c\xea\xb5\xad\xec\x96\xb4"},
 	{"nihongo", "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e"},
 	{"stump-of-tree", "\xf0\xa3\x8e\xb4"},
-	{"vav", "\xd7\x95"},          // RFC 2640 B.2.3
-	{"so-so", "\xe0\xb8\x8b"},    // RFC 2640 B.2.4
-	{"nel", "a\xc2\x85b"},        // a line end of Unicode, and none here
-	{"line-separator", "\u2028"}, // another
-	{"no-break-space", "\u00a0"},
+	{"vav", "\xd7\x95"},       // RFC 2640 B.2.3
+	{"so-so", "\xe0\xb8\x8b"}, // RFC 2640 B.2.4
+	{"nel", "a\xc2\x85b"},     // a line end of Unicode, but not of FTP
+	{"no-break-space", "a\u00a0b"},
 	{"full-width-slash", "a\uff0fb"}, // no divider
 	{"full-width-dots", "\uff0e\uff0e"},
 	{"two-dot-leader", "\u2025"},
