@@ -236,7 +236,7 @@ func (w *worker) command(
 	cmd.SysProcAttr = dieWithParent()
 	cmd.SysProcAttr.Setpgid = true // as a terminal runs it, so that its children get signals too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = waitTimeout // a busy machine is slow to read the rest of the output
 	return cmd, stdout, stderr
 }
 
