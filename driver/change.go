@@ -49,7 +49,7 @@ func (f *Fs) RenameTo(target *Fs, oldname, newname string) error {
 	if err := f.changeable(); err != nil {
 		return s3error.LinkError("rename", oldname, newname, err)
 	}
-	return f.move(f.ctx, "rename", f.tree.Rename, target, oldname, newname)
+	return f.move(f.ctx, "rename", noting(f, target, f.tree.Rename), target, oldname, newname)
 }
 
 // MoveObject moves one object in S3, as [Fs.Rename] does: a file, or the marker of a directory if both names end in a
@@ -63,7 +63,7 @@ func (f *Fs) MoveObject(ctx context.Context, oldname, newname string) error {
 	moveObject := func(ctx context.Context, _ *tree.Tree, oldName, newName tree.Name) error {
 		return f.tree.MoveObject(ctx, oldName, newName)
 	}
-	return f.move(ctx, "rename", moveObject, f, oldname, newname)
+	return f.move(ctx, "rename", noting(f, f, moveObject), f, oldname, newname)
 }
 
 // IsMoving reports whether [Fs.MoveObject] would complete the interrupted move of a file to a name that exists.
@@ -84,7 +84,7 @@ func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
 
 // CopyTo is [Fs.Copy] to a name in another file system, which must be of the same account of the same S3 server.
 func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) error {
-	return f.move(ctx, "copy", f.tree.Copy, target, oldname, newname)
+	return f.move(ctx, "copy", noting(nil, target, f.tree.Copy), target, oldname, newname)
 }
 
 // Remove removes a file or, where there is none of the name, an empty directory. It takes two requests for a file;
@@ -99,17 +99,41 @@ func (f *Fs) Remove(name string) error {
 
 // RemoveFile removes a file, and fails with EISDIR for a directory. It takes two requests: S3 does not say whether
 // what it deletes was there.
-func (f *Fs) RemoveFile(name string) error { return f.changeFile("remove", name, f.tree.RemoveFile) }
+func (f *Fs) RemoveFile(name string) error {
+	return f.changeFile("remove", name, func(ctx context.Context, key string) error {
+		return f.removed(f.tree.RemoveFile(ctx, key), key)
+	})
+}
 
 // RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others. A directory without a marker
 // is never empty, so it takes two requests. A marker that other software has stored bytes in is content. Where S3 has
 // no conditional delete ([Profile]), bytes that are stored in the marker between both requests are lost.
-func (f *Fs) RemoveDir(name string) error { return f.change("remove", name, f.tree.RemoveDir) }
+func (f *Fs) RemoveDir(name string) error {
+	return f.change("remove", name, func(ctx context.Context, key string) error {
+		return f.removed(f.tree.RemoveDir(ctx, key), f.keys.Directory(key))
+	})
+}
 
 // RemoveAll removes a directory with everything in it, and fails with ENOTDIR for a file. If there is neither, it does
 // nothing. After an error some files may be gone, and RemoveAll can be called again. The error is ESTALE if another
 // client replaces a file meanwhile, which then stays if S3 compares ETags.
-func (f *Fs) RemoveAll(name string) error { return f.change("remove", name, f.tree.RemoveAll) }
+func (f *Fs) RemoveAll(name string) error {
+	return f.change("remove", name, func(ctx context.Context, key string) error {
+		return f.removed(f.tree.RemoveAll(ctx, key), f.keys.Directory(key))
+	})
+}
+
+// removed tells the journal that a key was removed, if an operation with this error may have removed something, and
+// returns the error.
+func (f *Fs) removed(err error, key string) error {
+	for _, refusal := range []error{fs.ErrNotExist, fs.ErrExist, syscall.EISDIR, syscall.ENOTDIR} {
+		if errors.Is(err, refusal) {
+			return err
+		}
+	}
+	f.changed(key)
+	return err
+}
 
 // Chtimes sets the modification time of a file; S3 has no other time. The time is in the user metadata that rclone
 // reads too, so S3 copies the object onto itself. The error is errors.ErrUnsupported for a directory. It is ESTALE
@@ -146,12 +170,34 @@ func (f *Fs) change(op, name string, do func(ctx context.Context, key string) er
 	return s3error.PathError(op, name, err)
 }
 
+// changed tells the journal that keys have changed, unless no user of the bucket can resume uploads.
+func (f *Fs) changed(keys ...string) {
+	if f.opts.Owner != "" {
+		f.opts.Journal.Changed(keys...)
+	}
+}
+
+// A mover renames or copies a file or a directory to a name in a target.
+type mover func(ctx context.Context, target *tree.Tree, oldName, newName tree.Name) error
+
+// noting returns a mover that tells the journals of the names that it changes: those in the target and, if source is
+// not nil, the old ones. It does so before and after, because a directory moves file by file, and whatever the error.
+func noting(source, target *Fs, do mover) mover {
+	return func(ctx context.Context, to *tree.Tree, oldName, newName tree.Name) error {
+		changed := func() {
+			target.changed(newName.Key, target.keys.Directory(newName.Key))
+			if source != nil {
+				source.changed(oldName.Key, source.keys.Directory(oldName.Key))
+			}
+		}
+		changed()
+		defer changed()
+		return do(ctx, to, oldName, newName)
+	}
+}
+
 // move renames or copies from one name to another.
-func (f *Fs) move(
-	ctx context.Context, op string,
-	do func(ctx context.Context, target *tree.Tree, oldName, newName tree.Name) error, target *Fs,
-	oldname, newname string,
-) error {
+func (f *Fs) move(ctx context.Context, op string, do mover, target *Fs, oldname, newname string) error {
 	oldKey, err := f.keys.Key(oldname)
 	if err == nil {
 		err = target.changeable()

@@ -161,7 +161,7 @@ func (x *journalTest) completeLate(owner string, content []byte, performed bool)
 		asked = true
 		return s3sim.Fault{Before: lateCompletion, LoseRequest: !performed}
 	}})
-	j := driver.NewJournal(client, journalBucket, "", x.profile, driver.Objects{}, nil)
+	j := driver.NewEndpoint().NewJournal(client, journalBucket, "", x.profile, driver.Objects{}, nil)
 	ctx, end := context.WithCancel(x.Context())
 	defer end()
 	f := x.files(ctx, client, driver.Options{Journal: j, Owner: owner})

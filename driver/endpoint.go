@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"sync"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/listing"
@@ -18,6 +19,7 @@ type Endpoint struct {
 	stats       *s3api.Stats
 	splitPoints *listing.SplitPointCache
 	moves       *tree.Moves
+	changes     *sync.Map // to [*journal.Changes] by bucket and prefix
 	requests    *schedule.Requests
 	user        *schedule.User // nil where no users share the server
 }
@@ -27,7 +29,7 @@ func NewEndpoint() *Endpoint {
 	stats := &s3api.Stats{}
 	return &Endpoint{
 		stats: stats, uploads: upload.NewLimiter(stats), splitPoints: &listing.SplitPointCache{},
-		moves:    &tree.Moves{},
+		moves: &tree.Moves{}, changes: &sync.Map{},
 		requests: schedule.NewRequests(stats.Far),
 	}
 }

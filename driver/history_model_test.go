@@ -595,33 +595,26 @@ func (m *model) interrupted(op *operation) [][]byte {
 	return files
 }
 
-// replacedSince tells whether an operation knows that an interrupted upload was replaced: another one has stored the
-// file since, and the file was there from then on. It also knows where another session of its owner has stored the file
-// on the same replica, whatever became of the file.
+// replacedSince reports whether an operation must know that an interrupted upload has ended: the file was stored since,
+// and was there from then on, or a session of the same replica has changed the name, whatever became of the file.
 func (m *model) replacedSince(interrupted, op *operation) bool {
-	if !interrupted.ended {
-		return false
-	}
 	states := m.versions[op.Name]
 	for i, s := range states {
-		if !s.exists || s.from <= interrupted.end || s.from >= op.start || s.by == interrupted {
+		if s.from <= interrupted.openedAt || s.from >= op.start || s.by == interrupted {
 			continue
 		}
 		gone := slices.ContainsFunc(states[i:], func(s state) bool { return !s.exists })
-		if !gone {
+		if interrupted.ended && s.from > interrupted.end && !gone {
 			return true
 		}
 		by := s.by
-		if by != nil && by.ended && by.err == nil && by.end < op.start && by.session.replica == op.session.replica &&
-			by.session.plan.Owner == op.session.plan.Owner && slices.Contains(uploads, by.Do) {
+		if by != nil && by.Do != "chtimes" && by.ended && by.err == nil && by.end < op.start &&
+			by.session.replica == op.session.replica && by.session.plan.Owner != "" {
 			return true
 		}
 	}
 	return false
 }
-
-// uploads are the operations that store a file which a client sends.
-var uploads = []string{"stor", "appe", "rest", "resume", "resume-append"}
 
 // startsOf is what the bytes of an interrupted upload may follow.
 func (m *model) startsOf(op *operation) [][]byte {
@@ -1002,7 +995,7 @@ func (w *world) finalChecks() {
 			}
 		}
 		w.mu.Unlock()
-		journal := driver.NewJournal(w.s3.Client(nil), bucket, "", w.profile, driver.Objects{}, nil)
+		journal := driver.NewEndpoint().NewJournal(w.s3.Client(nil), bucket, "", w.profile, driver.Objects{}, nil)
 		if _, err := journal.Sweep(ctx, 0); err != nil {
 			w.fail("leak", "the sweep has failed: %v", err)
 		}

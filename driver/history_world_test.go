@@ -25,7 +25,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
-	uploadjournal "github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
@@ -213,7 +212,25 @@ func (w *world) replica(index int) *replica {
 		r.quota, _ = r.usages.Of(r.client(nil), historyBucket, "")
 	}
 	w.replicas[index] = r
+	go r.upkeep()
 	return r
+}
+
+// upkeep removes what sessions have replaced, as a server does every ten seconds.
+func (r *replica) upkeep() {
+	for {
+		select {
+		case <-time.After(10 * time.Second):
+		case <-r.ctx.Done():
+			return
+		}
+		r.world.mu.Lock()
+		journals := slices.Clone(r.opened)
+		r.world.mu.Unlock()
+		for _, j := range journals {
+			_ = j.RemoveChanged(r.ctx) // S3 may be out of reach
+		}
+	}
 }
 
 func (w *world) client(c *s3sim.Caller, optFns ...func(*s3.Options)) *s3.Client {
@@ -263,7 +280,7 @@ func (s *session) file(name string) (files *driver.Fs, inside string) {
 func (r *replica) newJournals() map[string]*driver.Journal {
 	journals := map[string]*driver.Journal{}
 	for _, bucket := range []string{historyBucket, otherBucket} {
-		journals[bucket] = driver.NewJournal(r.client(nil), bucket, "", r.world.profile, r.world.objects(), nil)
+		journals[bucket] = r.route.NewJournal(r.client(nil), bucket, "", r.world.profile, r.world.objects(), nil)
 		if r.world.Abandoned > 0 {
 			journals[bucket].SetAbandonedAfter(r.world.Abandoned)
 		}
@@ -422,13 +439,10 @@ func (w *world) run() {
 		time.Sleep(w.Cut.left(max(w.Cut.After, time.Since(w.begun))))
 	}
 	// A clock that is ahead delays sweeps.
-	time.Sleep(settleTime + uploadjournal.SettleAfter + w.Abandoned + max(0, w.Ahead))
+	time.Sleep(settleTime + w.Abandoned + max(0, w.Ahead))
 	w.finalChecks()
 	for _, r := range w.replicas {
 		r.cancel()
-		for _, j := range r.opened {
-			_ = j.Close(r.ctx) // it asks for nothing any more
-		}
 	}
 	time.Sleep(settleTime) // until the background work has ended
 }

@@ -38,7 +38,7 @@ func TestDeathBeforeVerdict(t *testing.T) {
 		},
 		"stored": func(x *journalTest, f *driver.Fs, j *driver.Journal) {
 			x.write(f, anew, 0, []byte("new"))
-			if err := j.Close(x.Context()); err != nil {
+			if err := j.RemoveChanged(x.Context()); err != nil {
 				x.Error(err)
 			}
 		},
@@ -49,8 +49,9 @@ func TestDeathBeforeVerdict(t *testing.T) {
 				judged := func(before func(*drivertest.Spy)) *driver.Fs {
 					spy := drivertest.NewSpy(x.s3.Client(nil))
 					return x.files(x.Context(), spy, driver.Options{
-						Owner:   "alice",
-						Journal: driver.NewJournal(spy, journalBucket, "", x.profile, driver.Objects{}, nil),
+						Owner: "alice",
+						Journal: driver.NewEndpoint().NewJournal(
+							spy, journalBucket, "", x.profile, driver.Objects{}, nil),
 						Inspect: func(context.Context, string) driver.Inspection {
 							return acceptance{io.Discard, func() { before(spy) }}
 						},

@@ -186,7 +186,7 @@ func (o *Options) setDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Journal == nil {
+	if o.Journal == nil || !o.Profile.Resumes() {
 		o.Owner = ""
 	}
 }

@@ -55,7 +55,7 @@ func TestRepeatingProxy(t *testing.T) {
 			x := &journalTest{t, server, p}
 			files := func(opts driver.Options) *driver.Fs { return x.files(t.Context(), client, opts) }
 			f := files(driver.Options{})
-			journal := driver.NewJournal(client, "bucket", "", p, driver.Objects{}, nil)
+			journal := driver.NewEndpoint().NewJournal(client, "bucket", "", p, driver.Objects{}, nil)
 			recorded := files(driver.Options{Journal: journal, Owner: "alice"})
 			large := patterned(journalPart + 1)
 			deny := files(driver.Options{NoOverwrite: true})

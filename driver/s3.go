@@ -70,14 +70,19 @@ type Limit = quota.Limit
 
 // A Journal is the journal of the multipart uploads that are open, in the bucket itself. Any server finds there what
 // an owner can resume. Its Sweep removes the uploads on which no session has worked for an age, and returns how many.
-// Share one among all file systems of a process in a bucket below a prefix. Only uploads of more than one part have a
-// record. It costs two requests.
+// Its RemoveChanged removes the interrupted uploads to names that sessions have stored, moved or removed since; call it
+// every few seconds. Share one among all file systems of a process in a bucket below a prefix. Only uploads of more
+// than one part have a record. It costs two requests.
 type Journal = journal.Journal
 
 // NewJournal returns the journal of the uploads to keys that start with prefix, without a request. Its records are
-// objects too. The logger may be nil.
-func NewJournal(client Client, bucketName, prefix string, profile Profile, objects Objects, log *slog.Logger) *Journal {
-	return journal.New(s3api.WithReasons(client), bucketName, prefix, profile, objects, log)
+// objects too. The logger may be nil. The journals of one place remember together what sessions have changed.
+func (e *Endpoint) NewJournal(
+	client Client, bucketName, prefix string, profile Profile, objects Objects, log *slog.Logger,
+) *Journal {
+	changes, _ := e.changes.LoadOrStore([2]string{bucketName, prefix}, journal.NewChanges())
+	return journal.New(
+		s3api.WithReasons(client), bucketName, prefix, profile, objects, changes.(*journal.Changes), log)
 }
 
 // A ResumeError refuses to write to a file while an upload of this owner is pending, because the bytes of two uploads

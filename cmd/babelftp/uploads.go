@@ -62,7 +62,7 @@ func newUploadsCommand() *cobra.Command {
 		Use: "abort TENANT ID", Short: "Abort an interrupted upload",
 		Long: "Abort an interrupted upload and delete its parts. The user then has to start again. An upload that a " +
 			"session works on stays: end that\n" +
-			"session first. One that S3 may yet complete stays for ten minutes. No file is deleted.",
+			"session first. No file is deleted.",
 		Example: "  babelftp uploads abort acme 2bd806c97f0e00af-6f0c1b2d3e4f5a69788796a5b4c3d2e1-9f86d081884c7d65",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {

@@ -93,7 +93,7 @@ type Profile struct {
 	PartLimit int64
 
 	// UnendedUploads says that a multipart upload still exists when it was completed. Swift lists its parts, and
-	// completes it again.
+	// completes it again. So interrupted uploads are discarded there, see [Profile.Resumes].
 	UnendedUploads bool
 
 	// OvertakenAnswers says that PutObject and CopyObject get 200, and no ETag, where the key has what a request has
@@ -301,9 +301,10 @@ func (p *Profile) CompletesOn(absent bool) bool {
 	return p.ConditionalComplete || absent && p.ExclusiveComplete
 }
 
-// Resumes tells whether the driver can find an interrupted upload, to resume it: the name of its record begins with a
-// prefix that does not end in a slash.
-func (p *Profile) Resumes() bool { return !p.SlashPrefixes }
+// Resumes reports whether users can resume interrupted uploads. The driver finds an upload by a prefix that does not
+// end in a slash. It resumes none on a server that may complete an upload twice, each time with the parts that are
+// there.
+func (p *Profile) Resumes() bool { return !p.SlashPrefixes && !p.UnendedUploads }
 
 // Parts returns how many parts of about size bytes hold length bytes, and where each begins. Where parts may differ
 // they are made nearly equal, so that the last is none too small to be followed by others. Otherwise all are of size

@@ -189,10 +189,6 @@ func TestKilledServerResumed(t *testing.T) {
 var serverDead = s3test.Fault{Operation: "HeadObject", KeyPrefix: prefix + ".babelftp/",
 	Effect: s3test.Advance(2 * time.Minute)}
 
-// uploadSettled lets so much time pass that S3 cannot complete an upload of a dead server any more.
-var uploadSettled = s3test.Fault{Operation: "HeadObject", KeyPrefix: prefix + ".babelftp/",
-	Effect: s3test.Advance(10 * time.Minute)}
-
 // parts is how many parts S3 has of the only upload to a file of acme's, 0 where there is none.
 func (s *site) parts(t *testing.T, name string) int {
 	t.Helper()
@@ -230,7 +226,7 @@ func TestAbandonedUploads(t *testing.T) {
 	if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "file", "other"}) {
 		t.Errorf("open uploads are %q", uploads)
 	}
-	proxy.Inject(uploadSettled)
+	proxy.Inject(serverDead)
 	waitUntil(t, func() bool {
 		return len(s.objects(t, "")) == 0
 	}, func() { t.Fatalf("the bucket has %q", s.objects(t, "")) })

@@ -104,5 +104,5 @@ type Upload struct {
 	Bytes  *int64 `json:"bytes"`
 	// LastPart is when a session has worked on the upload last.
 	LastPart time.Time `json:"last_part"`
-	State    string    `json:"state"` // live, stalled, interrupted, unsettled or ending
+	State    string    `json:"state"` // live, stalled, interrupted or ending
 }

@@ -50,7 +50,7 @@ type Tenant struct {
 	// Bytes that may be stored below `prefix`.
 	Quota value.Size `yaml:"quota" default:"no limit"`
 	// Interrupted uploads: `keep` them for the user to resume, or `discard` them.
-	Resume Resume `yaml:"resume" default:"keep, or discard in directory buckets and with abandoned_uploads: 0"`
+	Resume Resume `yaml:"resume" default:"keep, or discard in directory buckets, on OpenStack Swift and with abandoned_uploads: 0"`
 	// ResumeByDefault says that Resume is the default.
 	ResumeByDefault bool
 	// Longest life of a link to a file, up to 168h.

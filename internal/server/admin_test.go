@@ -237,7 +237,7 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 	srv, administrator := administered(t, func(cfg *config.Config) {
 		cfg.Tenants["acme"].Resume = config.KeepInterrupted
 	})
-	x := &uploadsTest{t, [2]*Server{srv, srv}}
+	x := &uploadsTest{T: t, servers: [2]*Server{srv, srv}}
 	x.interrupt(content[:6_291_456])
 	metric(t, srv, `babelftp_uploads_interrupted_total{tenant="acme"} 1`)
 	kept, err := administrator.Uploads(t.Context(), "acme")

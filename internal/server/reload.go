@@ -142,6 +142,7 @@ func (s *Server) replace(next *config.Config) error {
 	s.limits.Adopt(cfg.Limits.Scopes())
 	s.bans.Adopt(cfg.Limits.Bans, cfg.Limits.Server.Networks)
 	s.showRefusedTexts(cfg)
+	s.retire(before.all, tenants.all)
 	s.useTenants(tenants)
 	s.control.Configure(s.controlConfig(cfg, bundle))
 	s.ports.SetStallTimeout(cfg.StallTimeout)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
@@ -17,6 +19,8 @@ import (
 type uploadsTest struct {
 	*testing.T
 	servers [2]*Server
+	s3      *s3.Client
+	bucket  string
 }
 
 func newUploadsTest(t *testing.T, s *s3test.Server) *uploadsTest {
@@ -25,7 +29,7 @@ func newUploadsTest(t *testing.T, s *s3test.Server) *uploadsTest {
 	cfg.Tenants["acme"].Resume = config.KeepInterrupted
 	cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: servicetest.PasswordHash(), Home: "/alice"}
 	return &uploadsTest{t, [2]*Server{start(t, cfg, Options{AWS: s.AWSConfig()}),
-		start(t, cfg, Options{AWS: s.AWSConfig()})}}
+		start(t, cfg, Options{AWS: s.AWSConfig()})}, s.Client(), cfg.Tenants["acme"].Bucket}
 }
 
 // as logs a user in at a server.

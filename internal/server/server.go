@@ -94,6 +94,7 @@ type Server struct {
 	bans    *bans.List
 
 	active    atomic.Pointer[active]
+	retired   sync.Map // buckets that a reload has removed, until they have no open upload; the values do not matter
 	reloading sync.Mutex
 	working   context.Context // of Serve, nil before; guarded by reloading, as is stopped
 	stopped   bool
@@ -229,6 +230,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.ports.WhenKnown(working, func() { s.health.Enter(admin.Serving) })
 	panics.Go(func() { s.watcher.Run(working) })
 	panics.Go(func() { s.sweepUploads(working) })
+	panics.Go(func() { repeat(working, removeEvery, func() { s.removeChangedUploads(working) }) })
 	panics.Go(func() { s.countQuotas(working) })
 	panics.Go(func() {
 		s.probeInspectors(working)
@@ -274,6 +276,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			_ = kept.Close() // its clients wait for the next process, which needs no 421
 		}
 	}
-	defer s.closeJournals(ctx)
+	defer func() {
+		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer done()
+		s.removeChangedUploads(ctx)
+	}()
 	return s.control.Shutdown(ctx)
 }

@@ -50,7 +50,7 @@ func TestRequestsOfSmallFiles(t *testing.T) {
 				}
 			}
 			proxy.Reset()
-			srv.closeJournals(t.Context())
+			srv.removeChangedUploads(t.Context())
 			if n := len(proxy.Operations()); n != test.looks || n != proxy.Counts()["ListObjectsV2"] {
 				t.Errorf("the end takes %v, want %d", proxy.Counts(), test.looks)
 			}

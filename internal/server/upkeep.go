@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,6 +17,8 @@ const (
 	maxParallel = 16
 	// maxSweepInterval is the longest time between two sweeps.
 	maxSweepInterval = time.Hour
+	// removeEvery is the time between two removals of interrupted uploads to changed names.
+	removeEvery = 10 * time.Second
 	// recountEvery is the time between two counts of a quota, which otherwise knows only what this process stores and
 	// deletes. A count takes a request for each 1,000 objects.
 	recountEvery = time.Hour
@@ -52,18 +55,45 @@ func (s *Server) sweepUploads(ctx context.Context) {
 		return
 	}
 	repeat(ctx, min(maxSweepInterval, age), func() {
-		forEach(s.buckets(), func(b *s3client.Bucket) {
-			if b.Usable() {
-				s.sweepBucket(ctx, b)
-			}
-		})
+		forEach(s.journaled(), func(b *s3client.Bucket) { s.sweepBucket(ctx, b) })
 	})
+}
+
+// journaled are the buckets that have a journal: those of all tenants, and those that reloads have removed.
+func (s *Server) journaled() []*s3client.Bucket {
+	all := slices.DeleteFunc(slices.Clone(s.buckets()), func(b *s3client.Bucket) bool {
+		return !b.Usable() || b.Journal == nil
+	})
+	s.retired.Range(func(b, _ any) bool {
+		all = append(all, b.(*s3client.Bucket))
+		return true
+	})
+	return all
+}
+
+// retire keeps the buckets that a reload removes in the sweeps. No later process knows their places.
+func (s *Server) retire(before, next []*s3client.Bucket) {
+	for _, old := range before {
+		stays := slices.ContainsFunc(next, func(b *s3client.Bucket) bool {
+			return b.Prefix == old.Prefix && b.SamePlace(old)
+		})
+		if !stays && old.Usable() && old.Journal != nil {
+			s.retired.Store(old, nil)
+		}
+	}
 }
 
 func (s *Server) sweepBucket(ctx context.Context, b *s3client.Bucket) {
 	ctx = account.InTenant(ctx, b.Tenant)
 	err := panics.Catch(func() error {
 		_, err := b.Journal.Sweep(ctx, s.active.Load().cfg.AbandonedUploads)
+		if _, retired := s.retired.Load(b); !retired || err != nil {
+			return err
+		}
+		empty, err := b.Journal.IsEmpty(ctx)
+		if empty {
+			s.retired.Delete(b)
+		}
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
@@ -71,17 +101,13 @@ func (s *Server) sweepBucket(ctx context.Context, b *s3client.Bucket) {
 	}
 }
 
-// closeJournals removes the interrupted uploads to names under which sessions have stored files a moment ago.
-func (s *Server) closeJournals(ctx context.Context) {
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer done()
-	forEach(s.buckets(), func(b *s3client.Bucket) {
-		if !b.Usable() || b.Journal == nil {
-			return
-		}
+// removeChangedUploads removes the interrupted uploads to names that sessions have changed a moment ago.
+func (s *Server) removeChangedUploads(ctx context.Context) {
+	forEach(s.journaled(), func(b *s3client.Bucket) {
 		ctx := account.InTenant(ctx, b.Tenant)
-		if err := panics.Catch(func() error { return b.Journal.Close(ctx) }); err != nil {
-			s.log.Warn("interrupted uploads to names of new files could not be removed; a later sweep removes them",
+		err := panics.Catch(func() error { return b.Journal.RemoveChanged(ctx) })
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("interrupted uploads to changed names could not be removed; the server tries again",
 				"tenant", b.Tenant, "err", err)
 		}
 	})

@@ -162,12 +162,11 @@ func (e *Entry) put(ctx context.Context, tail s3object.Content) error {
 	return err
 }
 
-// Name returns the key of the record, empty for an upload outside of any journal.
-func (e *Entry) Name() string {
-	if e == nil {
-		return ""
-	}
-	return e.record.Name
+// Record returns the record as this session has written it last.
+func (e *Entry) Record() Record {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.record
 }
 
 // ConfirmHolder makes sure that the upload still belongs to this session: before the session completes it, or when a
@@ -230,10 +229,10 @@ func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
 	return err
 }
 
-// Interrupt writes the record of an upload that its owner can resume, while the object is still base, see [Record]. The
-// tail is the bytes that follow the parts. An unsettled upload is one that S3 may yet complete.
+// Interrupt writes the record of an upload that its owner can resume while the key has this state, see [Record]. The
+// tail is the bytes that follow the parts. The uploads of the owner may take maxBytes together, or any number with 0.
 func (e *Entry) Interrupt(
-	ctx context.Context, base string, offset int64, tail s3object.Content, unsettled bool,
+	ctx context.Context, state string, offset int64, tail s3object.Content, maxBytes int64,
 ) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -242,16 +241,18 @@ func (e *Entry) Interrupt(
 	}
 	e.ended = true
 	e.record.state = stateInterrupted
-	if unsettled {
-		e.record.state = stateUnsettled
-	}
-	e.record.Base = base
+	e.record.State, e.record.HasState = state, true
 	e.bound.set(offset)
 	err := e.put(ctx, tail)
-	if err == nil {
-		e.journal.interrupted.Add(1)
+	if err != nil {
+		return err
 	}
-	return err
+	e.journal.interrupted.Add(1)
+	e.journal.mu.Lock()
+	defer e.journal.mu.Unlock()
+	owner, _ := ownerOf(e.record.Name)
+	e.journal.limits[owner] = maxBytes
+	return nil
 }
 
 // Recorded tells whether S3 has the record, so that a session or a sweep can find the upload.

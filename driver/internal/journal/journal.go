@@ -30,9 +30,9 @@ const (
 	heartbeatInterval = 30 * time.Second
 	missedHeartbeats  = 4
 
-	// SettleAfter is how long after the last word of a session S3 may perform its request to complete the upload. S3
-	// may take minutes to make an object of many parts, also when its client has gone.
-	SettleAfter = 10 * time.Minute
+	// lateCompletion is how long after the last heartbeat OpenStack Swift may perform a request to complete an upload.
+	// To abort the upload before would remove the parts of the object.
+	lateCompletion = 10 * time.Minute
 
 	// stallAfter is how long a client may send nothing until another session of the same owner may take the upload
 	// over. The session checks that every stallCheck.
@@ -44,52 +44,51 @@ const (
 // process there share one.
 //
 // S3 tells the key, the ID and the begin of an open upload, but a server cannot add anything there. So the journal
-// has a record for each upload, an object "prefix.babelftp/uploads/...", which names the upload by its ID. It is
+// has a record for each upload, an object "prefix.babelftp/uploads-1/...", which names the upload by its ID. It is
 // written when S3 has created the upload, before the first part, and exists until the upload ends. The journal never
 // touches an upload that no record names, because other software may have begun it. Such an upload of this server has
 // no parts: its server died before it wrote the record, or never got the ID.
 //
-// A record is in one of five states:
+// A record is in one of four states:
 //
 //   - live: a session works on the upload, and writes a heartbeat. The record says how often.
 //   - stalled: the client has sent nothing for a while, and another session of the owner may take the upload over.
 //   - interrupted: the session has ended without completing the upload.
 //   - ending: a server is about to remove the upload.
-//   - unsettled: a session has asked S3 to complete the upload, and has got no definite answer. S3 may yet do so.
-//
-// No upload is aborted while S3 may complete it, because no S3 server promises that it performs only one of the two
-// requests. Swift performs both, and leaves an object without parts. So after the last sign of a session that may have
-// sent the request, ten minutes pass before a sweep aborts the upload. It looks first whether the object is there:
-// Swift aborts a completed upload where it was interrupted before the last step.
 //
 // Every change is a conditional write on the version of the record that the session has read. So of two sessions that
 // want an upload, one gets it. The body of a record ends with random bytes, which make the ETag of each version
-// different. On a server without conditional writes, a look right before takes their place. An answer with the state
+// different. On a server without conditional writes, a HEAD right before takes their place. A response with the state
 // of one version and the ETag of the next would let both sessions write. So a session trusts a state only after two
-// answers with one ETag, where the server reads the two one after the other.
+// responses with one ETag if the server reads the two one after the other.
 //
 // A record costs two requests. Only uploads of more than one part have records. Each upload has its own: a server that
 // resumes an upload would have to read the journals of all other servers. It has one from its begin, because a killed
 // server would leave the young ones. A record from before the upload would lack the ID, and a key and a time also fit
-// uploads of other software. The state before the request that completes an upload is not written: that would cost each
-// upload one request more.
+// uploads of other software.
 //
 // An upload whose bytes must be judged before they have their name is staged: it makes an object below
 // "prefix.babelftp/inspect/", which its session copies. The record stays until that object is deleted, so that a sweep
 // finds both.
 //
-// A file that is stored ends the interrupted uploads to its name. The session that stores it does not look for them,
-// because a small file is one request to S3. Instead each record has the identity of the object that was there when
-// the upload was interrupted, or begun. Where another object is there, no session resumes the upload. That cannot be
-// seen when the object is gone again. So the process looks soon for the uploads to all names under which it has stored
-// files ([Journal.RemoveReplaced]), and knows the names until then.
+// A command that stores, moves or removes a name, or a directory above it, ends all interrupted uploads to that name,
+// whoever owns them. The command makes no request for that, because a small file is one request to S3. Instead the
+// process remembers what its sessions have changed ([Changes]), resumes nothing that began before, and removes it
+// within seconds ([Journal.RemoveChanged]). The name of a record has a hash of each segment of the key, so that one
+// listing finds the uploads of all owners below all directories. Changes by S3 programs and other replicas show in the
+// state of the key, which a record has from when the upload was interrupted ([s3api.Bucket.State]).
 //
 // Within a replica a client waits for its upload that is just ending. Another replica has only the record, and cannot
 // tell an upload that ends in a moment from one that takes hours. So there a client gets the size of before the upload
 // at once.
 type Journal struct {
 	bucket *s3api.Bucket
-	prefix string              // of the records
+	root   string // of the keys
+	prefix string // of the records
+	levels int    // directories of the name of a record, at most
+
+	unversioned string // the prefix of records that have no version of their format, which a sweep removes
+
 	common s3object.Attributes // of the records
 	log    *slog.Logger
 
@@ -97,36 +96,39 @@ type Journal struct {
 
 	interrupted, swept atomic.Int64 // uploads, see Stats
 
-	mu       sync.Mutex
-	open     map[string]*Entry // the uploads that this process works on, by the name of the record
-	trimming map[string]bool   // the owners whose uploads a call of Trim counts; true: it must count again
+	changes *Changes
 
-	// replaced has the files that sessions have stored, by the prefix of their records. Without any, removing is nil.
-	replaced map[string]stored
-	removing *removal
-	closed   bool
+	mu     sync.Mutex
+	open   map[string]*Entry // the uploads that this process works on, by the name of the record
+	limits map[string]int64  // of the bytes of the owners that RemoveChanged checks next, 0 for none
 }
 
 // New returns the journal of the uploads to keys that start with prefix. It makes no request. The records are objects
 // of the bucket too. The logger may be nil.
 func New(
 	client s3api.Client, bucketName, prefix string, profile profile.Profile, objects s3object.Objects,
-	log *slog.Logger,
+	changes *Changes, log *slog.Logger,
 ) *Journal {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Journal{
-		bucket:   s3api.NewBucket(client, bucketName, profile, &s3api.Stats{}, idleTimeout),
-		prefix:   prefix + s3object.Reserved + "/uploads/",
-		common:   objects.Common(),
-		log:      log.With("bucket", bucketName),
-		open:     map[string]*Entry{},
-		trimming: map[string]bool{},
-		replaced: map[string]stored{},
+	j := &Journal{
+		bucket:  s3api.NewBucket(client, bucketName, profile, &s3api.Stats{}, idleTimeout),
+		root:    prefix,
+		prefix:  prefix + s3object.Reserved + "/uploads-" + format + s3object.Separator,
+		common:  objects.Common(),
+		log:     log.With("bucket", bucketName),
+		changes: changes,
+		open:    map[string]*Entry{},
+		limits:  map[string]int64{},
+
+		unversioned: prefix + s3object.Reserved + "/uploads/",
 
 		withoutOwner: heartbeatInterval,
 	}
+	room := s3object.MaxKeyBytes - len(j.prefix) - 2*ownerBytes - 2*nonceBytes - 1
+	j.levels = min(max(room/(2*segmentBytes+1), 1), maxLevels)
+	return j
 }
 
 // SetAbandonedAfter says at which age sweeps remove the uploads on which no session works. No session waits for the
@@ -153,7 +155,7 @@ func (j *Journal) Stats() Stats {
 
 // Records returns the records of an owner's uploads to a key, the first thousand.
 func (j *Journal) Records(ctx context.Context, owner, key string) ([]s3api.Version, error) {
-	page, err := j.bucket.List(ctx, s3api.Listing{Prefix: j.recordsOf(owner, key)})
+	page, err := j.bucket.List(ctx, s3api.Listing{Prefix: j.recordsOf(key) + j.OwnerID(owner) + nameSeparator})
 	if err != nil {
 		return nil, err
 	}

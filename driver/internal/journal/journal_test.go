@@ -56,7 +56,7 @@ func versitygw() profile.Profile {
 
 // process is the journal of another process.
 func (s *storage) process() *journal.Journal {
-	return journal.New(s.client, s.bucket, "", versitygw(), s3object.Objects{}, nil)
+	return journal.New(s.client, s.bucket, "", versitygw(), s3object.Objects{}, journal.NewChanges(), nil)
 }
 
 // enter begins a multipart upload with a record. canceled tells whether another session has ended it.
@@ -65,7 +65,7 @@ func (s *storage) enter(j *journal.Journal, key string) (e *journal.Entry, uploa
 	canceled = &atomic.Bool{}
 	upload, err := s.CreateUpload(s.t.Context(), key, "", &s3object.Attributes{}, s3api.PartChecksums{})
 	must.OK(s.t, err)
-	r := j.NewRecord(owner, key, partSize)
+	r := j.NewRecord(owner, key, partSize, time.Now())
 	r.Upload = upload.ID
 	e = j.Enter(s.t.Context(), r, &journal.ClientWait{}, func(error) { canceled.Store(true) })
 	s.t.Cleanup(e.Release)
@@ -104,7 +104,8 @@ func TestIsHolder(t *testing.T) {
 		t.Error("the session that has begun the upload is not the holder")
 	}
 	other := s.process()
-	next, err := other.Resume(t.Context(), *s.read(other, e.Name()), partSize, &journal.ClientWait{}, func(error) {})
+	r := *s.read(other, e.Record().Name)
+	next, err := other.Resume(t.Context(), r, partSize, &journal.ClientWait{}, func(error) {})
 	must.OK(t, err)
 	if e.IsHolder(t.Context()) || !next.IsHolder(t.Context()) {
 		t.Error("the session that has taken the upload over is not the only holder")
@@ -120,8 +121,8 @@ func TestResumeOnce(t *testing.T) {
 	const processes = 4
 	s := newStorage(t)
 	e, _, _ := s.enter(s.process(), key)
-	must.OK(t, e.Interrupt(t.Context(), "", partSize, strings.NewReader(""), false))
-	record := s.read(s.process(), e.Name())
+	must.OK(t, e.Interrupt(t.Context(), "", partSize, strings.NewReader(""), 0))
+	record := s.read(s.process(), e.Record().Name)
 	var resumed atomic.Int32
 	var all sync.WaitGroup
 	for range processes {
@@ -140,7 +141,7 @@ func TestResumeOnce(t *testing.T) {
 	if n := resumed.Load(); n != 1 {
 		t.Errorf("%d processes have the upload, want 1", n)
 	}
-	if r := s.read(s.process(), e.Name()); r.CanResume() || !r.CountsPart(partSize) || r.CountsPart(partSize+1) {
+	if r := s.read(s.process(), e.Record().Name); r.CanResume() || !r.CountsPart(partSize) || r.CountsPart(partSize+1) {
 		t.Errorf("the record of the session that has resumed: %+v", r)
 	}
 }
@@ -149,7 +150,7 @@ func TestResumeOnce(t *testing.T) {
 func TestTakenOver(t *testing.T) {
 	for name, write := range map[string]func(ctx context.Context, e *journal.Entry) error{
 		"interrupt": func(ctx context.Context, e *journal.Entry) error {
-			return e.Interrupt(ctx, "", 0, strings.NewReader(""), false)
+			return e.Interrupt(ctx, "", 0, strings.NewReader(""), 0)
 		},
 		"bound-parts": func(ctx context.Context, e *journal.Entry) error { return e.BoundParts(ctx, partSize) },
 		"begin-abort": func(ctx context.Context, e *journal.Entry) error { return e.BeginAbort(ctx) },
@@ -159,7 +160,7 @@ func TestTakenOver(t *testing.T) {
 			e, _, _ := s.enter(s.process(), key)
 			other := s.process()
 			next, err := other.Resume(
-				t.Context(), *s.read(other, e.Name()), partSize, &journal.ClientWait{}, func(error) {})
+				t.Context(), *s.read(other, e.Record().Name), partSize, &journal.ClientWait{}, func(error) {})
 			must.OK(t, err)
 			defer next.Release()
 			if err := write(t.Context(), e); !errors.Is(err, journal.ErrTakenOver) {
@@ -177,7 +178,7 @@ func TestTakenOverInAProcess(t *testing.T) {
 	s := newStorage(t)
 	j := s.process()
 	e, _, canceled := s.enter(j, key)
-	next, err := j.Resume(t.Context(), *s.read(j, e.Name()), partSize, &journal.ClientWait{}, func(error) {})
+	next, err := j.Resume(t.Context(), *s.read(j, e.Record().Name), partSize, &journal.ClientWait{}, func(error) {})
 	must.OK(t, err)
 	defer next.Release()
 	if !canceled.Load() {
@@ -190,8 +191,9 @@ func TestRecords(t *testing.T) {
 	s := newStorage(t)
 	j := s.process()
 	for _, r := range []journal.Record{
-		j.NewRecord("a", "b/c", partSize), j.NewRecord("a/b", "c", partSize), j.NewRecord("a", "b/c", partSize),
-		j.NewRecord("a", "b", partSize),
+		j.NewRecord("a", "b/c", partSize, time.Now()), j.NewRecord("a/b", "c", partSize, time.Now()),
+		j.NewRecord("a", "b/c", partSize, time.Now()),
+		j.NewRecord("a", "b", partSize, time.Now()),
 	} {
 		j.Enter(t.Context(), r, nil, func(error) {}).Release()
 	}
@@ -216,10 +218,7 @@ func TestRecordWithoutUpload(t *testing.T) {
 		},
 		"owner": func(t *testing.T, s *storage) error {
 			j := s.process()
-			records, err := j.Records(t.Context(), owner, key)
-			if err == nil {
-				_, _, err = j.DeleteIdle(t.Context(), records)
-			}
+			_, err := j.RemoveOf(t.Context(), owner, key)
 			return err
 		},
 	} {
@@ -228,8 +227,8 @@ func TestRecordWithoutUpload(t *testing.T) {
 			foreign, err := s.CreateUpload(t.Context(), key, "", &s3object.Attributes{}, s3api.PartChecksums{})
 			must.OK(t, err)
 			j := s.process()
-			e := j.Enter(t.Context(), j.NewRecord(owner, key, partSize), nil, func(error) {})
-			must.OK(t, e.Interrupt(t.Context(), "", 0, strings.NewReader("tail"), false))
+			e := j.Enter(t.Context(), j.NewRecord(owner, key, partSize, time.Now()), nil, func(error) {})
+			must.OK(t, e.Interrupt(t.Context(), "", 0, strings.NewReader("tail"), 0))
 			e.Release()
 			if err := remove(t, s); err != nil {
 				t.Error(err)

@@ -21,7 +21,7 @@ type Pending struct {
 	Key     string
 	Bytes   int64 // that its owner need not send again; known for an interrupted upload only, else negative
 	Written time.Time
-	State   string // live, stalled, interrupted, unsettled or ending
+	State   string // live, stalled, interrupted or ending
 }
 
 // OwnerID is what the uploads of an owner have in common. An owner's name cannot be read from it.
@@ -52,7 +52,7 @@ func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all
 	for _, r := range records {
 		p := Pending{ID: strings.ReplaceAll(strings.TrimPrefix(r.Name, j.prefix), s3object.Separator, idSeparator),
 			Key: r.Key, Bytes: -1, Written: r.ModTime, State: string(r.state)}
-		if p.OwnerID, _, _ = strings.Cut(p.ID, idSeparator); r.TailOffset != unknownOffset {
+		if p.OwnerID, _ = ownerOf(r.Name); r.TailOffset != unknownOffset {
 			p.Bytes = r.TailOffset + r.TailSize
 		}
 		pending = append(pending, p)
@@ -66,42 +66,30 @@ func newest(records []s3api.Version, most int) []s3api.Version {
 	return records[:min(len(records), most)]
 }
 
-// errInUse and errChanged say why an upload is not one to abort now. So does errUnsettled.
+// errInUse and errChanged are why an upload cannot be aborted now.
 var (
 	errInUse   = s3error.New(syscall.EBUSY, "a session works on the upload, or did so until a moment ago")
 	errChanged = s3error.New(syscall.EBUSY, "the upload has changed in this moment: look at it again")
 )
 
-// errUnsettled says when S3 can complete the upload no more.
-func errUnsettled(r *Record) error {
-	wait := (SettleAfter - r.age).Truncate(time.Second) + time.Second
-	return s3error.New(syscall.EBUSY, "S3 may yet complete the upload: try again in "+wait.String())
-}
-
-// Abort removes an upload on which no session works, with its parts. The error is fs.ErrNotExist where there is none of
-// this ID, or S3 has completed it. It is EBUSY where a session works on it, or S3 may yet complete it. Abort never
-// removes a file.
+// Abort removes an upload on which no session works, with its parts. The error is fs.ErrNotExist if there is none of
+// this ID, and EBUSY if a session works on it. Abort never removes a file.
 func (j *Journal) Abort(ctx context.Context, id string) error {
 	name := j.prefix + strings.ReplaceAll(id, idSeparator, s3object.Separator)
-	if strings.Count(id, idSeparator) != 2 || strings.Contains(id, s3object.Separator) {
+	last := strings.LastIndex(name, s3object.Separator)
+	if !strings.Contains(id, idSeparator) || strings.Contains(id, s3object.Separator) {
 		return fs.ErrNotExist
 	}
+	name = name[:last] + nameSeparator + name[last+1:]
 	r, err := j.Read(ctx, s3api.Version{Key: name})
-	if err != nil {
-		return err
-	}
 	switch {
-	case j.isOpen(name), !r.silent() && r.state != stateInterrupted && r.state != stateUnsettled:
-		return errInUse
-	case !r.Settled():
-		return errUnsettled(r)
-	}
-	switch completed, err := j.remove(ctx, r); {
-	case errors.Is(err, ErrTakenOver):
-		return errChanged
-	case err == nil && completed:
-		return fs.ErrNotExist // but for its record
-	default:
+	case err != nil:
 		return err
+	case j.isOpen(name), !r.silent() && r.state != stateInterrupted:
+		return errInUse
 	}
+	if err = j.Delete(ctx, r); errors.Is(err, ErrTakenOver) {
+		return errChanged
+	}
+	return err
 }

@@ -25,7 +25,7 @@ func TestAbort(t *testing.T) {
 	process, other := s.process(), s.process()
 	live, _, _ := s.enter(process, "live")
 	kept, _, _ := s.enter(process, key)
-	must.OK(t, kept.Interrupt(t.Context(), "", offset, strings.NewReader(tail), false))
+	must.OK(t, kept.Interrupt(t.Context(), "", offset, strings.NewReader(tail), 0))
 	kept.Release()
 
 	pending, all, err := other.Pending(t.Context(), 10)
@@ -58,48 +58,8 @@ func TestAbort(t *testing.T) {
 	if err := other.Abort(t.Context(), ids[key]); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the second abort: %v", err)
 	}
-	s.wantKeys(live.Name())
+	s.wantKeys(live.Record().Name)
 	s.wantUploads("live")
-}
-
-// TestAbortCompleted lets S3 complete an upload whose session has no answer. Its record stays until S3 can complete it
-// no more. Then nothing is left of the upload but the record.
-func TestAbortCompleted(t *testing.T) {
-	s := newStorage(t)
-	j := s.process()
-	r := j.NewRecord(owner, key, partSize)
-	name := r.MultipartUpload().Name
-	upload, err := s.CreateUpload(t.Context(), key, name, &s3object.Attributes{}, s3api.PartChecksums{})
-	must.OK(t, err)
-	r.Upload = upload.ID
-	e := j.Enter(t.Context(), r, &journal.ClientWait{}, func(error) {})
-	part, err := s.UploadPart(t.Context(), upload, 1, strings.NewReader("content"), nil)
-	must.OK(t, err)
-	must.OK(t, e.Interrupt(t.Context(), "", partSize, strings.NewReader(""), true))
-	e.Release()
-	_, err = s.CompleteUpload(
-		t.Context(), upload, []*s3api.Part{&part}, s3api.Condition{}, func(context.Context) bool { return true })
-	must.OK(t, err)
-	pending, _, err := s.process().Pending(t.Context(), 1)
-	if err != nil || len(pending) != 1 || pending[0].State != "unsettled" {
-		t.Fatal(pending, err)
-	}
-	err = s.process().Abort(t.Context(), pending[0].ID)
-	if !errors.Is(err, syscall.EBUSY) || !strings.Contains(err.Error(), "S3 may yet complete the upload: try again") {
-		t.Errorf("the abort of an upload that S3 may yet complete: %v", err)
-	}
-	later := s3api.Intercept(s.client, func(_ context.Context, _ any, send func() (any, error)) error {
-		out, err := send()
-		if head, ok := out.(*s3.HeadObjectOutput); ok && err == nil {
-			*head.LastModified = head.LastModified.Add(-journal.SettleAfter)
-		}
-		return err
-	})
-	administrators := journal.New(later, s.bucket, "", versitygw(), s3object.Objects{}, nil)
-	if err := administrators.Abort(t.Context(), pending[0].ID); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the abort of an upload that S3 has completed: %v", err)
-	}
-	s.wantKeys(key)
 }
 
 // TestAbortWhileResumed lets an owner resume an upload while an administrator aborts it: one of the two happens.
@@ -116,10 +76,10 @@ func (s *storage) abortWhileResumed() {
 	s.t.Helper()
 	ctx := s.t.Context()
 	kept, upload, _ := s.enter(s.process(), key)
-	must.OK(s.t, kept.Interrupt(ctx, "", partSize, strings.NewReader(""), false))
+	must.OK(s.t, kept.Interrupt(ctx, "", partSize, strings.NewReader(""), 0))
 	kept.Release()
 	owners, administrators := s.process(), s.process()
-	r := s.read(owners, kept.Name())
+	r := s.read(owners, kept.Record().Name)
 	pending, _, err := administrators.Pending(ctx, 1)
 	if err != nil || len(pending) != 1 {
 		s.t.Fatal(pending, err)
@@ -145,10 +105,10 @@ func (s *storage) abortWhileResumed() {
 func TestTornRead(t *testing.T) {
 	s := newStorage(t)
 	kept, _, _ := s.enter(s.process(), key)
-	must.OK(t, kept.Interrupt(t.Context(), "", partSize, strings.NewReader(""), false))
+	must.OK(t, kept.Interrupt(t.Context(), "", partSize, strings.NewReader(""), 0))
 	kept.Release()
 	owners := s.process()
-	r := *s.read(owners, kept.Name())
+	r := *s.read(owners, kept.Record().Name)
 	pending, _, err := owners.Pending(t.Context(), 1)
 	if err != nil || len(pending) != 1 {
 		t.Fatal(pending, err)
@@ -175,7 +135,7 @@ func TestTornRead(t *testing.T) {
 		}
 		return err
 	})
-	administrators := journal.New(tearing, s.bucket, "", versitygw(), s3object.Objects{}, nil)
+	administrators := journal.New(tearing, s.bucket, "", versitygw(), s3object.Objects{}, journal.NewChanges(), nil)
 	if err := administrators.Abort(t.Context(), pending[0].ID); !errors.Is(err, syscall.EBUSY) {
 		t.Errorf("the abort of an upload that is resumed: %v", err)
 	}
@@ -187,7 +147,7 @@ func TestPendingEnds(t *testing.T) {
 	s := newStorage(t)
 	s.enter(s.process(), "stays")
 	ends, _, _ := s.enter(s.process(), "ends")
-	key := ends.Name()
+	key := ends.Record().Name
 	vanishing := s3api.Intercept(s.client, func(ctx context.Context, in any, send func() (any, error)) error {
 		_, err := send()
 		if _, lists := in.(*s3.ListObjectsV2Input); lists && err == nil {
@@ -195,7 +155,7 @@ func TestPendingEnds(t *testing.T) {
 		}
 		return err
 	})
-	j := journal.New(vanishing, s.bucket, "", versitygw(), s3object.Objects{}, nil)
+	j := journal.New(vanishing, s.bucket, "", versitygw(), s3object.Objects{}, journal.NewChanges(), nil)
 	if pending, all, err := j.Pending(t.Context(), 10); err != nil || all != 1 || len(pending) != 1 ||
 		pending[0].Key != "stays" {
 		t.Errorf("%d uploads are pending, %+v: %v", all, pending, err)

@@ -29,7 +29,6 @@ const (
 	stateStalled     state = "stalled"
 	stateInterrupted state = "interrupted"
 	stateEnding      state = "ending"
-	stateUnsettled   state = "unsettled"
 )
 
 // A Record describes an open upload. The body of an interrupted one begins with the last bytes that came, too few for
@@ -53,9 +52,12 @@ type Record struct {
 	// the bytes of an upload that was resumed can be judged before the file is there.
 	Staged bool
 
-	// Base is the identity of the object that was there when the record was made, empty for none. Where another object
-	// is there since, no session may resume the upload.
-	Base string
+	// State is the state of the key when the upload was interrupted, see [s3api.Bucket.State]. If the key has another
+	// one since, no session may resume the upload. HasState is false in the record of an upload that has not ended.
+	State    string
+	HasState bool
+
+	Began time.Time // by the clock of this process; a little early if another process wrote the record
 
 	etag      string // of the version that was read or written last; empty before
 	write     string // the name of the request that has stored that version
@@ -64,11 +66,12 @@ type Record struct {
 	TailSize int64         // bytes of the body that belong to the object; only as read
 	ModTime  time.Time     // by the clock of S3; only as read
 	age      time.Duration // since ModTime; only as read
-
-	overlaps bool // the parts may change while S3 completes the upload; only as read
 }
 
 const unknownOffset = -1
+
+// keyStatePrefix is what the state of a key begins with in a record, so that the value is never empty.
+const keyStatePrefix = "of:"
 
 // The user metadata of a record. Its key is in base64, because metadata hold ASCII only.
 const (
@@ -79,7 +82,9 @@ const (
 	recordState    = "state"
 	recordHolder   = "holder"
 	recordSilence  = "heartbeat-seconds"
-	recordBase     = "base"
+	recordKeyState = "key-state"
+	recordBegan    = "began"   // nanoseconds since the process began, and its name
+	recordElapsed  = "elapsed" // milliseconds since the upload began
 	recordStaged   = "staged"
 )
 
@@ -90,8 +95,19 @@ const (
 	// versionBytes make the bodies of a record different from each other.
 	versionBytes = 16
 
-	// ownerBytes and keyBytes are how many bytes of a hash the name of a record contains.
-	ownerBytes, keyBytes = 8, 16
+	// ownerBytes and segmentBytes are how many bytes of the hashes of the owner, and of each segment of the key, the
+	// name of a record contains. Few bytes per segment leave room for deep keys. Two keys may have one name: the key in
+	// the record decides.
+	ownerBytes, segmentBytes = 8, 4
+
+	// maxLevels is how many segments of a key have a hash of their own. What follows has one together.
+	maxLevels = 32
+
+	// nameSeparator is between the owner and the random end of the name of a record.
+	nameSeparator = "-"
+
+	// ClockSlack bounds the error of an age by two times of S3, which are whole seconds.
+	ClockSlack = 2 * time.Second
 )
 
 func hashPrefix(text string, bytes int) string {
@@ -99,21 +115,32 @@ func hashPrefix(text string, bytes int) string {
 	return hex.EncodeToString(sum[:bytes])
 }
 
-// recordsOfOwner returns the prefix of the names of an owner's records.
-func (j *Journal) recordsOfOwner(owner string) string {
-	return j.prefix + hashPrefix(owner, ownerBytes) + s3object.Separator
+// recordsOf returns what the names of the records of a key begin with, also those of keys below it. For a key that ends
+// with a slash, it is that of the directory, or of one above it if that is many levels deep.
+func (j *Journal) recordsOf(key string) string {
+	segments := strings.SplitN(strings.TrimPrefix(key, j.root), s3object.Separator, j.levels)
+	if strings.HasSuffix(key, s3object.Separator) {
+		segments = segments[:len(segments)-1]
+	}
+	name := j.prefix
+	for _, segment := range segments {
+		name += hashPrefix(segment, segmentBytes) + s3object.Separator
+	}
+	return name
 }
 
-// recordsOf returns the prefix of the names of the records of an owner's uploads to a key.
-func (j *Journal) recordsOf(owner, key string) string {
-	return j.recordsOfOwner(owner) + hashPrefix(key, keyBytes) + s3object.Separator
+// ownerOf returns the ID of the owner, and the random end, of the name of a record.
+func ownerOf(name string) (owner, end string) {
+	owner, end, _ = strings.Cut(path.Base(name), nameSeparator)
+	return owner, end
 }
 
 // NewRecord describes an upload of an owner to a key, which this process is about to create. The caller sets the ID
 // when S3 has told it. The first part has partSize bytes.
-func (j *Journal) NewRecord(owner, key string, partSize int64) Record {
+func (j *Journal) NewRecord(owner, key string, partSize int64, began time.Time) Record {
 	r := Record{
-		Name: j.recordsOf(owner, key) + nonce(), Key: key, PartSize: partSize,
+		Name: j.recordsOf(key) + j.OwnerID(owner) + nameSeparator + nonce(), Key: key, PartSize: partSize,
+		Began: began,
 		state: stateLive, holder: nonce(), heartbeat: heartbeatInterval, TailOffset: unknownOffset,
 	}
 	if owner == "" {
@@ -199,9 +226,11 @@ func (j *Journal) attributes(r *Record) s3object.Attributes {
 		recordState:    string(r.state),
 		recordHolder:   r.holder,
 		recordSilence:  strconv.FormatInt(int64(r.heartbeat/time.Second), 10),
+		recordBegan:    strconv.FormatInt(int64(r.Began.Sub(j.changes.begun)), 10) + nameSeparator + j.changes.process,
+		recordElapsed:  strconv.FormatInt(time.Since(r.Began).Milliseconds(), 10),
 	}
-	if r.Base != "" {
-		a.Metadata[recordBase] = r.Base
+	if r.HasState {
+		a.Metadata[recordKeyState] = keyStatePrefix + r.State
 	}
 	if r.Staged {
 		a.Metadata[recordStaged] = "yes"
@@ -236,40 +265,40 @@ func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, erro
 		Name: listed.Key, Key: string(key), Upload: a.Metadata[recordUpload], PartSize: partSize, TailOffset: offset,
 		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag, write: v.Name,
 		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
-		overlaps: j.bucket.Profile.UnendedUploads, Base: a.Metadata[recordBase],
-		Staged: a.Metadata[recordStaged] != "",
+		Staged: a.Metadata[recordStaged] != "", Began: j.beganAt(a.Metadata, max(0, age)),
 	}
-	seconds, _ := strconv.ParseInt(a.Metadata[recordSilence], 10, 32) // 0 in a record of an older version
+	r.State, r.HasState = strings.CutPrefix(a.Metadata[recordKeyState], keyStatePrefix)
+	seconds, _ := strconv.ParseInt(a.Metadata[recordSilence], 10, 32)
 	r.heartbeat = max(heartbeatInterval, time.Duration(seconds)*time.Second)
+	if j.bucket.Profile.UnendedUploads {
+		r.heartbeat = max(r.heartbeat, lateCompletion/missedHeartbeats)
+	}
 	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.TailSize < 0 {
 		r.state = ""
 	}
 	return r, nil
 }
 
+// beganAt returns when an upload began, by its record, which was written an age ago.
+func (j *Journal) beganAt(metadata map[string]string, age time.Duration) time.Time {
+	text, process, _ := strings.Cut(metadata[recordBegan], nameSeparator)
+	if since, err := strconv.ParseInt(text, 10, 64); err == nil && process == j.changes.process {
+		return j.changes.begun.Add(time.Duration(since))
+	}
+	elapsed, _ := strconv.ParseInt(metadata[recordElapsed], 10, 64)
+	return time.Now().Add(-age - time.Duration(elapsed)*time.Millisecond - ClockSlack)
+}
+
 // silent tells whether the holder of the record has missed so many heartbeats that it counts as dead.
 func (r *Record) silent() bool { return r.age >= missedHeartbeats*r.heartbeat }
 
-// inUse tells whether a session works on the upload, or removes it. No other session may do so then. Of an object that
-// is no record nothing tells. Nor may a session work on an upload that S3 may yet complete, on a server where that
-// makes an object of the parts as they are now.
+// inUse reports whether a session works on the upload, or removes it, so that no other session may. An object that is
+// no record counts like a live one.
 func (r *Record) inUse() bool {
-	if r.state == stateUnsettled {
-		return r.overlaps && !r.Settled()
-	}
 	return !r.silent() && (r.state == stateLive || r.state == stateEnding || r.state == "")
 }
 
-// Settled tells whether S3 has certainly ended each request that completes the upload. A session sends it while the
-// record is live, and may die before the answer. No upload is aborted before.
-func (r *Record) Settled() bool {
-	return r.Upload == "" || !r.mayBeCompleted() || r.age >= SettleAfter
-}
-
-// mayBeCompleted tells whether a session may have asked S3 to complete the upload. One that waits for bytes has not.
-func (r *Record) mayBeCompleted() bool { return r.state != stateInterrupted && r.state != stateStalled }
-
-// CanResume tells whether the owner can resume the upload, by what the record says.
+// CanResume reports whether the owner can resume the upload, by the state of the record.
 func (r *Record) CanResume() bool { return r.state != stateEnding && !r.inUse() }
 
 // CountsPart tells whether a part that ends at an offset counts. It does not if it ends after TailOffset.
@@ -277,14 +306,22 @@ func (r *Record) CountsPart(end int64) bool {
 	return r.TailOffset == unknownOffset || end <= r.TailOffset
 }
 
-// MultipartUpload returns the upload that the record names. The object that it makes has the last part of the record's
+// EndedBy reports whether the object of the key was stored since the upload began, or the key has another state than
+// when the upload was interrupted. The age is that of the object, see [s3api.Bucket.State].
+func (r *Record) EndedBy(object *s3api.Version, state string, age time.Duration) bool {
+	if r.HasState {
+		return state != r.State
+	}
+	return object.Key != "" && age < time.Since(r.Began)-ClockSlack
+}
+
+// MultipartUpload returns the upload that the record names. The object that it makes has the random end of the record's
 // name in its metadata.
 func (r *Record) MultipartUpload() s3api.Upload {
-	u := s3api.Upload{Key: r.Key, ID: r.Upload, Name: path.Base(r.Name)}
+	_, end := ownerOf(r.Name)
+	u := s3api.Upload{Key: r.Key, ID: r.Upload, Name: end}
 	if r.Staged {
-		const records = s3object.Reserved + "/uploads/"
-		i := strings.LastIndex(r.Name, records)
-		u.Key = r.Name[:i] + s3object.Reserved + "/inspect/" + r.Name[i+len(records):]
+		u.Key = r.Name[:strings.LastIndex(r.Name, s3object.Reserved)] + s3object.Reserved + "/inspect/" + end
 	}
 	return u
 }

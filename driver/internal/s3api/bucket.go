@@ -124,17 +124,10 @@ func (v *Version) Unchanged() Condition {
 }
 
 // Identity distinguishes this version from all others of its key that HeadObject describes, also from one with the
-// same bytes. It begins with the name of the request that stored the version, and is never empty.
+// same bytes. It is never empty.
 func (v *Version) Identity() string {
-	return identityOf(v.Name) + strings.Trim(v.ETag, `"`) + "/" + strconv.FormatInt(v.ModTime.Unix(), 10)
+	return v.Name + "/" + strings.Trim(v.ETag, `"`) + "/" + strconv.FormatInt(v.ModTime.Unix(), 10)
 }
-
-// IsIn tells whether an identity is that of the object that this request has stored.
-func (s *Stored) IsIn(identity string) bool {
-	return s.Name != "" && strings.HasPrefix(identity, identityOf(s.Name))
-}
-
-func identityOf(name string) string { return name + "/" }
 
 // identifies reports whether a name proves that an object is the version of the condition. Other S3 clients may have
 // copied the version with its metadata, and stored that copy under the key later.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"syscall"
 	"time"
@@ -69,6 +70,23 @@ func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, s3object
 	v := b.version(key, out)
 	v.Seen = begin
 	return v, s3object.FromHead(out), now.Sub(v.ModTime), nil
+}
+
+// State returns the object of a key and how long ago it was stored, or a version without a key if there is none. The
+// state differs after each change of the key, except that a missing object has the same state before it is stored and
+// after it is removed, unless the bucket keeps versions and S3 names the delete marker, as AWS and MinIO do.
+func (b *Bucket) State(ctx context.Context, key string) (v Version, state string, age time.Duration, err error) {
+	v, _, age, err = b.HeadWithAge(ctx, key)
+	if err == nil {
+		return v, v.Identity(), age, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return Version{}, "", 0, err
+	}
+	if missing, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && missing.Response != nil {
+		state = missing.Response.Header.Get("X-Amz-Version-Id")
+	}
+	return Version{}, state, 0, nil
 }
 
 // exactAttempts bounds the requests of HeadExact. An object that is replaced between all of them changes many times a

@@ -3,6 +3,7 @@ package upload
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -98,7 +99,7 @@ func (u *Uploader) copyByParts(
 ) (made s3api.Stored, err error) {
 	partsCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	options := uploadOptions{key: to, partSize: u.PartSize, cancel: cancel, base: func() string { return "" }}
+	options := uploadOptions{key: to, partSize: u.PartSize, cancel: cancel, began: time.Now()}
 	m, err := u.createMultipart(partsCtx, partsCtx, options, a)
 	if err != nil {
 		return s3api.Stored{}, err

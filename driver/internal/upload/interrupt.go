@@ -6,12 +6,14 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"slices"
 	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 const (
@@ -22,9 +24,12 @@ const (
 	pendingShare = 2
 )
 
-// canResumeAfter tells whether an owner may resume an upload that ended with this error. It may not where the bytes
-// are wrong, or where the object may not be made at all.
+// canResumeAfter reports whether an owner may resume an upload that ended with this error: not if the bytes are wrong,
+// or if S3 has refused a request for good, because it would refuse the resumed upload too.
 func canResumeAfter(err error) bool {
+	if s3error.IsNoSuchUpload(err) || s3error.Status(err) >= http.StatusBadRequest && !errors.Is(err, syscall.EAGAIN) {
+		return false
+	}
 	return !slices.ContainsFunc(
 		[]error{fs.ErrInvalid, fs.ErrExist, syscall.ESTALE, syscall.EFBIG, syscall.EDQUOT, syscall.EILSEQ},
 		func(kind error) bool { return errors.Is(err, kind) })
@@ -32,7 +37,7 @@ func canResumeAfter(err error) bool {
 
 // interrupt ends the upload, which cause has ended, so that its owner can resume it. It waits for the parts under
 // way. Then it writes the record that gives the upload up, with the bytes after the parts. The upload counts as kept
-// only when S3 has that record: until then other sessions take it for one on which a session works.
+// only when S3 has that record and all these parts: until then other sessions take it for one on which a session works.
 func (w *Writer) interrupt(cause error) {
 	var e *journal.Entry
 	if w.upload != nil {
@@ -44,50 +49,53 @@ func (w *Writer) interrupt(cause error) {
 	before := int64(0) // bytes in a record that stays as it is
 	if w.resumed != nil {
 		if w.upload == nil && w.resumed.Upload != "" { // this session has not come to resume it
-			w.kept = !errors.Is(cause, journal.ErrTakenOver)
+			w.kept = !errors.Is(cause, journal.ErrTakenOver) && !w.open.Changed()
 			return
 		}
 		if w.resumed.Upload == "" {
 			before = w.resumed.size()
 		}
 	}
-	w.kept = before > 0
 	offset, length := w.progress()
-	if offset+length <= before {
+	if offset+length <= before && !w.open.Changed() {
+		w.kept = before > 0
 		if w.upload != nil {
 			w.upload.abort()
 		}
 		return
 	}
-	most, unsettled := w.u.Quotas.Smallest(w.key)/pendingShare, w.upload.unsettled()
-	base, stored, err := w.storedSince(ctx)
+	most := w.u.Quotas.Smallest(w.key) / pendingShare
+	record := w.u.Journal.NewRecord(w.u.Owner, w.key, w.partSize, w.open.Began)
+	if w.resumed != nil {
+		record.State, record.HasState = w.resumed.State, w.resumed.HasState
+	}
+	object, state, age, err := w.u.Bucket.State(ctx, w.key)
 	switch {
-	case err == nil && (stored || most > 0 && offset+length > most):
-		// its client has stored the file since, or it is too large to stay
-		w.kept = false
+	case err == nil && (w.open.Changed() || record.EndedBy(&object, state, age) || most > 0 && offset+length > most):
 		w.discard()
 		return
 	case err == nil && e == nil:
-		e = w.u.Journal.Take(ctx, w.u.Journal.NewRecord(w.u.Owner, w.key, w.partSize), nil, w.cancel)
+		e = w.u.Journal.Take(ctx, record, nil, w.cancel)
 		fallthrough
 	case err == nil:
-		err = e.Interrupt(ctx, base, offset, w.tail(length), unsettled)
+		err = e.Interrupt(ctx, state, offset, w.tail(length), most)
 	}
 	if err != nil {
 		w.notKept(e, err)
 		return
 	}
-	// Elsewhere the owner has to wait, see [journal.Record.CanResume].
-	w.kept = !unsettled || !w.u.Bucket.Profile.UnendedUploads
+	p := &pending{Record: e.Record()}
+	p.TailSize = length
+	err = w.u.readParts(ctx, p)
+	w.kept = err == nil && p.size() == offset+length
+	if w.upload != nil && (err == nil && !w.kept || s3error.IsNoSuchUpload(err)) {
+		w.upload.abort()
+		return
+	}
 	e.Release()
 	if before > 0 { // its bytes are in the new record
 		w.removeResumed(ctx)
 	}
-	if err := w.u.Journal.RemoveOlder(ctx, w.u.Owner, w.key, e.Name()); err != nil {
-		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it",
-			"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
-	}
-	w.u.Journal.Trim(ctx, w.u.Log, w.u.Owner, most)
 }
 
 // notKept ends an upload whose record could not be given up. If S3 has a record all the same, its owner can resume it
@@ -140,23 +148,6 @@ func (w *Writer) tail(length int64) s3object.Content {
 		return bytes.NewReader(nil)
 	}
 	return io.NewSectionReader(w.part, 0, length)
-}
-
-// storedSince returns the identity of the object, and whether a session has stored it since this upload began. Then the
-// client has reconnected and sent the file again before the server noticed that the first connection was dead. Both
-// times are by the clock of S3, which tells an object that was stored within the first two seconds from one before only
-// if the upload has looked at the object.
-func (w *Writer) storedSince(ctx context.Context) (base string, stored bool, err error) {
-	v, _, age, err := w.u.Bucket.HeadWithAge(ctx, w.key)
-	took := time.Since(w.opened) // until the answer, as the age: S3 may take long
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", false, nil
-	}
-	if err != nil {
-		return "", false, err
-	}
-	base = v.Identity()
-	return base, age < took-journal.ClockSlack || w.looked && base != w.base, nil
 }
 
 // discard removes the upload and its record.

@@ -53,9 +53,8 @@ type multipart struct {
 	made     bool          // S3 has made the object of the staged upload.
 	slots    semaphore     // of the parts that S3 copies; nil: the upload has slots of its own
 
-	// settles is until when S3 may complete the upload by a request of this session, or of the one before, that has had
-	// no definite answer.
-	settles time.Time
+	resumed  bool // an earlier session may have asked S3 to complete the upload
+	doubtful bool // S3 may yet complete the upload
 }
 
 // uploadOptions describe an upload that is about to be created.
@@ -66,7 +65,7 @@ type uploadOptions struct {
 	uploaded bool   // this process sends the parts; otherwise S3 copies them
 	staged   bool   // see [journal.Record]; needs a journal
 
-	base   func() string           // waits for the identity of the object that this one replaces
+	began  time.Time               // of the file
 	client *journal.ClientWait     // since when the upload waits for bytes, nil without an owner
 	cancel context.CancelCauseFunc // ends the upload when another session has taken it over
 }
@@ -85,7 +84,7 @@ func (u *Uploader) createMultipart(
 	var record journal.Record
 	key, name := p.key, "" // of the object, and of the request, by which a session that resumes the upload knows its object too
 	if u.Journal != nil {
-		record = u.Journal.NewRecord(p.owner, p.key, p.partSize)
+		record = u.Journal.NewRecord(p.owner, p.key, p.partSize, p.began)
 		record.Staged = p.staged
 		of := record.MultipartUpload()
 		key, name = of.Key, of.Name
@@ -101,7 +100,7 @@ func (u *Uploader) createMultipart(
 	m := u.multipart(until, ctx, created, p.partSize)
 	m.staged = p.staged
 	if j := u.Journal; j != nil {
-		record.Upload, record.Base = created.ID, p.base()
+		record.Upload = created.ID
 		m.entry = j.Enter(until, record, p.client, p.cancel)
 	}
 	return m, nil
@@ -327,32 +326,23 @@ func (m *multipart) complete(ctx context.Context, c s3api.Condition) (s3api.Stor
 	m.cancel()
 	switch {
 	case err == nil && m.staged: // abort removes the object, and then the record
-		m.made, m.settles = true, time.Time{}
+		m.made = true
 	case err == nil:
 		m.entry.Remove(ctx)
 	}
-	if s3error.IsDoubtful(err) {
-		m.settles = time.Now().Add(journal.SettleAfter)
-	}
+	m.doubtful = s3error.IsDoubtful(err)
 	return made, err
 }
 
-// isOurs tells whether no other session may have completed the upload: none has had it since this one, and the one
-// before has not asked for that.
-func (m *multipart) isOurs(ctx context.Context) bool {
-	return m.settles.IsZero() && m.entry.IsHolder(ctx)
-}
-
-// unsettled tells whether S3 may yet complete the upload.
-func (m *multipart) unsettled() bool { return m != nil && time.Now().Before(m.settles) }
+// isOurs reports whether no other session may have completed the upload: none before this one, and none since.
+func (m *multipart) isOurs(ctx context.Context) bool { return !m.resumed && m.entry.IsHolder(ctx) }
 
 // abort removes the upload and its parts, or the object that a staged upload has made. It waits for the requests under
 // way, because a part that arrives after the abort may stay. If S3 does not answer, the record stays in the journal,
 // and a sweep removes the upload.
 //
-// A sweep also removes an upload that S3 may yet complete. To abort it now could delete the parts of the object that S3
-// is just making. No S3 server promises that it performs only one of the two requests, and Swift performs both. Without
-// a record, such an upload is left to the bucket's lifecycle rules.
+// A sweep also removes an upload that S3 may yet complete, because no S3 server promises that it performs only one of
+// the two requests. Without a record, such an upload is left to the bucket's lifecycle rules.
 func (m *multipart) abort() {
 	m.cancel()
 	_ = m.group.Wait() // the caller knows the error already
@@ -363,8 +353,8 @@ func (m *multipart) abort() {
 		m.entry.Release()
 		return
 	}
-	if err == nil && m.unsettled() {
-		err = errUnsettled
+	if err == nil && m.doubtful {
+		err = errDoubtful
 	}
 	switch {
 	case err != nil:
@@ -382,9 +372,8 @@ func (m *multipart) abort() {
 	m.entry.Remove(ctx)
 }
 
-// errUnsettled is why an upload is not aborted: OpenStack Swift would complete and abort it, and leave an object
-// without its parts.
-var errUnsettled = errors.New("S3 has not told whether it completes the upload")
+// errDoubtful is why an upload is not aborted.
+var errDoubtful = errors.New("S3 may yet complete the upload")
 
 // drain waits for the requests under way, for interruptTimeout at most. The upload stays open. The parts that S3 has
 // confirmed have an ETag then.

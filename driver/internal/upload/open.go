@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/file"
+	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
@@ -29,7 +30,6 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		attributes: u.Objects.OfFile(name),
 		condition:  s3api.Condition{Absent: exclusive},
 		exclusive:  exclusive,
-		opened:     time.Now(),
 		partSize:   u.PartSize,
 		change:     u.Quotas.Change(key),
 		resumable:  u.Owner != "",
@@ -37,6 +37,9 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 	defer func() {
 		if err != nil {
 			w.change.End(nil)
+			if w.open != nil {
+				w.open.End()
+			}
 			if w.endCopy != nil {
 				w.endCopy()
 			}
@@ -52,11 +55,12 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 	if w.resumed != nil {
 		keeps, create = false, true // the first bytes come from the upload
 		w.partSize, w.offset = w.resumed.PartSize, offset
-		w.base, w.looked = w.resumed.Base, true
+		if !exclusive {
+			w.condition = w.resumed.condition
+		}
 	}
 	if keeps || exclusive || !create {
 		v, a, _, err := u.Bucket.HeadExact(ctx, s3api.Version{Key: key})
-		w.saw(v, err)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && create && whole:
 			if err := w.appendToNothing(ctx, seen); err != nil {
@@ -79,6 +83,9 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 			}
 		}
 	}
+	if err := w.beginResumable(); err != nil {
+		return nil, err
+	}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	if w.head.Key != "" || w.condition.Absent {
 		w.change.Saw(w.head)
@@ -90,6 +97,23 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		return nil, err
 	}
 	return w, nil
+}
+
+// beginResumable tells the journal of an upload that its owner can resume. An upload that is resumed began when it was
+// begun for the first time.
+func (w *Writer) beginResumable() error {
+	if !w.resumable {
+		return nil
+	}
+	began := time.Now()
+	if w.resumed != nil {
+		began = w.resumed.Began
+	}
+	w.open = w.u.Journal.Begin(w.key, began)
+	if w.resumed != nil && w.open.Changed() {
+		return journal.ErrTakenOver
+	}
+	return nil
 }
 
 // keep lets the bytes of a version up to an offset stay, and those after what will be written, unless the upload is to

@@ -36,13 +36,16 @@ func (w *Writer) Close() error {
 	switch {
 	case err == nil && !w.asked: // nothing was appended to the file, so it replaces no upload
 	case err == nil:
-		w.replacePending()
+		w.endPending()
 	case w.resumed != nil && !w.begun: // no byte has come, and the owner can resume the upload as before
-		w.kept = true
+		w.kept = !w.open.Changed()
 	case w.resumable && canResumeAfter(err):
 		w.interrupt(err)
 	default:
 		w.discard()
+	}
+	if w.open != nil {
+		w.open.End()
 	}
 	if w.inspection != nil {
 		w.inspection.Close()

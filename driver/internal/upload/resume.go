@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
-	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -43,6 +41,9 @@ type pending struct {
 	parts    []*s3api.Part
 	ends     []int64                 // the offset after each part
 	checksum types.ChecksumAlgorithm // of the parts, empty for none
+
+	ended     bool            // the key has changed since
+	condition s3api.Condition // that the key still has what S3 has just shown
 }
 
 // end returns the offset after the last part.
@@ -123,15 +124,16 @@ func (r *reported) take(key string) int64 {
 // exists.
 func (u *Uploader) FileSeen(key string) { u.reported.take(key) }
 
-// Pending describes the latest interrupted upload to a key that this owner can resume. The error is fs.ErrNotExist
-// where there is none, or where the file exists. The Uploader remembers the reported size for the next append.
+// Pending describes the latest interrupted upload to a key that this owner can resume. The error is fs.ErrNotExist if
+// there is none, or if the file exists. The Uploader remembers the reported size for the next append.
 func (u *Uploader) Pending(ctx context.Context, key string) (*file.Info, error) {
 	all, object, err := u.pendingUploads(ctx, key)
-	if err == nil && (len(all) == 0 || object.Looked) {
-		err = fs.ErrNotExist
-	}
 	if err != nil {
 		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(p *pending) bool { return p.ended })
+	if len(all) == 0 || object.Key != "" {
+		return nil, fs.ErrNotExist
 	}
 	p := all[0]
 	u.reported.set(key, p.size())
@@ -139,33 +141,31 @@ func (u *Uploader) Pending(ctx context.Context, key string) (*file.Info, error) 
 		u.Keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &s3object.Attributes{}), nil
 }
 
-// resumeAt returns the upload that the owner can resume at an offset, and nil where none is pending. The error is a
-// ResumeError where uploads are pending at other offsets only.
+// resumeAt returns the upload that the owner can resume at an offset, and nil if none is pending. The error is a
+// ResumeError if uploads are pending at other offsets only.
 func (u *Uploader) resumeAt(ctx context.Context, key string, offset int64) (*pending, error) {
 	all, object, err := u.pendingUploads(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	replaced := func(p *pending) bool { return object.Looked && p.Base != object.Identity() }
 	for _, p := range all {
 		switch {
 		case p.size() != offset:
-		case replaced(p): // its client sends the rest of an upload that has ended
-			return nil, &ResumeError{Size: object.Size, Stored: true}
-		default:
+		case !p.ended:
 			return p, nil
+		case object.Key != "": // its client sends the rest of an upload that has ended
+			return nil, &ResumeError{Size: object.Size, Stored: true}
 		}
 	}
-	if all = slices.DeleteFunc(all, replaced); len(all) == 0 {
+	if all = slices.DeleteFunc(all, func(p *pending) bool { return p.ended }); len(all) == 0 {
 		return nil, nil
 	}
 	return nil, &ResumeError{Size: all[0].size()}
 }
 
-// pendingUploads finds the interrupted uploads to a key of this owner, the latest first. If there are any, it looks at
-// the object, which may have replaced some of them. Looked is false where there is none.
-func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, s3api.Version, error) {
-	var object s3api.Version
+// pendingUploads finds the interrupted uploads to a key of this owner, the latest first. If there are any, it returns
+// the object of the key too, which may have ended some of them.
+func (u *Uploader) pendingUploads(ctx context.Context, key string) (all []*pending, object s3api.Version, err error) {
 	if u.Owner == "" || u.Keys.IsRoot(key) {
 		return nil, object, nil
 	}
@@ -174,9 +174,8 @@ func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, 
 		return nil, object, err
 	}
 	slices.SortFunc(records, func(a, b s3api.Version) int { return b.ModTime.Compare(a.ModTime) })
-	var all []*pending
 	for _, v := range records[:min(len(records), maxPendingOfFile)] {
-		p, err := u.readPending(ctx, v)
+		p, err := u.readPending(ctx, key, v)
 		if err != nil {
 			return nil, object, err
 		}
@@ -187,16 +186,18 @@ func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, 
 	if len(all) == 0 {
 		return nil, object, nil
 	}
-	object, _, err = u.Bucket.Head(ctx, key)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	object, state, age, err := u.Bucket.State(ctx, key)
+	condition := object.Unchanged()
+	condition.Absent = object.Key == ""
+	for _, p := range all {
+		p.ended, p.condition = p.EndedBy(&object, state, age), condition
 	}
 	return all, object, err
 }
 
-// readPending reads a record and finds the parts of its upload. It returns nil for an upload that the owner cannot
-// resume.
-func (u *Uploader) readPending(ctx context.Context, listed s3api.Version) (*pending, error) {
+// readPending reads a record of a key and finds the parts of its upload. It returns nil for an upload that the owner
+// cannot resume.
+func (u *Uploader) readPending(ctx context.Context, key string, listed s3api.Version) (*pending, error) {
 	r, err := u.Journal.Read(ctx, listed)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, journal.ErrNoRecord):
@@ -204,19 +205,16 @@ func (u *Uploader) readPending(ctx context.Context, listed s3api.Version) (*pend
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case !r.CanResume(), u.Journal.IsReplaced(r):
+	case r.Key != key, !r.CanResume(), u.Journal.IsChanged(r):
 		return nil, nil
 	case u.Inspect != nil && r.Upload != "" && !r.Staged: // its bytes can be read only when they have the name
 		return nil, nil
 	}
 	p := &pending{Record: *r}
-	completed, err := u.Journal.IsCompleted(ctx, r)
-	if err == nil && !completed {
-		err = u.readParts(ctx, p)
-	}
+	err = u.readParts(ctx, p)
 	switch {
-	case completed, s3error.IsNoSuchUpload(err): // another session completed or aborted it, and its record is left
-		if err := u.Journal.Forget(ctx, r); err != nil && !errors.Is(err, journal.ErrTakenOver) {
+	case s3error.IsNoSuchUpload(err): // another session or program has completed or aborted it
+		if err := u.Journal.Delete(ctx, r); err != nil && !errors.Is(err, journal.ErrTakenOver) {
 			return nil, err
 		}
 		return nil, nil
@@ -270,67 +268,27 @@ func (w *Writer) resume() error {
 	w.upload.staged, w.unseen = p.Staged, true
 	w.upload.parts, w.upload.number, w.upload.bytes = p.parts, int32(len(p.parts)), p.end()
 	w.upload.taken.Store(len(p.parts) > 0)
-	w.upload.entry = e
-	if !p.Settled() {
-		w.upload.settles = time.Now().Add(journal.SettleAfter)
-	}
+	w.upload.entry, w.upload.resumed = e, true
 	return err
 }
 
-// saw notes the object that this upload replaces, as S3 has just shown it.
-func (w *Writer) saw(v s3api.Version, err error) {
-	switch {
-	case err == nil:
-		w.base, w.looked = v.Identity(), true
-	case errors.Is(err, fs.ErrNotExist):
-		w.base, w.looked = "", true
-	}
-}
-
-// lookAtBase looks at the object that this upload replaces, unless that has been done. It does not wait: the function
-// that it returns does, and returns the object's identity. Where S3 does not tell, it is that of none.
-func (w *Writer) lookAtBase() (wait func() string) {
-	if !w.resumable || w.looked {
-		return func() string { return w.base }
-	}
-	look := make(chan struct{})
-	panics.Go(func() {
-		defer close(look)
-		v, err := panics.Result(func() (s3api.Version, error) {
-			v, _, err := w.u.Bucket.Head(w.partsContext(), w.key)
-			return v, err
-		})
-		w.saw(v, err)
-	})
-	return func() string {
-		<-look
-		return w.base
-	}
-}
-
-// replacePending ends the interrupted uploads to this file, which is stored. The journal removes those of which this
+// endPending ends the interrupted uploads to this file, which is stored. The journal removes those of which this
 // session does not know.
-func (w *Writer) replacePending() {
-	if w.u.Owner == "" {
-		return
-	}
-	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
-	defer done()
+func (w *Writer) endPending() {
 	if w.resumed != nil && w.resumed.Upload == "" {
+		ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
+		defer done()
 		w.removeResumed(ctx)
 	}
-	w.u.Journal.Stored(ctx, w.u.Owner, w.key, w.stored)
+	if w.u.Owner != "" {
+		w.u.Journal.Changed(w.key)
+	}
 }
 
-// Remove removes this owner's interrupted uploads to a key, and tells whether there was one.
+// Remove removes this owner's interrupted uploads to a key, and reports whether there was one.
 func (u *Uploader) Remove(ctx context.Context, key string) (bool, error) {
 	if u.Owner == "" {
 		return false, nil
 	}
-	records, err := u.Journal.Records(ctx, u.Owner, key)
-	if err != nil {
-		return false, err
-	}
-	removed, _, err := u.Journal.DeleteIdle(ctx, records)
-	return removed, err
+	return u.Journal.RemoveOf(ctx, u.Owner, key)
 }

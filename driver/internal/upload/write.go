@@ -43,15 +43,12 @@ type Writer struct {
 	kept      bool // whether it was interrupted and can be resumed
 	exclusive bool // whether there must be no object
 	change    *quota.Change
-	opened    time.Time
+	open      *journal.Open // nil if its owner cannot resume it
 
 	inspection Inspection // of the bytes so far, nil before the first part
 	unseen     bool       // the inspector has not got the first parts, which an earlier session has sent
 
 	asked bool // S3 was asked to make the object visible
-
-	base   string // the identity of the object that this one replaces, if looked, empty for none
-	looked bool
 
 	begun    bool              // whether begin has been called
 	offset   int64             // bytes so far
@@ -254,17 +251,17 @@ func (w *Writer) flush() error {
 }
 
 func (w *Writer) start() (err error) {
-	p := uploadOptions{key: w.key, partSize: w.partSize, cancel: w.cancel, uploaded: w.head.Key == ""}
+	p := uploadOptions{
+		key: w.key, partSize: w.partSize, cancel: w.cancel, uploaded: w.head.Key == "", began: time.Now(),
+	}
 	a := &w.attributes
 	if w.u.stages(w.resumable) {
 		common := w.u.Objects.Common()
 		p.staged, a = true, &common
 	}
 	if w.resumable {
-		p.owner, p.client = w.u.Owner, &w.client
+		p.owner, p.client, p.began = w.u.Owner, &w.client, w.open.Began
 	}
-	p.base = w.lookAtBase()
-	defer p.base()
 	w.upload, err = w.u.createMultipart(w.ctx, w.partsContext(), p, a)
 	return err
 }

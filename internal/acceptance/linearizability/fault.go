@@ -191,7 +191,7 @@ func (f *Faults) recordsLog() string {
 }
 
 // recordKey finds the keys of records.
-var recordKey = regexp.MustCompile(`\.babelftp/uploads/`)
+var recordKey = regexp.MustCompile(`\.babelftp/uploads-\d+/`)
 
 // A Plan decides what happens to the requests of one history, and remembers them.
 type Plan struct {

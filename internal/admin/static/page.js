@@ -469,7 +469,7 @@ async function showUploads() {
   try {
     const answer = await request(`uploads?tenant=${encodeURIComponent(element('tenant').value)}`)
     if (!answer) return
-    tables.uploads.update(answer.uploads.filter(u => ['interrupted', 'stalled', 'unsettled'].includes(u.state)))
+    tables.uploads.update(answer.uploads.filter(u => ['interrupted', 'stalled'].includes(u.state)))
     if (answer.unanswered.length > 0) say(...refusal({status: 502, message: answer.unanswered.map(({reason}) => reason).join(' – ')}))
   } catch (error) {
     say(...refusal(error))

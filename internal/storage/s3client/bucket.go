@@ -103,7 +103,7 @@ func (b *Bucket) verify(ctx context.Context, s *scratch, log *slog.Logger) error
 // OpenJournal opens the record of the bucket's open uploads, once Verify knows what the S3 server can do. Sweeps
 // remove uploads at an age.
 func (b *Bucket) OpenJournal(log *slog.Logger, age time.Duration) {
-	j := driver.NewJournal(b.ObjectClient(), b.Name, b.Prefix, b.Profile, b.Objects, log.With("tenant", b.Tenant))
+	j := b.Endpoint.NewJournal(b.ObjectClient(), b.Name, b.Prefix, b.Profile, b.Objects, log.With("tenant", b.Tenant))
 	j.SetAbandonedAfter(age)
 	b.Journal = j
 }

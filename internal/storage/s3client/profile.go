@@ -28,6 +28,9 @@ func (b *Bucket) findProfile(ctx context.Context, s *scratch, header http.Header
 	if b.Profile.GhostPrefixes {
 		b.Profile.GhostPrefixes = b.mayHaveDeleteMarkers(ctx, log)
 	}
+	if b.resumable && !b.Profile.Resumes() {
+		log.Info("S3 server cannot resume uploads; interrupted ones are discarded")
+	}
 	if auto && name == "strict" {
 		log.Warn(
 			"S3 server is not known, and treated as the strictest; name its profile (s3.profile) if it is one of "+
@@ -93,11 +96,9 @@ func (b *Bucket) checkSupported() error {
 			b.keys.endpoint)
 	case b.Profile.NoTags && len(b.Objects.Tags) > 0:
 		return b.failed(nil, server+"has no tags, which objects.tags counts on", "remove objects.tags")
-	case b.resumable && !b.Profile.Resumes():
-		return b.failed(
-			nil, server+"lists no prefix that ends in the middle of a name, so that "+
-				"interrupted uploads cannot be found, which resume: keep counts on",
-			"write resume: discard, or move to a general purpose bucket")
+	case b.asked && !b.Profile.Resumes():
+		return b.failed(nil, server+"cannot resume uploads, which resume: keep needs",
+			"write resume: discard, or move to a server or a kind of bucket that can")
 	}
 	return nil
 }

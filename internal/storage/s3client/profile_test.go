@@ -251,8 +251,18 @@ func TestUnsupported(t *testing.T) {
 	}{
 		"resume-on-a-directory-bucket": {
 			"aws-directory", func(_ *config.Config, t *config.Tenant) { t.Resume = config.KeepInterrupted },
-			"lists no prefix that ends in the middle of a name, so that interrupted uploads cannot be found, which " +
-				"resume: keep counts on: write resume: discard, or move to a general purpose bucket",
+			"cannot resume uploads, which resume: keep needs: write resume: discard, or move to a server or a kind of " +
+				"bucket that can",
+		},
+		"resume-on-swift": {
+			"swift", func(_ *config.Config, t *config.Tenant) { t.Resume = config.KeepInterrupted },
+			"cannot resume uploads, which resume: keep needs: write resume: discard, or move to a server or a kind of " +
+				"bucket that can",
+		},
+		"resume-by-default-on-swift": {
+			"swift", func(_ *config.Config, t *config.Tenant) {
+				t.Resume, t.ResumeByDefault = config.KeepInterrupted, true
+			}, "",
 		},
 		// Reported for Tencent COS: gobackup/gobackup#233
 		"path-style-on-tencent": {"tencent", func(*config.Config, *config.Tenant) {},

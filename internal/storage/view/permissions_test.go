@@ -229,7 +229,7 @@ func TestDropBoxResumes(t *testing.T) {
 	client, name := s3.Client(), s3.Bucket(t)
 	storage := storage{&bucket{name, client}, drivertest.MustNew(t.Context(), client, name, &driver.Options{
 		PartSize: 5 << 20, Owner: "scanner",
-		Journal: driver.NewJournal(
+		Journal: driver.NewEndpoint().NewJournal(
 			client, name, "", driver.Profile{}, driver.Objects{}, slog.New(slog.NewTextHandler(t.Output(), nil))),
 	})}
 	broken, err := guarded(t, storage, "-w").OpenWriter("/scan", os.O_CREATE|os.O_TRUNC, 0)
