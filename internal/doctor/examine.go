@@ -373,8 +373,8 @@ func (x *examination) active(_ context.Context, s *session) {
 		if x.way == "" {
 			x.way = "PORT"
 		}
-	case x.lists, f.ID == transferCut, slices.Contains([]int{500, 501, 502, 504}, r.code):
-		x.note(activeFailed, nil, r.String())
+	case x.lists, r.command != "", f.ID == transferCut:
+		x.note(activeFailed, nil, cmp.Or(r.command, "LIST"), r.String())
 	case x.way == "":
 		x.add(f)
 	}
@@ -521,8 +521,14 @@ func (x *examination) names(ctx context.Context, s *session) {
 		return
 	}
 	listed := strings.Split(norm.NFC.String(strings.ReplaceAll(string(data), "\r", "")), "\n")
+	isListed := func(name string) bool {
+		return slices.ContainsFunc(listed, func(l string) bool { return strings.HasSuffix(l, name) })
+	}
+	if !isListed(x.prefix + ".bin") {
+		return // the user may not see files, whatever their names
+	}
 	for _, name := range kept {
-		if !slices.ContainsFunc(listed, func(l string) bool { return strings.HasSuffix(l, name) }) {
+		if !isListed(name) {
 			x.note(namesChanged, []string{name}, append([]string{name + " ≠"}, listed...)...)
 			return
 		}

@@ -134,7 +134,10 @@ func withTLS(t *testing.T, template *x509.Certificate) (settings []string, autho
 // examine returns the IDs of what is found at an address, wrong ones with "!", and wants nothing to be left.
 func examine(t *testing.T, address string, o doctor.Options) []string {
 	t.Helper()
-	target, err := doctor.ParseTarget("ftp://" + address)
+	if !strings.Contains(address, "://") {
+		address = "ftp://" + address
+	}
+	target, err := doctor.ParseTarget(address)
 	must.OK(t, err)
 	if target.User != "anonymous" {
 		target.Password = "secret"

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -69,6 +70,7 @@ func (x *examination) loginFailed(command string, r reply) *Finding {
 // refused returns what is wrong with the reply to a command, and nil if nothing is. Of other servers than babelftp the
 // reply codes of RFC 959 section 4.2 and RFC 4217 count, which have no language.
 func (x *examination) refused(command string, r reply) *Finding {
+	command = cmp.Or(r.command, command)
 	verb, _, _ := strings.Cut(command, " ")
 	switch {
 	case r.ok():

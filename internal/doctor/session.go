@@ -47,9 +47,10 @@ const software = "babelftp-doctor"
 type reply struct {
 	code    int
 	text    string
-	timeout bool // nothing came in time
-	foreign bool // what came is no FTP
-	missed  bool // no passive port was reached, and the findings have the ports already
+	timeout bool   // nothing came in time
+	foreign bool   // what came is no FTP
+	missed  bool   // no passive port was reached, and the findings have the ports already
+	command string // whose reply it is, if it kept the command of a transfer from being sent
 }
 
 func failed(err error) reply {
@@ -471,6 +472,7 @@ func (s *session) transfer(ctx context.Context, way, command string, body []byte
 	for attempt := 1; ; attempt++ {
 		address, r := s.passive(way)
 		if !address.IsValid() {
+			r.command = way
 			return nil, r
 		}
 		conn, err := s.dial(ctx, address.Port())
@@ -498,6 +500,7 @@ func (s *session) activeTransfer(command string, body []byte) ([]byte, reply) {
 		ask = fmt.Sprintf("PORT %s,%d,%d", strings.ReplaceAll(local.String(), ".", ","), port>>8, port&0xff)
 	}
 	if r := s.send(ask); !r.ok() {
+		r.command, _, _ = strings.Cut(ask, " ")
 		return nil, r
 	}
 	_ = l.SetDeadline(time.Now().Add(replyTimeout))
