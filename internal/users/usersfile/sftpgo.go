@@ -207,7 +207,12 @@ func SFTPGo(raw []byte, strip string) (*Users, error) {
 		return nil, err
 	}
 	var parts map[string]json.RawMessage
-	if err := json.Unmarshal(text, &parts); err != nil {
+	err = json.Unmarshal(text, &parts)
+	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other || err == nil && parts == nil {
+		return nil, fmt.Errorf("this is not a dump of SFTPGo: the JSON is %s, and not an object with the key \"users\": "+
+			"give what its API /api/v2/dumpdata returns", kindOfJSON(text))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("this is not a dump of SFTPGo in JSON: %w", err)
 	}
 	var entries []json.RawMessage
@@ -239,6 +244,21 @@ func SFTPGo(raw []byte, strip string) (*Users, error) {
 		}
 	}
 	return users, nil
+}
+
+// kindOfJSON returns what a text in JSON is, if it is not an object.
+func kindOfJSON(text []byte) string {
+	switch text = bytes.TrimSpace(text); text[0] {
+	case 'n':
+		return "null"
+	case '"':
+		return "a text"
+	case '[':
+		return "a list"
+	case 't', 'f':
+		return "true or false"
+	}
+	return "a number"
 }
 
 // readSFTPGoUser reads a user, who must have the keys that each user of SFTPGo has.
