@@ -15,10 +15,11 @@ import (
 // says so if the tenant does not have the name.
 func TestHostChoosesTenant(t *testing.T) {
 	const (
-		byTLS  = `unknown user: TLS (SNI) named the host ftp.acme.example, which chose the tenant \"acme\"`
-		byHOST = `unknown user: HOST named the host ftp.acme.example, which chose the tenant \"acme\"`
-		named  = `, and the name ends in @globex: let the client connect to a host of the tenant \"globex\"`
-		unsaid = `: correct the name, or let the client connect to a host of the tenant of the user`
+		byTLS   = `unknown user: TLS (SNI) named the host ftp.acme.example, which chose the tenant \"acme\"`
+		byHOST  = `unknown user: HOST named the host ftp.acme.example, which chose the tenant \"acme\"`
+		named   = `, and the name ends in @globex: let the client connect to a host of the tenant \"globex\"`
+		several = `unknown user: the name is a user of several tenants: let the client write user@tenant`
+		unsaid  = `: correct the name, or let the client connect to a host of the tenant of the user`
 	)
 	for _, test := range []struct {
 		name, sni, host, user string
@@ -26,6 +27,8 @@ func TestHostChoosesTenant(t *testing.T) {
 		log                   string // of a login that is refused
 	}{
 		{"no-host", "", "", "bob@globex", 230, ""},
+		{"name-of-both", "", "", "alice", 530, several},
+		{"name-of-none", "", "", "carol", 530, `"unknown user: login refused"`},
 		{"own-tenant", "ftp.acme.example", "", "alice@acme", 230, ""},
 		{"plain-name", "ftp.acme.example", "", "alice", 230, ""},
 		{"other-tenant", "ftp.acme.example", "", "bob@globex", 530, byTLS + named},

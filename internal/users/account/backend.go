@@ -23,6 +23,10 @@ var ErrLoginRefused = auth.ErrRefused
 var ErrTLSRequired = fmt.Errorf(
 	"TLS is required (tls.required), and the client has not sent AUTH TLS: %w", ErrLoginRefused)
 
+// errSeveralTenants is an ErrLoginRefused of a name that needs its tenant.
+var errSeveralTenants = fmt.Errorf("the name is a user of several tenants: let the client write user@tenant, or connect "+
+	"to a host of the tenant: %w", ErrLoginRefused)
+
 // ErrCertificate is an ErrLoginRefused whose reason is the client's certificate, or that there is none.
 var ErrCertificate = fmt.Errorf("client certificate: %w", ErrLoginRefused)
 

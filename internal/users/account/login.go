@@ -225,6 +225,7 @@ type identity struct {
 	service *service   // decides on names that the configuration does not have, nil if there is no service
 	known   bool       // the configuration knows the name
 	host    *HostError // why no other tenant is asked; nil if the client has named no host
+	several bool       // several tenants have the name, and the client has named none
 	name    string     // for the service
 }
 
@@ -252,8 +253,12 @@ func (who identity) failed(err error) error {
 	case who.user != nil:
 		failed.Tenant, failed.User = t.Name, who.user.Name
 	case errors.Is(err, ErrLoginRefused): // an unknown user
-		if who.host != nil && err == ErrLoginRefused { //nolint:errorlint // a more exact error stays
+		switch {
+		case err != ErrLoginRefused: //nolint:errorlint // a more exact error stays
+		case who.host != nil:
 			failed.Err = who.host
+		case who.several:
+			failed.Err = errSeveralTenants
 		}
 	case t == nil:
 		return err
@@ -294,6 +299,7 @@ func (r *Registry) identify(req *LoginRequest) identity {
 	}
 	who.user, who.service, who.name = d.find(addr, req.Host, req.User), d.serviceOf(req.Host, t, name), name
 	who.known, who.host = d.knows(t, name), d.hostError(req)
+	who.several = t == nil && who.user == nil && d.hasSeveral(req.User)
 	if who.user == nil && !who.asks() || len(who.id) > maxIdentity {
 		who.id = r.bans.UnknownUser(who.id)
 	}

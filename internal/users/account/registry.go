@@ -168,6 +168,18 @@ func (d *directory) find(addr netip.Addr, host, name string) *User {
 	return found
 }
 
+// hasSeveral reports whether a name is a user of several tenants.
+func (d *directory) hasSeveral(name string) bool {
+	name = config.NormalizeUser(name)
+	n := 0
+	for _, t := range d.tenants {
+		if t.users[name] != nil {
+			n++
+		}
+	}
+	return n > 1
+}
+
 // lookUp finds a name in UTF-8.
 //
 // A host chooses the tenant, and user@tenant may name no other. Without one it is user@tenant, or a name that only
