@@ -22,10 +22,12 @@ import (
 
 // The addresses of a client in the Internet, and of the servers for it.
 const (
-	clientAddress  = "198.51.100.7"
-	elsewhere      = "203.0.113.77" // where no server is
-	publicServerV6 = "2001:db8::9"
-	brokenPorts    = "30000-30009"
+	clientAddress = "198.51.100.7"
+	elsewhere     = "203.0.113.77" // where no server is
+	// otherPrivateServer is beside the server.
+	otherPrivateServer = "10.0.0.8"
+	publicServerV6     = "2001:db8::9"
+	brokenPorts        = "30000-30009"
 )
 
 // A broken site is a server that somebody has configured wrongly, or that the network around it breaks. A row without
@@ -78,6 +80,7 @@ func internet(t *testing.T) clientSide {
 		ip("address", "add", address, "dev", "server", "nodad")
 	}
 	ip("address", "add", privateServer+"/32", "dev", "lo")
+	ip("address", "add", otherPrivateServer+"/32", "dev", "lo")
 	ip("link", "set", "server", "up")
 	for _, args := range []string{
 		"link set lo up", "link set client up", "address add " + clientAddress + "/24 dev client",
@@ -146,6 +149,31 @@ func logins(user string, passwords ...string) func(t *testing.T, s *site, contro
 		}
 		return nat(control, brokenPorts)
 	}
+}
+
+// otherServer starts a second server on the same buckets, and a load balancer that sends data connections there.
+func otherServer(lines string) func(t *testing.T, s *site, control string) string {
+	return func(t *testing.T, s *site, control string) string {
+		t.Helper()
+		other := &site{host: otherPrivateServer, storage: s.storage, client: s.client, buckets: s.buckets}
+		file := other.configure(t, lines)
+		for _, name := range []string{"tls.crt", "tls.key"} {
+			text := must.ReadFile(t, filepath.Join(filepath.Dir(s.ca), name))
+			must.WriteFile(t, filepath.Join(filepath.Dir(file), name), text)
+		}
+		replaceIn(t, file, `listen: "`+otherPrivateServer+`:0"`, `listen: "`+otherPrivateServer+`:`+control+`"`)
+		other.start(t, file)
+		return haproxy("", "backup\n server other "+otherPrivateServer)(t, s, control)
+	}
+}
+
+// usePort takes the first passive port, as another program does.
+func usePort(t *testing.T, _ *site, control string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", privateServer+":30000")
+	must.OK(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return nat(control, brokenPorts)
 }
 
 // keyed reads findings in JSON as "finding keys", and leaves out that the server has stopped.
@@ -262,6 +290,12 @@ func brokenSites(t *testing.T, storage *s3test.Server) []broken {
 			url: "ftp://alice%40acme@[" + publicServerV6 + "]:CONTROL", start: blocked("drop", brokenPorts),
 			found: []string{ports}, logged: []string{ports}},
 
+		{name: "public-address-without-DNS", lines: []string{passive(", public_address: ftp.acme.invalid")},
+			found:  []string{"!passive-address-unknown passive.public_address"},
+			logged: []string{"!passive-address-unknown passive.public_address"}},
+		{name: "ports-all-used", lines: []string{"passive: {ports: 30000-30000, public_address: " + publicServer + "}"},
+			start: usePort, found: []string{"!ports-used passive.ports"}, logged: []string{"!ports-used passive.ports"}},
+
 		{name: "certificate-expired", lines: []string{right},
 			change: certified(root, x509.Certificate{NotBefore: now.AddDate(0, -3, 0), NotAfter: now.Add(-time.Hour)}),
 			found:  []string{"!certificate-expired" + certificate, kept},
@@ -298,13 +332,16 @@ func brokenSites(t *testing.T, storage *s3test.Server) []broken {
 		{name: "PROXY-on-the-control-connection-only", url: atBalancer, start: haproxy("send-proxy-v2", ""),
 			lines: []string{balanced, "proxy_protocol: {trusted: [" + privateServer + "/32]}", "stall_timeout: 2s"},
 			args:  []string{"--samples", "2"}, found: []string{"!data-elsewhere proxy_protocol.trusted cluster.peers"}, logged: []string{proxy}},
+		{name: "two-servers-without-cluster", url: atBalancer, start: otherServer(balanced), lines: []string{balanced, "stall_timeout: 2s"},
+			found:  []string{"!data-elsewhere proxy_protocol.trusted cluster.peers", "active-failed"},
+			logged: []string{ports}},
 		{name: "balancer-without-PROXY", url: atBalancer, start: haproxy("", ""), lines: []string{balanced},
 			found: []string{"active-failed"}},
 
 		{name: "unknown-user", lines: []string{right}, url: "ftp://bob%40acme@" + publicServer + ":CONTROL", found: []string{refused},
 			logged: []string{refused}},
 		{name: "user-of-two-tenants", lines: []string{right}, url: "ftp://alice@" + publicServer + ":CONTROL", found: []string{refused},
-			logged: []string{refused}},
+			logged: []string{"!host-tenant tenants.TENANT.hosts"}},
 		{name: "wrong-password", lines: []string{fmt.Sprintf("      carl: {password_hash: %q}", passwordHash(t, oldPassword)), right},
 			url: asCarl, found: []string{refused}, logged: []string{refused}},
 		{name: "user-disabled", lines: []string{carl("disabled: true"), right}, url: asCarl,

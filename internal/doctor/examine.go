@@ -308,6 +308,10 @@ func (x *examination) sample(ctx context.Context, s *session, t *tried) (usable 
 	case r.code >= 500:
 		t.refused = r.String()
 		return true
+	case r.code/100 == 4: // the server says itself that it cannot
+		r.command = t.verb
+		x.add(x.refused(t.verb, r))
+		return r.code != 421
 	case !address.IsValid():
 		t.evidence = append(t.evidence, t.verb+": "+r.String())
 		return r.code != 0
@@ -329,7 +333,7 @@ func (x *examination) sample(ctx context.Context, s *session, t *tried) (usable 
 	case f == nil, last.code == 450: // some servers send it for an empty directory
 		t.good++
 		x.lists = true
-	case f.ID == transferCut:
+	case f.ID == transferCut, f.ID == dataElsewhere:
 		x.note(dataElsewhere, nil, r.String(), "LIST", last.String())
 	default:
 		x.add(f)
@@ -373,7 +377,7 @@ func (x *examination) active(_ context.Context, s *session) {
 		if x.way == "" {
 			x.way = "PORT"
 		}
-	case x.lists, r.command != "", f.ID == transferCut:
+	case x.lists, r.command != "", f.ID == transferCut, f.ID == dataElsewhere:
 		x.note(activeFailed, nil, cmp.Or(r.command, "LIST"), r.String())
 	case x.way == "":
 		x.add(f)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,8 @@ const (
 	userExpired          ID = "user-expired"
 	passiveAddress       ID = "passive-address"   // address
 	passiveUnreached     ID = "passive-unreached" // client, address
+	addressUnknown       ID = "passive-address-unknown"
+	portsUsed            ID = "ports-used"
 	inspected            ID = "inspected"         // command
 	portsUnreachable     ID = "ports-unreachable" // address, ports
 	dataElsewhere        ID = "data-elsewhere"
@@ -153,7 +156,7 @@ func Kinds() []Kind {
 			true,
 			[]string{"code=^521$", "connection err=no TLS on the data connection"}},
 		{"host-tenant", Wrong, i18n.LoginFailed, "doctor-do-tenant", []string{"tenants.TENANT.hosts"},
-			false, []string{"err=which chose the tenant"}},
+			false, []string{"err=which chose the tenant|is a user of several tenants"}},
 		{"wrong-tenant", Wrong, "doctor-wrong-tenant", "doctor-do-tenant", []string{"auth", "tenants.TENANT.auth"},
 			false,
 			[]string{"err=no tenant for the user"}},
@@ -169,13 +172,18 @@ func Kinds() []Kind {
 		{passiveAddress, Wrong, "doctor-passive-address", "doctor-do-passive-address", []string{"passive.public_address", "passive.public_address_by_network"},
 			true,
 			[]string{
-				"`data_address` of PASV is not `reached_address`, and no NAT is in between: `reached_address` is public, or it and " +
-					"the client are private",
+				"`data_address` of PASV is not `reached_address`, which is public",
 				"`data_address` is private, and the client is not"}},
 		{passiveUnreached, Wrong, "doctor-data-address", "doctor-do-data-address",
 			[]string{"passive.public_address", "passive.public_address_by_network", "passive.ports"},
 			true,
-			[]string{"the same behind a NAT, whose address the server does not know"}},
+			[]string{"`data_address` of PASV is not `reached_address`, which is private: a NAT may have another address"}},
+		{addressUnknown, Wrong, i18n.PassiveAddressUnknown, "doctor-do-passive-address", []string{"passive.public_address"},
+			true,
+			[]string{"msg=^" + regexp.QuoteMeta(noPublicAddress)}},
+		{portsUsed, Wrong, i18n.PassivePortUnavailable, "doctor-do-limit", []string{"passive.ports"},
+			true,
+			[]string{`limit=^passive\.ports$`, "msg=^no free port for a passive data connection"}},
 		{inspected, Wrong, "doctor-inspected", "doctor-do-inspection", nil,
 			true, nil},
 		{portsUnreachable, Wrong, "doctor-ports-unreachable", "doctor-do-open-ports", []string{"passive.ports"},

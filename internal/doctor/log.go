@@ -147,15 +147,7 @@ func (r *logReader) read(l *line) {
 	if _, name, ok := strings.Cut(l.attrs["err"], `user "`); ok && user == "" {
 		user, _, _ = strings.Cut(name, `"`)
 	}
-	var before ID // a line is one finding of a kind, and a login is refused for one reason
-	for i := range r.signs {
-		id := r.signs[i].id
-		general := id == loginRefused || id == limitReached
-		if id == before || general && before != "" || !r.signs[i].in(l) ||
-			id == transferCut && l.number("code") != 426 { // a client may leave before
-			continue
-		}
-		before = id
+	for _, id := range r.shownBy(l) {
 		f := newFinding(id, nil, l.text)
 		if f.Times += l.number("more"); id == commandRefused {
 			f.Args = []string{l.attrs["command"]}
@@ -178,6 +170,26 @@ func (r *logReader) read(l *line) {
 	}
 	r.follow(l, client, user)
 }
+
+// shownBy returns the kinds of findings that a line shows. What a more exact kind explains is left out.
+func (r *logReader) shownBy(l *line) []ID {
+	var ids []ID
+	for i := range r.signs {
+		id := r.signs[i].id
+		early := id == transferCut && l.number("code") != 426 // a client may leave before
+		if !early && !slices.Contains(ids, id) && r.signs[i].in(l) {
+			ids = append(ids, id)
+		}
+	}
+	exact := len(ids) > 1
+	return slices.DeleteFunc(ids, func(id ID) bool {
+		return exact && (id == loginRefused || id == limitReached) ||
+			id == storageRefuses && l.attrs["msg"] == noPublicAddress
+	})
+}
+
+// noPublicAddress is the message of a server that cannot resolve its public address, which is no matter of S3.
+const noPublicAddress = "PASV has no address to show; check passive.public_address"
 
 // missedPort returns what a client that did not connect to its passive port shows, and whether it gave up soon. It
 // returns nil for other lines.
@@ -204,8 +216,8 @@ func (l *line) missedPort(client string) (f *Finding, soon bool) {
 }
 
 // shownAddress returns the address that PASV has shown to a client that did not connect to it, and what the address
-// shows: that it cannot be the address of the server for this client, that it may be another one because a NAT is in
-// between, whose address the server does not know, or that the ports are unreachable.
+// shows: that it cannot be the address of the server for this client, that it may be another one because a NAT or a
+// load balancer may be in between, whose address the server does not know, or that the ports are unreachable.
 func (l *line) shownAddress(client string) (shown netip.Addr, id ID) {
 	told, err := netip.ParseAddrPort(l.attrs["data_address"]) // EPSV shows no address
 	if err != nil {
@@ -220,7 +232,7 @@ func (l *line) shownAddress(client string) (shown netip.Addr, id ID) {
 	switch {
 	case err != nil || reached.Unmap() == shown:
 		return shown, portsUnreachable
-	case !isPrivate(reached.Unmap()) || unknown == nil && isPrivate(from.Unmap()):
+	case !isPrivate(reached.Unmap()):
 		return shown, passiveAddress
 	}
 	return shown, passiveUnreached

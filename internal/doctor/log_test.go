@@ -94,7 +94,7 @@ func TestReadLog(t *testing.T) {
 			`err="the client did not connect to port 30013 within 193ms"`, []string{"passive-address 192.0.2.7 scanner 1"}},
 		{"wrong-address-in-one-network", logged + `"no data connection came"` + strings.ReplaceAll(scanner, "192.0.2.7", "10.1.0.9") +
 			` data_address=203.0.113.9:30013 reached_address=10.1.0.2 err="the client did not connect to port 30013 within 21s"`,
-			[]string{"passive-address 10.1.0.9 scanner 1"}},
+			[]string{"passive-unreached 10.1.0.9 scanner 1"}},
 		{"address-of-carrier-grade-NAT", logged + `"no data connection came"` + scanner + ` data_address=100.64.3.4:30013 ` +
 			`reached_address=100.64.3.4 err="the client did not connect to port 30013 within 21.04s"`,
 			[]string{"passive-address 192.0.2.7 scanner 1"}},
@@ -185,6 +185,10 @@ func TestReadLog(t *testing.T) {
 			`level=WARN msg="interrupted upload could not be kept" tenant=acme user=scanner ` +
 			`err="no such device or address: PutObject: NoSuchBucket: gone (HTTP 404, request 18EB)"`,
 			[]string{"storage-refuses   2"}},
+		{"passive-ports", logged + `"refused by a limit; the log shows one a minute"` + scanner + ` limit=passive.ports ` +
+			`limit_tenant="" more=0`, []string{"ports-used 192.0.2.7 scanner 1"}},
+		{"address-of-PASV", `level=ERROR msg="PASV has no address to show; check passive.public_address"` + scanner +
+			` err="lookup ftp.acme.invalid: no such host"`, []string{"passive-address-unknown 192.0.2.7 scanner 1"}},
 		{"limit", logged + `"refused by a limit; the log shows one a minute" session=1 remote=192.0.2.7:1 ` +
 			`limit=address.sessions limit_tenant="" more=0`, []string{"limit 192.0.2.7  1"}},
 		{"drain", logged + `stopping drain_timeout=25s`, []string{"shutting-down   1"}},

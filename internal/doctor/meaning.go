@@ -24,12 +24,13 @@ func meanings() map[string]ID {
 			i18n.TooManyCommands: limitReached,
 			i18n.AddressRefused:  addressRefused, i18n.LoginUnavailable: unavailable, i18n.ShuttingDown: shuttingDown,
 			i18n.LoginFailed: loginRefused, i18n.UserDisabled: userDisabled, i18n.UserExpired: userExpired,
+			i18n.PassiveAddressUnknown: addressUnknown, i18n.PassivePortUnavailable: portsUsed,
 			i18n.TLSRequired: tlsRequired, i18n.TLSFailed: tlsFailed, i18n.ProtectionRequired: protection,
 			i18n.SessionReuseRequired: tlsReuse, i18n.ClientCertificateRequired: clientCertificate,
 			i18n.StorageMissing: storageRefuses, i18n.StorageDenied: storageRefuses, i18n.StorageError: storageRefuses,
 			i18n.StorageUnavailable: storageRefuses, i18n.StorageFull: storageFull,
 		} {
-			found[texts.Text(text)] = id
+			found[strings.Join(strings.Fields(texts.Text(text)), " ")] = id // French has other spaces
 		}
 	}
 	return found
@@ -84,7 +85,11 @@ func (x *examination) refused(command string, r reply) *Finding {
 	switch {
 	case r.code == 452 || r.code == 552 || full.MatchString(r.text):
 		return newFinding(storageFull, nil, command, r.String())
-	case slices.Contains([]int{0, 425, 426}, r.code):
+	case r.command != "" && r.code != 0 && r.code != 421:
+		return newFinding(commandBroken, []string{verb}, command, r.String())
+	case r.code == 425: // the server waits for a connection that has gone elsewhere
+		return newFinding(dataElsewhere, nil, command, r.String())
+	case r.code == 0, r.code == 426:
 		return newFinding(transferCut, nil, command, r.String())
 	case r.code == 421:
 		return newFinding(unavailable, nil, command, r.String())
