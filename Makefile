@@ -10,7 +10,9 @@ TOOLS      := minio versitygw pebble golangci-lint vale govulncheck compose-go $
 TEST_TOOLS := minio versitygw pebble compose-go $(TEST_HELMS:%=helm-%)
 
 # Without cgo and the paths of this machine everything is compiled once, for all clones, as the program that people deploy is.
-GO_TEST = CGO_ENABLED=0 GOFLAGS=-trimpath go test $(TESTFLAGS) -parallel 4
+GO_TEST = CGO_ENABLED=0 GOFLAGS=-trimpath go test $(TESTFLAGS) -timeout $(PATIENCE) -parallel 4
+# How long the tests of a package may take on a machine that is busy with something else.
+PATIENCE = 30m
 # These packages start first, because their tests take the longest and often wait.
 SLOWEST := ./driver ./internal/acceptance ./deploy
 
@@ -41,7 +43,7 @@ quick: ## run the tests that need nothing but Go: a simulated S3 only, no race d
 	GOGC=400 $(GO_TEST) -short -p 2 $(SLOWEST) ./...
 
 test: packages s3-packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
-	$(GO_TEST) -timeout 20m -p 2 $(SLOWEST) ./...
+	$(GO_TEST) -p 2 $(SLOWEST) ./...
 
 # The suite of the driver runs on MinIO and versitygw, which are processes of their own and so are not slowed down. Simulators are part of the test.
 race: packages $(TEST_TOOLS:%=.tools/bin/%) ## run all tests, and the program that they start, with the race detector
@@ -59,12 +61,12 @@ cloud: ## run the suite of the driver on any S3 server that the variables CLOUD_
 # not optimize.
 manifests: $(HELMS:%=.tools/bin/helm-%) ## run the chart's tests with a range of Helm releases, and check pods, alerts and the objects of operators (the first build takes five minutes)
 	$(GO_TEST) -count 1 -skip '^Test(Binary|Compose|Image|Quickstart|ServiceObtains|Systemd)' ./deploy -helm '$(HELMS)'
-	cd deploy/kubetest && go mod tidy -diff && go test -vet all -gcflags='all=-N -l' -count 1 $(TESTFLAGS) ./... -helm $(lastword $(HELMS))
+	cd deploy/kubetest && go mod tidy -diff && go test -vet all -gcflags='all=-N -l' -timeout $(PATIENCE) -count 1 $(TESTFLAGS) ./... -helm $(lastword $(HELMS))
 
 kube: $(TEST_HELMS:%=.tools/bin/helm-%) .tools/bin/kube-apiserver ## install the chart on an API server of Kubernetes, and make the load balancer of AWS (the first build takes ten minutes)
 	tools/debian-packages.sh etcd=etcd-server
-	go test -tags kube -count 1 -run '^TestKube$$' ./deploy
-	cd deploy/nlbtest && go mod tidy -diff && go vet ./... && go test -count 1 ./...
+	go test -tags kube -timeout $(PATIENCE) -count 1 -run '^TestKube$$' ./deploy
+	cd deploy/nlbtest && go mod tidy -diff && go vet ./... && go test -timeout $(PATIENCE) -count 1 ./...
 
 s3-packages: ## install the Debian packages of Ceph and OpenStack Swift
 	@tools/debian-packages.sh radosgw=radosgw ceph-mon=ceph-mon ceph-osd=ceph-osd ceph-mgr=ceph-mgr ceph-authtool=ceph-common \
