@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
 )
 
@@ -49,7 +50,7 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 			Refusals: s.metrics.RefusalsByLimit, Recent: recent,
 		}),
 		Bans: s.bans, Debug: s.debug, Tail: cmp.Or(s.opts.Tail, admin.NewLogTail()), Bundle: bundle, Audit: s.auditLog,
-		Unaudited: func() bool { return s.audit.Refuses(audit.Owner{}) }, Log: s.log,
+		Unaudited: func() bool { return s.audit.Refuses(report.Owner{}) }, Log: s.log,
 	})
 	a.socket = web.NewServer(
 		api, web.Options{Log: s.log, PerNetwork: socketConnections, Connections: socketConnections,

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/report/audit"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
@@ -175,7 +175,7 @@ func TestAuditRequired(t *testing.T) {
 		must.OK(t, os.Rename(cfg.Audit.File, cfg.Audit.File+".1"))
 		must.OK(t, os.Symlink("/dev/full", cfg.Audit.File))
 		c.Command(257, "MKD last") // its line is the first that does not get to the disk
-		for !srv.audit.Refuses(audit.Owner{}) {
+		for !srv.audit.Refuses(report.Owner{}) {
 			runtime.Gosched()
 		}
 		const refusal = "Impossible d’écrire dans le journal d’audit pour le moment."
@@ -195,7 +195,7 @@ func TestAuditRequired(t *testing.T) {
 			t.Errorf("the ban is not refused: %v", err)
 		}
 		must.OK(t, os.Remove(cfg.Audit.File))
-		for srv.audit.Refuses(audit.Owner{}) {
+		for srv.audit.Refuses(report.Owner{}) {
 			runtime.Gosched()
 		}
 		c.Command(250, "DELE /alice/before")

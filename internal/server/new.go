@@ -193,7 +193,7 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 		LoginTimeout: cfg.Limits.LoginTimeout,
 		Observe:      s.observe,
 		Unaudited: func(tenant, user string) bool {
-			return s.audit.Refuses(audit.Owner{Tenant: tenant, User: user})
+			return s.audit.Refuses(report.Owner{Tenant: tenant, User: user})
 		},
 		Logger: s.log,
 		Guard:  s.guard,

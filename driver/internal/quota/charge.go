@@ -88,8 +88,8 @@ func (u *Usage) forget() {
 }
 
 // saw takes what a HEAD request has shown. The zero version stands for no object, and only if the request was sent
-// after the change began. If nothing else is known of the key, the sum has the object if the last count must have found it:
-// the object is older than the count, and was seen after it. An object that was seen before the count ended may have
+// after the change began. If nothing else is known of the key, the sum has the object if the last count must have
+// found it: the object is older than the count, and was seen after it. An object that was seen before the count ended may have
 // been deleted before its page was listed.
 func (u *Usage) saw(c *charge, v s3api.Version) {
 	if c.known {

@@ -104,7 +104,7 @@ func (s *Session) write(event, outcome string, about ...any) {
 func (s *Session) LoggedIn(login *account.Login, err error) {
 	if err == nil {
 		s.login, s.loggedIn = login, time.Now()
-		s.out = ownedBy(s.out, Owner{login.Tenant.Name, login.Name})
+		s.out = ownedBy(s.out, report.Owner{Tenant: login.Tenant.Name, User: login.Name})
 		s.files, s.bytes = map[report.Kind]int{}, map[report.Kind]int64{}
 		var about []any
 		if login.Certificate != "" {
@@ -165,7 +165,7 @@ func (s *Session) LoggedOut() {
 		"uploads", s.files[report.Upload], "uploaded_bytes", s.bytes[report.Upload],
 		"downloads", s.files[report.Download], "downloaded_bytes", s.bytes[report.Download])
 	s.login, s.files, s.bytes = nil, nil, nil
-	s.out = ownedBy(s.out, Owner{})
+	s.out = ownedBy(s.out, report.Owner{})
 }
 
 // Refused writes that a limit has refused something. The tenant is empty where the limit is the server's. Of a client

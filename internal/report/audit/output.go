@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/report"
 )
 
 // closeTimeout bounds the wait for the last lines when the server stops.
@@ -61,7 +62,7 @@ func NewOutput(
 }
 
 // Add implements [Sink].
-func (o *Output) Add(owner Owner, line []byte) {
+func (o *Output) Add(owner report.Owner, line []byte) {
 	for _, w := range o.writers {
 		w.Add(owner, line)
 	}
@@ -77,7 +78,7 @@ func (o *Output) Roomy() bool {
 
 // Refuses reports whether `audit.required` refuses an action of an owner, because a destination takes no lines of the
 // owner.
-func (o *Output) Refuses(owner Owner) bool {
+func (o *Output) Refuses(owner report.Owner) bool {
 	return o.needed && slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Working(owner) })
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
@@ -27,7 +28,7 @@ func TestStandardOutput(t *testing.T) {
 		func(string) func(int) { return func(int) {} }, slog.New(slog.DiscardHandler))
 	must.OK(t, err)
 	must.OK(t, o.Open())
-	o.Add(audit.Owner{}, []byte("{}\n"))
+	o.Add(report.Owner{}, []byte("{}\n"))
 	o.Close(t.Context())
 	if got := stdout.String(); got != "{}\n" {
 		t.Errorf("standard output has %q", got)
@@ -55,17 +56,17 @@ func TestReceiverRequired(t *testing.T) {
 	must.OK(t, o.Open())
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a write that lasts counts as failing after ten
 	defer cancel()
-	o.Add(audit.Owner{}, []byte(`{"event":"a\n,"}`+"\n"))
-	for !o.Refuses(audit.Owner{}) && ctx.Err() == nil {
+	o.Add(report.Owner{}, []byte(`{"event":"a\n,"}`+"\n"))
+	for !o.Refuses(report.Owner{}) && ctx.Err() == nil {
 		runtime.Gosched()
 	}
-	o.Add(audit.Owner{}, []byte("{}\n"))
+	o.Add(report.Owner{}, []byte("{}\n"))
 	up.Store(true)
-	for o.Refuses(audit.Owner{}) && ctx.Err() == nil {
+	for o.Refuses(report.Owner{}) && ctx.Err() == nil {
 		runtime.Gosched()
 	}
 	if ctx.Err() != nil {
-		t.Errorf("the output refuses work: %v", o.Refuses(audit.Owner{}))
+		t.Errorf("the output refuses work: %v", o.Refuses(report.Owner{}))
 	}
 	o.Close(t.Context())
 	if want := []string{`[{"event":"a\n,"}]`, "[{}]"}; !slices.Equal(got, want) {

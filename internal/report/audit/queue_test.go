@@ -3,13 +3,15 @@ package audit
 import (
 	"bytes"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/report"
 )
 
 // Whoever fills the queue leaves room to other users and tenants.
 func TestQueueShares(t *testing.T) {
 	q := newQueue()
 	line := bytes.Repeat([]byte("x"), 1<<10)
-	fill := func(o Owner) (bytes int) {
+	fill := func(o report.Owner) (bytes int) {
 		for bytes <= maxQueued {
 			if _, ok := q.add(o, line); !ok {
 				return bytes
@@ -18,41 +20,41 @@ func TestQueueShares(t *testing.T) {
 		}
 		return bytes
 	}
-	alice, bob, carol := Owner{"acme", "alice"}, Owner{"acme", "bob"}, Owner{"other", "carol"}
-	want := func(o Owner, low, high int) {
+	alice, bob, carol := report.Owner{Tenant: "acme", User: "alice"}, report.Owner{Tenant: "acme", User: "bob"}, report.Owner{Tenant: "other", User: "carol"}
+	want := func(o report.Owner, low, high int) {
 		t.Helper()
 		if got := fill(o); got < maxQueued/100*low || got > maxQueued/100*high {
 			t.Errorf("%v gets %d %% of the queue, want %d to %d", o, 100*got/maxQueued, low, high)
 		}
 	}
 	want(alice, 32, 34) // half of what is free
-	if q.roomy(alice) || !q.roomy(carol) || !q.roomy(Owner{}) {
+	if q.roomy(alice) || !q.roomy(carol) || !q.roomy(report.Owner{}) {
 		t.Error("the share of alice is full, and nothing else")
 	}
 	want(bob, 14, 18) // until the tenant has as much as is free
 	want(carol, 15, 18)
-	want(Owner{"third", "dave"}, 10, 13)
-	if q.roomy(bob) || q.roomy(Owner{}) {
+	want(report.Owner{Tenant: "third", User: "dave"}, 10, 13)
+	if q.roomy(bob) || q.roomy(report.Owner{}) {
 		t.Error("the tenant has filled its share")
 	}
 	lines := q.len()
 	b := q.take(maxQueued)
-	if b.lines != lines || q.bytes != 0 || len(q.held) != 0 || !q.roomy(alice) {
-		t.Errorf("%d of %d lines are taken, %d bytes are left, %v", b.lines, lines, q.bytes, q.held)
+	if b.lines != lines || q.bytes.Free() != maxQueued || !q.roomy(alice) {
+		t.Errorf("%d of %d lines are taken, %d bytes are free", b.lines, lines, q.bytes.Free())
 	}
-	want(Owner{}, 99, 101) // nobody's lines have no share
+	want(report.Owner{}, 99, 101) // nobody's lines have no share
 }
 
 // Lines come in the order in which they were added, and a caller learns when there is room.
 func TestQueueOrder(t *testing.T) {
 	q := newQueue()
 	for _, text := range []string{"a\n", "b\n", "c\n"} {
-		q.add(Owner{"acme", text}, []byte(text))
+		q.add(report.Owner{Tenant: "acme", User: text}, []byte(text))
 	}
 	if b := q.take(3); string(b.text) != "a\nb\n" || b.lines != 2 {
 		t.Errorf("%q, %d lines", b.text, b.lines)
 	}
-	taken, ok := q.add(Owner{}, make([]byte, maxQueued))
+	taken, ok := q.add(report.Owner{}, make([]byte, maxQueued))
 	if ok {
 		t.Fatal("a line that is too long was added")
 	}

@@ -22,7 +22,7 @@ type Recent struct{ ring *report.Ring }
 func NewRecent() *Recent { return &Recent{report.NewRing(maxRecentBytes)} }
 
 // Add implements [Sink].
-func (r *Recent) Add(owner Owner, line []byte) { r.ring.Add(owner.User+"@"+owner.Tenant, line) }
+func (r *Recent) Add(owner report.Owner, line []byte) { r.ring.Add(owner.User+"@"+owner.Tenant, line) }
 
 // Lines returns the last 200 lines that are kept, the oldest first.
 func (r *Recent) Lines() []json.RawMessage {

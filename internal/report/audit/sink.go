@@ -6,18 +6,20 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+
+	"github.com/babelftp/babelftp/internal/report"
 )
 
 // A Sink takes the lines of an audit log, each with its line end. It keeps a line only if it does not change it.
 type Sink interface {
-	Add(owner Owner, line []byte)
+	Add(owner report.Owner, line []byte)
 }
 
 // Sinks gives each line to all of them.
 type Sinks []Sink
 
 // Add implements [Sink].
-func (all Sinks) Add(owner Owner, line []byte) {
+func (all Sinks) Add(owner report.Owner, line []byte) {
 	for _, s := range all {
 		s.Add(owner, line)
 	}
@@ -28,13 +30,13 @@ func To(w io.Writer) Sink { return writerSink{w} }
 
 type writerSink struct{ io.Writer }
 
-func (s writerSink) Add(_ Owner, line []byte) { _, _ = s.Write(line) }
+func (s writerSink) Add(_ report.Owner, line []byte) { _, _ = s.Write(line) }
 
 // A lineHandler writes records as lines of JSON, each for an owner.
 type lineHandler struct {
 	slog.Handler // writes into the buffer of lines
 	*lines
-	owner Owner
+	owner report.Owner
 }
 
 // lines is the state that all handlers of a log share.
@@ -51,7 +53,7 @@ func newLineHandler(sink Sink) *lineHandler {
 }
 
 // ownedBy returns a logger of this package for the lines of an owner.
-func ownedBy(log *slog.Logger, owner Owner) *slog.Logger {
+func ownedBy(log *slog.Logger, owner report.Owner) *slog.Logger {
 	h := *log.Handler().(*lineHandler)
 	h.owner = owner
 	return slog.New(&h)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/report"
 )
 
 const (
@@ -79,7 +80,7 @@ func (w *Writer) Start() { panics.Go(w.run) }
 
 // Add queues a line, with its line end. Any goroutine may call it. It waits for room if the share of the owner is full,
 // so that an owner who makes lines faster than the destination takes them slows down.
-func (w *Writer) Add(owner Owner, line []byte) {
+func (w *Writer) Add(owner report.Owner, line []byte) {
 	taken, ok := w.queue.add(owner, line)
 	if ok {
 		return
@@ -116,13 +117,13 @@ func (w *Writer) Backlog() (lines int, delay time.Duration) {
 }
 
 // Roomy reports whether half of the queue is free, or more.
-func (w *Writer) Roomy() bool { return w.queue.roomy(Owner{}) }
+func (w *Writer) Roomy() bool { return w.queue.roomy(report.Owner{}) }
 
 // Working reports whether the destination takes lines of an owner: the last write has not failed, no write has been
 // running for long, and the share of the owner has room for many lines.
-func (w *Writer) Working(owner Owner) bool {
+func (w *Writer) Working(owner report.Owner) bool {
 	since := w.writing.Load()
-	room := w.queue.roomy(owner) || owner == (Owner{}) && w.queue.spare()
+	room := w.queue.roomy(owner) || owner == (report.Owner{}) && w.queue.spare()
 	return !w.failing.Load() && room && (since == nil || time.Since(*since) < stuckAfter)
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
@@ -120,7 +121,7 @@ func TestWriterThatHangs(t *testing.T) {
 func put(t *testing.T, w *audit.Writer, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
-		w.Add(audit.Owner{}, []byte(line))
+		w.Add(report.Owner{}, []byte(line))
 	}
 }
 
@@ -134,19 +135,19 @@ func TestWriterKeepsLines(t *testing.T) {
 		w := audit.NewWriter("file", d, func(lines int) { lost.Add(int64(lines)) }, slog.New(slog.DiscardHandler))
 		w.Keep()
 		put(t, w, "one\n", "two\n")
-		if !w.Working(audit.Owner{}) {
+		if !w.Working(report.Owner{}) {
 			t.Error("it does not work before the first line")
 		}
 		w.Start()
 		synctest.Wait()
-		if w.Working(audit.Owner{}) {
+		if w.Working(report.Owner{}) {
 			t.Error("it works on a full disk")
 		}
 		put(t, w, "three\n")
 		d.fail.Store(0)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if !w.Working(audit.Owner{}) {
+		if !w.Working(report.Owner{}) {
 			t.Error("it does not work when there is room again")
 		}
 		if want := "one\ntw\ntwo\nthree\n"; d.String() != want || lost.Load() != 0 {
@@ -205,16 +206,16 @@ func TestWriterStuck(t *testing.T) {
 		w.Start()
 		put(t, w, "one\n")
 		synctest.Wait()
-		if !w.Working(audit.Owner{}) {
+		if !w.Working(report.Owner{}) {
 			t.Error("it does not work at once")
 		}
 		time.Sleep(time.Minute)
-		if w.Working(audit.Owner{}) {
+		if w.Working(report.Owner{}) {
 			t.Error("it works after a minute")
 		}
 		close(d.waits)
 		synctest.Wait()
-		if !w.Working(audit.Owner{}) {
+		if !w.Working(report.Owner{}) {
 			t.Error("it does not work when the write has ended")
 		}
 		if err := w.Close(t.Context()); err != nil {
