@@ -53,6 +53,8 @@ func AddRequest(ctx context.Context, r *sessionlog.Request) {
 	}
 	about := []attribute.KeyValue{attribute.String("rpc.system.name", "aws-api"),
 		attribute.String("rpc.method", r.Operation)}
+	owner, _ := ctx.Value(ownerKey{}).([]attribute.KeyValue)
+	about = append(about, owner...)
 	if bucket, _ := ctx.Value(bucketKey{}).(string); bucket != "" {
 		about = append(about, attribute.String("aws.s3.bucket", bucket))
 	}

@@ -4,13 +4,16 @@
 //
 // A session may last for days and have thousands of commands. Backends show a trace when its root has ended, and bound
 // its size. So a command is the root of a trace of its own, with the requests to S3 below it, and links to the span of
-// its session. Both have the ID of the session, as the log does. A session is traced as a whole or not at all. Clients
-// that have never logged in have a few spans a second, all of them together. So a flood of them costs users no span.
+// its session. Both have the ID of the session, as the log does. A session is traced as a whole or not at all.
+//
+// The spans that wait for the collector are limited in bytes, with shares for tenants and users. Clients that have
+// never logged in have a few spans a second, all of them together. So a flood costs no other user a span.
 //
 // No secret reaches a span: of a command line it has what [report.Command] shows.
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +41,11 @@ const (
 	flushTimeout = 2 * time.Second
 	// maxText is how much of a text a span has, in bytes, so that clients cannot fill the memory.
 	maxText = 1024
+	// maxWaiting is the default of OTEL_BSP_MAX_QUEUE_SIZE, how many spans of minSpan bytes may wait for the collector.
+	// A larger span counts for several.
+	maxWaiting, minSpan = 4096, 1 << 10
 	// strangersPerSecond is how many spans there are a second of sessions that have never been logged in, and
-	// strangersAtOnce how many of them at once. The exporter keeps 2048 spans until the next request, and loses what is
-	// above.
+	// strangersAtOnce how many of them at once.
 	strangersPerSecond, strangersAtOnce = 10, 100
 	// protocol is how spans are sent, as OTEL_EXPORTER_OTLP_PROTOCOL has it.
 	protocol = "http/protobuf"
@@ -55,7 +60,7 @@ type Tracer struct {
 	sessions, commands *sdk.TracerProvider
 	strangers          *rate.Limiter // of spans
 	exporter           *exporter
-	ended              atomic.Int64
+	waiting            *waiting
 	flush              time.Duration // flushTimeout, or more in tests
 }
 
@@ -85,12 +90,20 @@ func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error)
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
+	most, err := strconv.Atoi(cmp.Or(os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE"), strconv.Itoa(maxWaiting)))
+	if err != nil || most < 1 {
+		return nil, fmt.Errorf("traces: OTEL_BSP_MAX_QUEUE_SIZE=%s: want how many spans may wait, 1 or more",
+			os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE"))
+	}
+	w := &waiting{bytes: report.NewShares(most * minSpan)}
 	t := &Tracer{
 		strangers: rate.NewLimiter(strangersPerSecond, strangersAtOnce),
-		exporter:  &exporter{SpanExporter: client, log: log},
+		waiting:   w,
+		exporter:  &exporter{SpanExporter: client, waiting: w, log: log},
 		flush:     flushTimeout,
 	}
-	processor := sdk.WithSpanProcessor(counting{sdk.NewBatchSpanProcessor(t.exporter), &t.ended})
+	w.SpanProcessor = sdk.NewBatchSpanProcessor(t.exporter, sdk.WithMaxQueueSize(most))
+	processor := sdk.WithSpanProcessor(w)
 	t.sessions = sdk.NewTracerProvider(sdk.WithResource(about), processor)
 	t.commands = sdk.NewTracerProvider(sdk.WithResource(about), processor, sdk.WithSampler(sdk.AlwaysSample()))
 	return t, nil
@@ -105,6 +118,7 @@ func wanted() bool {
 // An exporter counts the spans that the collector takes, and logs failures once a minute.
 type exporter struct {
 	sdk.SpanExporter
+	waiting  *waiting
 	log      *slog.Logger
 	failures limits.Sampler[string] // that the log shows
 	sent     atomic.Int64           // spans
@@ -113,6 +127,7 @@ type exporter struct {
 // ExportSpans implements [sdk.SpanExporter]. Its error is in the log.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
+	e.waiting.release(spans)
 	if err == nil {
 		e.sent.Add(int64(len(spans)))
 		return nil
@@ -126,21 +141,9 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 	return nil
 }
 
-// counting counts the spans that end.
-type counting struct {
-	sdk.SpanProcessor
-	ended *atomic.Int64
-}
-
-// OnEnd implements [sdk.SpanProcessor].
-func (c counting) OnEnd(s sdk.ReadOnlySpan) {
-	c.ended.Add(1)
-	c.SpanProcessor.OnEnd(s)
-}
-
-// Spans tells how many spans have ended, and how many the collector has. Some may still wait for it; the others are
+// Spans returns how many spans have ended, and how many the collector has. Some may still wait for it; the others are
 // lost.
-func (t *Tracer) Spans() (ended, sent int64) { return t.ended.Load(), t.exporter.sent.Load() }
+func (t *Tracer) Spans() (ended, sent int64) { return t.waiting.ended.Load(), t.exporter.sent.Load() }
 
 // Shutdown sends the spans that wait. It takes a few seconds at most.
 func (t *Tracer) Shutdown(ctx context.Context) {
@@ -206,7 +209,8 @@ func (s *Session) CommandBegan(ctx context.Context, c report.Command) context.Co
 		return ctx
 	}
 	ctx, _ = s.tracer.commands.Tracer(library).Start(
-		ctx, c.Name, trace.WithNewRoot(), trace.WithLinks(s.links...), trace.WithSpanKind(trace.SpanKindServer),
+		context.WithValue(ctx, ownerKey{}, s.owner()), c.Name,
+		trace.WithNewRoot(), trace.WithLinks(s.links...), trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithTimestamp(c.Began), trace.WithAttributes(
 			attribute.String("babelftp.command.line", text(c.String()))))
 	return ctx
@@ -245,13 +249,18 @@ func (s *Session) describe(span trace.Span) {
 		attribute.String("session.id", s.client.ID), attribute.String("client.address", s.client.Address.String()),
 		attribute.String("network.protocol.name", "ftp"),
 	}
+	span.SetAttributes(append(about, s.owner()...)...)
+}
+
+// owner returns the tenant and the user.
+func (s *Session) owner() (about []attribute.KeyValue) {
 	if s.client.Tenant != "" {
-		about = append(about, attribute.String("babelftp.tenant", text(s.client.Tenant)))
+		about = append(about, attribute.String(tenantKey, text(s.client.Tenant)))
 	}
 	if s.client.User != "" {
-		about = append(about, attribute.String("user.name", text(s.client.User)))
+		about = append(about, attribute.String(userKey, text(s.client.User)))
 	}
-	span.SetAttributes(about...)
+	return about
 }
 
 // text is what a span has of a text: not too much, and only UTF-8, because the collector refuses all spans of a

@@ -157,6 +157,7 @@ func TestEnvironment(t *testing.T) {
 		{environ: "OTEL_SDK_DISABLED=true"},
 		{environ: "OTEL_EXPORTER_OTLP_ENDPOINT="},
 		{environ: "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", problem: "only http/protobuf is supported"},
+		{environ: "OTEL_BSP_MAX_QUEUE_SIZE=many", problem: "OTEL_BSP_MAX_QUEUE_SIZE=many"},
 		{environ: "OTEL_RESOURCE_ATTRIBUTES=a", problem: "OTEL_RESOURCE_ATTRIBUTES"},
 		// as the exporter has it, which says so
 		{environ: "OTEL_EXPORTER_OTLP_CERTIFICATE=" + t.TempDir() + "/none", traced: true},
