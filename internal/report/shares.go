@@ -17,7 +17,7 @@ func NewShares(most int) *Shares { return &Shares{most: most, held: map[Owner]in
 
 // Add counts bytes of an owner, which are negative if they are no longer held.
 func (s *Shares) Add(owner Owner, bytes int) {
-	s.used += bytes
+	s.used = max(0, s.used+bytes)
 	for _, of := range owner.scopes() {
 		if s.held[of] += bytes; s.held[of] <= 0 {
 			delete(s.held, of)

@@ -50,6 +50,8 @@ func (s *Server) newEventQueues(
 		} else {
 			next.Queue = events.NewQueue(events.Options{
 				Bucket: b.Name, Prefix: b.Prefix, Tenant: name, SweepInterval: s.opts.sweepEvents,
+				Backlog: s.opts.eventBacklog,
+				Memory:  s.eventMemory,
 				Observe: func(n int, ok bool) { s.metrics.EventsTold(name, n, ok) },
 				Log:     s.log.With("tenant", name),
 			}, next.settings)

@@ -21,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
+	"github.com/babelftp/babelftp/internal/report/events"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 	"github.com/babelftp/babelftp/internal/report/tracing"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
@@ -77,6 +78,8 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		limits:  cfg.Limits.Scopes(),
 		bans:    bans.New(cfg.Limits.Bans, cfg.Limits.Server.Networks, log, func(b bans.Ban) { s.banned(b) }),
 		upkeep:  make(chan struct{}, maxParallel),
+
+		eventMemory: events.NewMemory(),
 
 		ports:        ports,
 		guard:        guard,

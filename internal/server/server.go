@@ -64,7 +64,9 @@ type Options struct {
 	// Stdout gets the audit log where the configuration asks for that. The default discards it.
 	Stdout io.Writer
 
-	sweepEvents time.Duration // how often events are looked for in the bucket, in tests
+	// In tests: how often events are looked for in the bucket, and how many bytes of them may wait there.
+	sweepEvents  time.Duration
+	eventBacklog int
 }
 
 // A Server serves the tenants of a configuration over FTP.
@@ -81,11 +83,12 @@ type Server struct {
 	upkeep   chan struct{} // has room for the buckets that may be swept and counted at once
 	tenants  *account.Registry
 
-	inspectors inspectorProbes
-	web        *web.Server // metrics and probes
-	admin      *adminAccess
-	queues     map[string]*tenantQueue // guarded by reloading
-	events     events.Sender
+	inspectors  inspectorProbes
+	web         *web.Server // metrics and probes
+	admin       *adminAccess
+	queues      map[string]*tenantQueue // guarded by reloading
+	events      events.Sender
+	eventMemory *events.Memory
 
 	// What sessions of all configurations share.
 	factory *s3client.Factory

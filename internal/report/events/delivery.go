@@ -66,12 +66,18 @@ func (q *Queue) runWithSettings(ctx context.Context) (ended bool) {
 	interval := shortest
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	measure := time.NewTicker(shortest)
+	defer measure.Stop()
 	for {
 		select {
-		case e := <-q.fresh:
-			if err := q.sendFresh(ctx, e); err == nil && interval > shortest { // the receiver answers again
+		case <-q.fresh.added:
+			if err := q.sendFresh(ctx); err == nil && interval > shortest { // the receiver answers again
 				interval = shortest
 				timer.Reset(0)
+			}
+		case <-measure.C:
+			if q.refusing() {
+				_, _ = q.measure(ctx) // the next sweep logs what is wrong
 			}
 		case <-q.wake:
 			timer.Reset(0)
@@ -87,14 +93,10 @@ func (q *Queue) runWithSettings(ctx context.Context) (ended bool) {
 			q.sendLast(ctx)
 			return ctx.Err() == nil
 		case <-ctx.Done():
-			for {
-				select {
-				case e := <-q.fresh:
-					_ = q.postpone(ctx, e) // logged
-				default:
-					return false
-				}
+			for batch := q.fresh.take(); len(batch) > 0; batch = q.fresh.take() {
+				q.postponeAll(ctx, batch)
 			}
+			return false
 		}
 	}
 }
@@ -112,47 +114,36 @@ func (q *Queue) releaseLease(ctx context.Context) {
 	}
 }
 
-// sendFresh sends an event and those that wait in memory, or leaves them in the bucket.
-func (q *Queue) sendFresh(ctx context.Context, first Event) error {
-	batch := q.waiting(first)
+// sendFresh sends a batch of the events that wait in memory, or leaves the batch in the bucket.
+func (q *Queue) sendFresh(ctx context.Context) error {
+	batch := q.fresh.take()
+	if len(batch) == 0 {
+		return nil
+	}
 	err := panics.Catch(func() error { return q.send(ctx, batch) })
 	if err != nil {
-		for _, e := range batch {
-			_ = q.postpone(ctx, e) // logged
-		}
+		q.postponeAll(ctx, batch)
 	}
 	return err
 }
 
+func (q *Queue) postponeAll(ctx context.Context, batch []Event) {
+	for _, e := range batch {
+		_ = q.postpone(ctx, e) // logged
+	}
+}
+
 // sendLast sends what waits in memory and in the bucket.
 func (q *Queue) sendLast(ctx context.Context) {
-	for {
-		select {
-		case e := <-q.fresh:
-			_ = q.sendFresh(ctx, e) // what is left the sweep tries again
-			continue
-		default:
+	for batch := q.fresh.take(); len(batch) > 0; batch = q.fresh.take() {
+		if err := panics.Catch(func() error { return q.send(ctx, batch) }); err != nil {
+			q.postponeAll(ctx, batch) // the sweep tries again
 		}
-		break
 	}
 	if err := panics.Catch(func() error { return q.sweep(ctx) }); err != nil && ctx.Err() == nil {
 		q.Log.Warn("webhook: the queue is no longer in use, and its events stay in the bucket",
 			"bucket", q.Bucket, "folder", q.queueFolder(), "err", err)
 	}
-}
-
-// waiting adds to an event those that wait in memory.
-func (q *Queue) waiting(e Event) []Event {
-	batch := []Event{e}
-	for len(batch) < maxBatch {
-		select {
-		case e := <-q.fresh:
-			batch = append(batch, e)
-		default:
-			return batch
-		}
-	}
-	return batch
 }
 
 // send gives events to the receiver, and then deletes them.
@@ -171,6 +162,8 @@ func (q *Queue) send(ctx context.Context, batch []Event) error {
 	for _, e := range batch {
 		if err := q.remove(ctx, e); err != nil {
 			q.Log.Warn("webhook: an event is delivered and will be delivered again", "id", e.ID, "err", err)
+		} else {
+			q.released(e)
 		}
 		q.own(e.ID, false)
 	}
@@ -180,6 +173,10 @@ func (q *Queue) send(ctx context.Context, batch []Event) error {
 // sweep sends what is in the bucket, in the order of time, if this server holds the lease. It leaves the unconfirmed
 // events of live servers.
 func (q *Queue) sweep(ctx context.Context) error {
+	if found, err := q.measure(ctx); err != nil || !found {
+		q.seen = nil
+		return err
+	}
 	pages := s3.NewListObjectsV2Paginator(
 		q.settings().Client, &s3.ListObjectsV2Input{Bucket: &q.Bucket, Prefix: aws.String(q.queueFolder())})
 	present := map[string]time.Time{}
@@ -234,6 +231,7 @@ func (q *Queue) sendPage(ctx context.Context, objects []types.Object, present ma
 				return err
 			}
 			batch = nil
+			_ = q.sendFresh(ctx) // nobody waits for the backlog of another user
 		}
 	}
 	if len(batch) == 0 {
@@ -257,6 +255,6 @@ func (q *Queue) get(ctx context.Context, key string) (e Event, err error) {
 	if err := json.Unmarshal(body, &e); err != nil || e.ID == "" {
 		return e, errNoEvent
 	}
-	e.key = key
+	e.key, e.bytes = key, len(body)
 	return e, nil
 }

@@ -29,15 +29,13 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
 const (
 	// requestTimeout bounds the requests to S3 that outlive a command.
 	requestTimeout = 30 * time.Second
-
-	// maxFresh is how many events wait in memory. The others wait in the bucket only.
-	maxFresh = 1000
 
 	// maxObject bounds the size of an event in the bucket, in bytes.
 	maxObject = 64 << 10
@@ -67,6 +65,7 @@ type Event struct {
 	Confirmed bool `json:"confirmed"`
 
 	key   string    // of its object in the bucket
+	bytes int       // of its object in the bucket
 	steps bool      // the change takes several steps: it may fail when some of them are done
 	begun time.Time // by the monotonic clock, unlike Time
 }
@@ -79,14 +78,18 @@ type Client interface {
 	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
 }
 
-// Options is what a [Queue] needs, and what stays as long as it lives. Observe may be nil.
+// Options is what a [Queue] needs, and what stays as long as it lives. Observe may be nil. Without a Memory the queue
+// has one of its own.
 type Options struct {
 	Bucket string
 	Prefix string // of the tenant's keys
 	Tenant string
 
-	// SweepInterval and UnconfirmedAfter replace those of the package in tests; 0 leaves them.
+	Memory *Memory
+
+	// SweepInterval, UnconfirmedAfter and Backlog replace those of the package in tests; 0 leaves them.
 	SweepInterval, UnconfirmedAfter time.Duration
+	Backlog                         int
 
 	// Observe gets how many events the receiver got or refused.
 	Observe func(events int, delivered bool)
@@ -103,8 +106,9 @@ type Settings struct {
 type Queue struct {
 	Options
 
-	fresh chan Event    // confirmed by this process, to be sent at once
-	wake  chan struct{} // lets Run sweep at once
+	fresh   *waiting // confirmed by this process, to be sent at once
+	backlog backlog
+	wake    chan struct{} // lets Run sweep at once
 
 	mu      sync.Mutex
 	next    *Queue // that a reload has put in the place of this one, nil for none
@@ -128,11 +132,15 @@ func NewQueue(o Options, s *Settings) *Queue {
 	if o.Observe == nil {
 		o.Observe = func(int, bool) {}
 	}
+	if o.Memory == nil {
+		o.Memory = NewMemory()
+	}
 	q := &Queue{
 		Options: o, current: s, restart: func() {},
-		fresh: make(chan Event, maxFresh), wake: make(chan struct{}, 1), pending: map[string]bool{},
+		fresh: newWaiting(o.Memory), wake: make(chan struct{}, 1), pending: map[string]bool{},
 		seen: map[string]time.Time{}, unused: make(chan struct{}),
 	}
+	q.backlog.bytes = report.NewShares(q.maxBacklog())
 	q.lease = newLock(func() Client { return q.settings().Client }, q.Bucket, q.folder()+"lease", q.Log)
 	return q
 }
@@ -219,12 +227,8 @@ func (q *Queue) queueFolder() string { return q.folder() + "queue/" }
 
 // put stores an event under a key of its own. The SDK may repeat the request late, when another server has sent the
 // event and deleted it. Then the receiver gets it twice, which the package allows.
-func (q *Queue) put(ctx context.Context, e Event) error {
-	body, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	_, err = q.settings().Client.PutObject(ctx, &s3.PutObjectInput{
+func (q *Queue) put(ctx context.Context, e Event, body []byte) error {
+	_, err := q.settings().Client.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: &q.Bucket, Key: &e.key, Body: bytes.NewReader(body), ContentType: aws.String("application/json"),
 	})
 	return err
@@ -240,11 +244,19 @@ func (q *Queue) remove(ctx context.Context, e Event) error {
 func (q *Queue) begin(ctx context.Context, e Event) (Event, error) {
 	e.begun = time.Now()
 	e.Time = e.begun.UTC()
-	e.ID = fmt.Sprintf("%s-%016x", e.Time.Format("20060102T150405.000000000Z"), rand.Uint64())
+	e.ID = fmt.Sprintf("%s-%08x%s", e.Time.Format("20060102T150405.000000000Z"), rand.Uint32(), ownerSuffix(e.User))
 	e.Tenant = q.Tenant
 	e.key = q.queueFolder() + e.ID
+	body, err := json.Marshal(e)
+	if err != nil {
+		return e, err
+	}
+	if e.bytes = len(body); !q.reserve(e) {
+		return e, fmt.Errorf("%w: the events of the user that wait for the webhook fill the user's share of %d bytes; "+
+			"repair the receiver, or give it more time to catch up", syscall.EAGAIN, q.maxBacklog())
+	}
 	q.own(e.ID, true)
-	if err := q.put(ctx, e); err != nil {
+	if err := q.put(ctx, e, body); err != nil {
 		q.cancel(ctx, e) // S3 may have it although its answer was lost
 		return e, fmt.Errorf("%w: the event of the change cannot be stored: %w", syscall.EAGAIN, err)
 	}
@@ -278,9 +290,7 @@ func (q *Queue) end(ctx context.Context, e Event, err error) error {
 		}
 	case err == nil:
 		e.Confirmed = true
-		select {
-		case q.fresh <- e:
-		default:
+		if !q.fresh.add(e) {
 			_ = q.postpone(ctx, e) // if that fails, the event is there as unconfirmed
 		}
 	case e.mayHaveHappened(err):
@@ -297,7 +307,9 @@ func (q *Queue) cancel(ctx context.Context, e Event) {
 	defer done()
 	if err := q.remove(ctx, e); err != nil {
 		q.Log.Warn("webhook: an event of a failed command stays in the queue", "id", e.ID, "err", err)
+		return
 	}
+	q.released(e)
 }
 
 // postpone leaves an event to the sweep of any server, as confirmed.
@@ -307,7 +319,11 @@ func (q *Queue) postpone(ctx context.Context, e Event) error {
 	defer done()
 	confirmed := e
 	confirmed.Confirmed, confirmed.key = true, q.queueFolder()+e.ID+confirmedSuffix
-	if err := q.put(ctx, confirmed); err != nil {
+	body, err := json.Marshal(confirmed)
+	if err == nil {
+		err = q.put(ctx, confirmed, body)
+	}
+	if err != nil {
 		q.Log.Warn("webhook: an event will be sent as unconfirmed", "id", e.ID, "err", err)
 		return err
 	}
