@@ -30,7 +30,7 @@ TESTFLAGS =
 RELEASE = $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null))
 RELEASE_TOOLS := goreleaser cyclonedx-gomod $(HELM)
 
-.PHONY: build help quick test race s3-servers cloud s3-packages clients client-packages manifests kube fuzz torture bench tools packages vulnerabilities release-check .goreleaser-check release-snapshot release
+.PHONY: build help quick test race s3-servers cloud s3-packages clients client-packages manifests kube fuzz torture bench test-tools tools packages vulnerabilities release-check .goreleaser-check release-snapshot release
 
 build: ## build ./babelftp
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o babelftp ./cmd/babelftp
@@ -42,11 +42,11 @@ help: ## list the targets
 quick: ## run the tests that need nothing but Go: a simulated S3 only, no race detector (one package: go test -short ./driver)
 	GOGC=400 $(GO_TEST) -short -p 2 $(SLOWEST) ./...
 
-test: packages s3-packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
+test: packages s3-packages test-tools ## install and build what the tests need, and run all tests
 	$(GO_TEST) -p 2 $(SLOWEST) ./...
 
 # The suite of the driver runs on MinIO and versitygw, which are processes of their own and so are not slowed down. Simulators are part of the test.
-race: packages $(TEST_TOOLS:%=.tools/bin/%) ## run all tests, and the program that they start, with the race detector
+race: packages test-tools ## run all tests, and the program that they start, with the race detector
 	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 60m -skip '^TestConformance$$/^sim-|Packaged$$' ./...
 
 # All of the suite takes Ceph nine minutes and Swift twenty, and Ceph 3 GiB of memory. When it has passed, docs/s3-servers.md gets the versions, the month
@@ -121,6 +121,8 @@ release: .goreleaser-check $(RELEASE_TOOLS:%=.tools/bin/%) ## publish the releas
 	cosign sign --yes ghcr.io/babelftp/charts/babelftp@$$(sed -n 's/^Digest: *//p' .release/push.txt)
 	cat .release/install.md >>.release/notes.md
 	gh release edit v$(RELEASE) --notes-file .release/notes.md
+
+test-tools: $(TEST_TOOLS:%=.tools/bin/%)
 
 tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tools/bin, or take them from the cache
 
