@@ -149,11 +149,10 @@ type Profile struct {
 	// hexadecimal digits, and it lists whole seconds.
 	MarkersApart bool
 
-	// EmptyDirectoryCode is the error code by which PutObject and CopyObject are refused while the server removes the
-	// directory: an object that another request deletes was the last one there. The code may also have its own
-	// meaning, so a client repeats the request some times. It is empty for a server that has no directories, or of
-	// which none is known. MinIO may also refuse CompleteMultipartUpload then, which cannot be repeated: the parts
-	// are gone.
+	// EmptyDirectoryCode is the error code with which the server refuses PutObject and CopyObject while it removes the
+	// directory, because another request deletes its last object. The code may also have its own meaning, so a client
+	// repeats the request a few times. It is empty for a server without such a code. MinIO may also refuse
+	// CompleteMultipartUpload then, and deletes the parts. If the parts are still there, the refusal is final.
 	EmptyDirectoryCode string
 
 	// AtomicReads says that an answer to HeadObject or GetObject is of one object, also while another client replaces

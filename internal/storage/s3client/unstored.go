@@ -31,20 +31,20 @@ var (
 		Fault: smithy.FaultServer,
 	}
 
-	// errRefused says that the refusal is for a moment only: the server let the same account begin the upload.
-	errRefused = &smithy.GenericAPIError{
-		Code: "OperationAborted", Message: "the server refused to complete the upload and may have deleted its parts",
+	// errPartsDeleted reports that the server refused to complete an upload because its directory became empty.
+	errPartsDeleted = &smithy.GenericAPIError{
+		Code: "OperationAborted", Message: "the server refused to complete the upload and has deleted its parts",
 		Fault: smithy.FaultServer,
 	}
 )
 
-// RepeatUnstored makes a client send a request to store an object again, at once, where the server has not stored it.
-// Either the server refused for a moment only ([driver.Profile.EmptyDirectoryCode]), or it answered 200 all the same
-// ([driver.Profile.UnstoredAnswers]). After some attempts the error is OperationAborted. It is that at once for a
-// request to complete an upload, because the parts may be gone. It is the same for a copy that is not there: another
-// client may have deleted it.
+// RepeatUnstored makes a client send a request to store an object again, at once, if the server has not stored it.
+// Either the server refused for a moment only ([driver.Profile.EmptyDirectoryCode]), or it responded with 200 all the
+// same ([driver.Profile.UnstoredAnswers]). After some attempts the error is OperationAborted. For a request to complete
+// an upload it is OperationAborted at once if the parts are gone, and the refusal itself if they are still there. For a
+// copy that is not there, which another client may have deleted, it is OperationAborted too.
 //
-// The server has the profile of the name. If the name is empty, the headers of each answer tell the profile.
+// The server has the profile with this name. If the name is empty, the headers of each response show the profile.
 func RepeatUnstored(name string) func(*s3.Options) {
 	return func(o *s3.Options) {
 		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return variant(o.Copy()) })}
@@ -60,8 +60,8 @@ type repeater struct {
 // A target is the object that a request stores.
 type target struct {
 	bucket, key *string
-	name        string // Of the request, in the metadata of the object. It is empty for the end of an upload.
-	completes   bool   // The request completes an upload, which it cannot do again.
+	name        string  // Of the request, in the metadata of the object. It is empty for the end of an upload.
+	upload      *string // The ID of the upload that the request completes, nil for other requests.
 }
 
 type targetKey struct{}
@@ -82,7 +82,8 @@ func (r *repeater) add(stack *middleware.Stack) error {
 			ctx = middleware.WithStackValue(
 				ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key, name: in.Metadata[driver.WriteMetadata]})
 		case *s3.CompleteMultipartUploadInput:
-			ctx = middleware.WithStackValue(ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key, completes: true})
+			ctx = middleware.WithStackValue(
+				ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key, upload: in.UploadId})
 		}
 		return next.HandleInitialize(ctx, in)
 	}), middleware.Before)
@@ -111,13 +112,22 @@ func (r *repeater) repeat(
 		}
 		refused := p.EmptyDirectoryCode != "" && s3error.HasCode(err, p.EmptyDirectoryCode)
 		switch {
-		case refused && object.completes:
-			return out, metadata, fmt.Errorf("%w: %w", errRefused, err)
-		case !refused && !errors.Is(err, errUnstored), object.completes, attempt == maxAttempts,
+		case refused && object.upload != nil && r.isGone(ctx, object):
+			return out, metadata, fmt.Errorf("%w: %w", errPartsDeleted, err)
+		case !refused && !errors.Is(err, errUnstored), object.upload != nil, attempt == maxAttempts,
 			request.RewindStream() != nil:
 			return out, metadata, err
 		}
 	}
+}
+
+// isGone reports whether the server has deleted the parts of an upload. If the upload is still there, the refusal to
+// complete it was none for a moment, for example because a policy denies the request.
+func (r *repeater) isGone(ctx context.Context, object target) bool {
+	_, err := r.client().ListParts(ctx, &s3.ListPartsInput{
+		Bucket: object.bucket, Key: object.key, UploadId: object.upload, MaxParts: aws.Int32(1),
+	})
+	return s3error.IsNoSuchUpload(err)
 }
 
 // hadChecksum reports whether the request that got a response had a checksum. If the server has stored the object, its
@@ -174,7 +184,7 @@ func (r *repeater) confirm(ctx context.Context, object target, result any, condi
 	switch {
 	case s3error.Status(err) == http.StatusNotFound:
 		return errUnstored
-	case err == nil && !object.is(there, *etag) && (conditional || object.completes):
+	case err == nil && !object.is(there, *etag) && (conditional || object.upload != nil):
 		return errUnstored
 	}
 	return err

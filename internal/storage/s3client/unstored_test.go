@@ -115,33 +115,49 @@ func TestStoreFileAndDirectory(t *testing.T) {
 	})
 }
 
-// The refusal to complete an upload is no denial where the server may refuse for a moment only. The upload can be
-// done again.
+// MinIO refuses to complete an upload whose directory becomes empty, and deletes its parts. Any other refusal is final.
 func TestRefusedCompletion(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	for server, want := range map[string]string{"MinIO": "OperationAborted", "nginx": "AccessDenied"} {
-		name, key, reach := s.Bucket(t), "file", s.AWSConfig()
-		seen := watch(reach)
-		seen.answer = func(response *http.Response) {
-			response.Header.Set("Server", server)
-			if response.Request.Method == http.MethodPost && response.Request.URL.Query().Has("uploadId") {
-				response.StatusCode = http.StatusForbidden
-				response.Body = io.NopCloser(strings.NewReader("<Error><Code>AccessDenied</Code></Error>"))
+	for _, tc := range []struct {
+		name, server string
+		gone         bool // the parts
+		want         string
+		requests     int
+	}{
+		{"parts-are-gone", "MinIO", true, "OperationAborted", 2},
+		{"denied", "MinIO", false, "AccessDenied", 2},
+		{"other-server", "nginx", true, "AccessDenied", 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			name, key, reach := s.Bucket(t), "file", s.AWSConfig()
+			seen := watch(reach)
+			seen.answer = func(response *http.Response) {
+				response.Header.Set("Server", tc.server)
+				if response.Request.Method == http.MethodPost && response.Request.URL.Query().Has("uploadId") {
+					response.StatusCode = http.StatusForbidden
+					response.Body = io.NopCloser(strings.NewReader("<Error><Code>AccessDenied</Code></Error>"))
+				}
 			}
-		}
-		client := clientOf(t, reach)
-		begun, err := client.CreateMultipartUpload(
-			t.Context(), &s3.CreateMultipartUploadInput{Bucket: &name, Key: &key})
-		must.OK(t, err)
-		seen.requests = nil
-		_, err = client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
-			Bucket: &name, Key: &key, UploadId: begun.UploadId,
-			MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: aws.String(`"any"`),
-				PartNumber: aws.Int32(1)}}},
+			client := clientOf(t, reach)
+			begun, err := client.CreateMultipartUpload(
+				t.Context(), &s3.CreateMultipartUploadInput{Bucket: &name, Key: &key})
+			must.OK(t, err)
+			if tc.gone {
+				_, err := client.AbortMultipartUpload(
+					t.Context(), &s3.AbortMultipartUploadInput{Bucket: &name, Key: &key, UploadId: begun.UploadId})
+				must.OK(t, err)
+			}
+			seen.requests = nil
+			_, err = client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
+				Bucket: &name, Key: &key, UploadId: begun.UploadId,
+				MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: aws.String(`"any"`),
+					PartNumber: aws.Int32(1)}}},
+			})
+			if s3error.Code(err) != tc.want || s3error.Status(err) != http.StatusForbidden ||
+				len(seen.requests) != tc.requests {
+				t.Errorf("%v after %d requests, want %s", err, len(seen.requests), tc.want)
+			}
 		})
-		if s3error.Code(err) != want || s3error.Status(err) != http.StatusForbidden || len(seen.requests) != 1 {
-			t.Errorf("%s: %v after %d requests, want %s", server, err, len(seen.requests), want)
-		}
 	}
 }
 
