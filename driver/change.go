@@ -31,8 +31,8 @@ func (f *Fs) MkdirAll(name string, _ fs.FileMode) error {
 // A directory moved into itself is an fs.ErrInvalid. Nothing happens if both names are the same.
 //
 // Rename undoes nothing. After an error, some files may have both names, none is lost, and the same Rename completes
-// the move in any session. It continues only if the file at a new name is proven to be a copy: equal MD5s or checksums
-// prove it, and so does the stamp in the user metadata of copies.
+// the move in any session. It continues only if a stamp in its user metadata proves that the file at a new name is the
+// copy. Equal bytes do not.
 //
 // Rename deletes only the versions that it has copied. A file that another client replaces meanwhile stays, and the
 // error is ESTALE. S3 compares ETags, so a file with the same bytes, stored between the last check and the delete, is

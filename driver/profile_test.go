@@ -113,7 +113,6 @@ func facts() []fact {
 			return !p.OvertakenAnswers
 		}},
 		{"ETag in the response to `CompleteMultipartUpload`", func(p driver.Profile) bool { return !p.UntoldETags }},
-		{"ETags of copied parts in listings", func(p driver.Profile) bool { return !p.OtherListedETags }},
 		{"resumed uploads", func(p driver.Profile) bool { return p.Resumes() }},
 		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }},
 		{"MD5 as ETag", func(p driver.Profile) bool { return p.MD5ETags }},

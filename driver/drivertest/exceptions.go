@@ -7,10 +7,6 @@ import "github.com/babelftp/babelftp/driver"
 type exception string
 
 const (
-	// unprovenBytes: a look at an object does not tell whether it has certain bytes. A directory does not move onto
-	// files of the same names.
-	unprovenBytes exception = "unproven-bytes"
-
 	// severalPuts: of several clients that store a small file under a new name at the same time, several may succeed.
 	// The last one wins.
 	severalPuts exception = "several-puts"
@@ -71,11 +67,6 @@ func exceptions() map[exception]struct {
 		reason  string
 		applies func(p *driver.Profile) bool
 	}{
-		unprovenBytes: {
-			"S3 shows neither the MD5 nor a checksum", func(p *driver.Profile) bool {
-				return !p.MD5ETags && !p.Checksums
-			},
-		},
 		severalPuts: {"PutObject has no condition", func(p *driver.Profile) bool { return !p.PutsOn(true) }},
 		severalCompletions: {
 			"CompleteMultipartUpload has no condition", func(p *driver.Profile) bool { return !p.CompletesOn(true) },

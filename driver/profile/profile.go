@@ -103,10 +103,6 @@ type Profile struct {
 	// UntoldETags says that an answer to CompleteMultipartUpload has no ETag. A client looks at the object.
 	UntoldETags bool
 
-	// OtherListedETags says that a listing tells the copy of an object that was stored by parts by the MD5 of its
-	// bytes, and HeadObject by the ETag of its source. Size and time then show that both are of one object.
-	OtherListedETags bool
-
 	// LosesTags says that CreateMultipartUpload, and CopyObject with other metadata, take no tags. What they make has
 	// none.
 	LosesTags bool
@@ -235,7 +231,7 @@ func profiles() []Profile {
 		},
 		{
 			Name: "swift", UncheckedSources: true, PartLimit: FewParts, UnendedUploads: true, UnframedHeads: true,
-			OtherListedETags: true, OvertakenAnswers: true, LosesTags: true, NoTags: true,
+			OvertakenAnswers: true, LosesTags: true, NoTags: true,
 			PartCopy: true, UnequalParts: true,
 			MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true,

@@ -23,8 +23,7 @@ func (b *Bucket) CheckCondition(ctx context.Context, key string, c Condition) er
 	return c.Failed(err)
 }
 
-// Copy copies a version by one request, also from another bucket, on a condition of what it replaces. With
-// ErrSourceReplaced it returns the copy.
+// Copy copies a version with one request, also from another bucket, on a condition of what it replaces.
 func (b *Bucket) Copy(
 	ctx context.Context, v Version, a *s3object.Attributes, to string, c Condition,
 ) (Stored, error) {
@@ -52,12 +51,6 @@ func (b *Bucket) Copy(
 	made, err := b.perform(ctx, w)
 	if err == nil && (to != v.Key || b.Name != v.Bucket.Name) {
 		err = b.checkSource(ctx, v)
-		if errors.Is(err, ErrSourceReplaced) && b.sameMD5(v, made) {
-			err = nil // after the copy
-		}
-		if err != nil {
-			return made, err
-		}
 	}
 	if errors.Is(err, syscall.ESTALE) && c.Absent && b.CheckCondition(ctx, to, c) == nil {
 		return Stored{}, err // it is the source that was replaced
@@ -98,12 +91,6 @@ func (b *Bucket) checkSource(ctx context.Context, v Version) error {
 		return ErrSourceReplaced
 	}
 	return err
-}
-
-// sameMD5 tells whether the ETag of a copy shows that it has the bytes of a version.
-func (b *Bucket) sameMD5(v Version, made Stored) bool {
-	return b.Profile.MD5ETags && v.Bucket.Profile.MD5ETags && s3object.MD5OfETag(v.ETag) != nil &&
-		sameETag(v.ETag, made.ETag)
 }
 
 // copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1). It names the version of one of

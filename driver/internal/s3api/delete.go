@@ -88,8 +88,8 @@ func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) error {
 
 // current returns a version as S3 describes it now. The error is ESTALE if another object has the key.
 func (b *Bucket) current(ctx context.Context, v Version) (Version, error) {
-	now, a, err := b.Head(ctx, v.Key)
-	if err == nil && !v.IsStill(now) && !v.ListedOtherwise(now, a.Encryption.CustomerKey) {
+	now, _, err := b.Head(ctx, v.Key)
+	if err == nil && !v.IsStill(now) {
 		err = errReplaced
 	}
 	return now, err
@@ -98,38 +98,22 @@ func (b *Bucket) current(ctx context.Context, v Version) (Version, error) {
 // identified reports whether HeadObject has shown more of a version than an equal object of another client may have.
 func (v *Version) identified() bool { return v.Name != "" || v.ID != "" }
 
-// IsStill reports whether another response about the key may describe the same version, because everything that both
-// responses have is equal.
+// IsStill reports whether another response about the key may describe the same version. Both have the same size and
+// time. If both come from HeadObject, they also have the same ETag, ID and metadata. Listings may have another ETag:
+// MinIO's of objects with a customer key, and Swift's of copies.
 func (v *Version) IsStill(now Version) bool {
-	return v.sameSizeAndETag(now) && v.sameTime(now) &&
-		(!v.Looked || !now.Looked || v.ID == now.ID && maps.Equal(v.metadata, now.metadata))
+	return v.Key == now.Key && v.Size == now.Size && v.sameTime(now) && (!v.Looked || !now.Looked ||
+		sameETag(v.ETag, now.ETag) && v.ID == now.ID && maps.Equal(v.metadata, now.metadata))
 }
 
 // sameTime reports whether two responses may have the time of one version. Times in listings may have parts of a
 // second. HeadObject rounds them, and Swift rounds up.
 func (v *Version) sameTime(now Version) bool {
 	later := now.ModTime.Sub(v.ModTime)
-	switch {
-	case v.Looked && !now.Looked:
-		return later < time.Second && later >= -time.Second
-	case !v.Looked && now.Looked:
-		return later > -time.Second && later <= time.Second
+	if v.Looked == now.Looked {
+		return later.Abs() < time.Second
 	}
-	return later.Abs() < time.Second
-}
-
-// sameSizeAndETag reports whether two responses have the same key, size and ETag.
-func (v *Version) sameSizeAndETag(now Version) bool {
-	return v.Key == now.Key && v.Size == now.Size && sameETag(v.ETag, now.ETag)
-}
-
-// ListedOtherwise reports whether now, from HeadObject, may be the object v that a listing shows with another ETag.
-// MinIO lists another ETag for objects with a customer key, because listings do not have the key, and Swift does for
-// copies (OtherListedETags of the profile). The size and the time identify the object then.
-func (v *Version) ListedOtherwise(now Version, customerKey bool) bool {
-	other := v.Bucket.Profile.OtherListedETags && s3object.MD5OfETag(v.ETag) != nil &&
-		s3object.MD5OfETag(now.ETag) == nil
-	return !v.Looked && (customerKey || other) && v.Key == now.Key && v.Size == now.Size && v.sameTime(now)
+	return later.Abs() <= time.Second
 }
 
 // isLockedMarker reports whether Object Lock keeps the server from deleting the marker of a directory with

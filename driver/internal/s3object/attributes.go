@@ -52,8 +52,8 @@ type Objects struct {
 	ListSetTimes bool
 }
 
-// DefaultEncryption is the encryption of objects that have none of their own.
-func (o *Objects) DefaultEncryption() Encryption {
+// defaultEncryption is the encryption of objects that have none of their own.
+func (o *Objects) defaultEncryption() Encryption {
 	e := Encryption{Algorithm: o.Encryption}
 	if o.KMSKeyID != "" {
 		e.KMSKeyID = &o.KMSKeyID
@@ -114,13 +114,13 @@ const directoryType = "application/x-directory"
 func (o *Objects) Inherit(a *Attributes) {
 	a.ACL = o.ACL
 	if a.Encryption.Algorithm == "" {
-		a.Encryption = o.DefaultEncryption()
+		a.Encryption = o.defaultEncryption()
 	}
 }
 
 // Common are the attributes that policies may ask of every object, a marker or a record too.
 func (o *Objects) Common() Attributes {
-	a := Attributes{ACL: o.ACL, Encryption: o.DefaultEncryption()}
+	a := Attributes{ACL: o.ACL, Encryption: o.defaultEncryption()}
 	if len(o.Tags) > 0 {
 		a.Tags = TagQuery(maps.All(o.Tags))
 	}

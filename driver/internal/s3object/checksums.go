@@ -61,23 +61,6 @@ func MD5OfETag(etag string) []byte {
 	return sum
 }
 
-// SameContent tells whether S3 has a checksum of all bytes of both objects, and they are equal.
-func SameContent(a, b *s3.HeadObjectOutput) bool {
-	if !hasWholeChecksum(a) || !hasWholeChecksum(b) {
-		return false
-	}
-	for _, sums := range [][2]*string{
-		{a.ChecksumSHA256, b.ChecksumSHA256}, {a.ChecksumSHA1, b.ChecksumSHA1},
-		{a.ChecksumCRC64NVME, b.ChecksumCRC64NVME},
-		{a.ChecksumCRC32C, b.ChecksumCRC32C}, {a.ChecksumCRC32, b.ChecksumCRC32},
-	} {
-		if sums[0] != nil && sums[1] != nil {
-			return *sums[0] == *sums[1]
-		}
-	}
-	return false
-}
-
 // hasWholeChecksum tells whether the checksum of an object, if it has one, is of all its bytes, and not made of those
 // of its parts. Servers that do not tell make one of parts for objects whose ETags have a hyphen.
 func hasWholeChecksum(object *s3.HeadObjectOutput) bool {

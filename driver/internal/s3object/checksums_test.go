@@ -69,28 +69,3 @@ func TestMD5OfETag(t *testing.T) {
 		}
 	}
 }
-
-// TestEqual compares the checksums of two objects.
-func TestEqual(t *testing.T) {
-	one, other := crc32c([]byte("one")), crc32c([]byte("other"))
-	object := func(kind types.ChecksumType, crc32c *string) *s3.HeadObjectOutput {
-		return &s3.HeadObjectOutput{ETag: aws.String(`"e-2"`), ChecksumType: kind, ChecksumCRC32C: crc32c}
-	}
-	full, composite := types.ChecksumTypeFullObject, types.ChecksumTypeComposite
-	for name, test := range map[string]struct {
-		a, b *s3.HeadObjectOutput
-		want bool
-	}{
-		"same":              {object(full, one), object(full, one), true},
-		"other":             {object(full, one), object(full, other), false},
-		"none":              {object(full, nil), object(full, nil), false},
-		"one-has-none":      {object(full, one), object(full, nil), false},
-		"composite":         {object(composite, one), object(composite, one), false},
-		"parts-of-no-type":  {object("", one), object("", one), false},
-		"not-the-same-kind": {object(full, one), &s3.HeadObjectOutput{ChecksumType: full, ChecksumSHA1: one}, false},
-	} {
-		if got := s3object.SameContent(test.a, test.b); got != test.want {
-			t.Errorf("%s: %t", name, got)
-		}
-	}
-}

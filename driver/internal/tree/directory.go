@@ -15,9 +15,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// maxEntries is how many entries are held between the check and the copies: as many as one request lists.
-const maxEntries = 1000
-
 // directory moves a directory from one prefix to another. Its steps hold no list of the keys of a large directory,
 // because there may be millions: each step lists the directories again.
 func (r *treeMove) directory(ctx context.Context) error {
@@ -50,15 +47,12 @@ func (r *treeMove) directory(ctx context.Context) error {
 // not copy an archived file, so check also finds these before any copy is made.
 func (r *treeMove) check(ctx context.Context) error {
 	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
-		var onlySource, onlyCopy bool
-		all := make([]mergeEntry, 0, 1)
-		for e, err := range r.walk(ctx, true) {
+		var hasSource, onlySource, onlyCopy bool
+		for e, err := range r.walk(ctx) {
 			if err != nil {
 				return err
 			}
-			if len(all) <= maxEntries {
-				all = append(all, e)
-			}
+			hasSource = hasSource || e.source != nil
 			switch {
 			case e.source != nil && len(r.to)+len(e.source.Key)-len(r.from) > s3object.MaxKeyBytes:
 				return syscall.ENAMETOOLONG
@@ -67,8 +61,8 @@ func (r *treeMove) check(ctx context.Context) error {
 			case e.copy.Key == r.to && e.copy.Size == 0: // a marker does not count
 			case e.source == nil:
 				onlyCopy = true
-			case !e.source.ShowsCopy(e.copy):
-				submit(func() error { return r.named(e, e.mustBeCopy(ctx)) })
+			case !isMarker(*e.source) || !isMarker(*e.copy):
+				submit(func() error { return r.named(e, r.mustBeCopy(ctx, e)) })
 			}
 			if onlySource && onlyCopy {
 				return syscall.ENOTEMPTY
@@ -77,11 +71,27 @@ func (r *treeMove) check(ctx context.Context) error {
 				submit(func() error { return r.named(e, r.source.Bucket.CheckRestored(ctx, e.source.Key)) })
 			}
 		}
-		if len(all) <= maxEntries {
-			r.checked = all
+		if !hasSource {
+			return fs.ErrNotExist
 		}
 		return nil
 	})
+}
+
+// mustBeCopy fails with ENOTEMPTY unless one of two files is the copy of the other one. Equal bytes do not prove that.
+func (r *treeMove) mustBeCopy(ctx context.Context, e mergeEntry) error {
+	v, _, err := r.source.Bucket.Head(ctx, e.source.Key)
+	if err == nil {
+		var made s3api.Version
+		made, _, err = r.target.Bucket.Head(ctx, e.copy.Key)
+		if err == nil && !v.SharesStamp(&made) {
+			return syscall.ENOTEMPTY
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) { // removed since it was listed
+		return nil
+	}
+	return err
 }
 
 // named adds the name of an entry to an error about it.
@@ -95,25 +105,10 @@ func (r *treeMove) named(e mergeEntry, err error) error {
 	return &s3error.EntryError{Name: e.copy.Key[len(r.to):], Err: err}
 }
 
-// checkedEntries returns the entries of a small directory as they were checked, because the copies and the deletes
-// notice what has changed since. It lists a large directory again.
-func (r *treeMove) checkedEntries(ctx context.Context) iter.Seq2[mergeEntry, error] {
-	if r.checked == nil {
-		return r.walk(ctx, false)
-	}
-	return func(yield func(mergeEntry, error) bool) {
-		for _, e := range r.checked {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
-
 // copy copies all files and markers that have no copy from an earlier attempt.
 func (r *treeMove) copy(ctx context.Context) error {
 	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
-		for e, err := range r.checkedEntries(ctx) {
+		for e, err := range r.walk(ctx) {
 			if err != nil {
 				return err
 			}
@@ -132,9 +127,6 @@ func isMarker(v s3api.Version) bool {
 
 // copyEntry makes sure that a file or a marker has its copy. A source that is gone needs none. If the new name has an
 // object that is not a proven copy, the error is ENOTEMPTY, and ESTALE if another client replaces one of the two.
-//
-// It copies a file again if its attributes may have changed since: the copy has no stamp of this version and is not
-// younger.
 func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry) error {
 	v, a, age, err := r.source.Bucket.HeadExact(ctx, *e.source)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,10 +151,10 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry) error {
 		case err != nil:
 			return err
 		default:
-			if err := (mergeEntry{&v, &old}).mustBeCopy(ctx); err != nil {
-				return err
+			if !v.SharesStamp(&old) {
+				return syscall.ENOTEMPTY
 			}
-			if r.target.NoOverwrite || old.IsStampedCopyOf(&v) || e.copy.ModTime.After(e.source.ModTime) {
+			if r.target.NoOverwrite || old.IsStampedCopyOf(&v) {
 				r.copied.add(v)
 				return nil
 			}
@@ -232,7 +224,7 @@ func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *s3object.
 // the only ones again.
 func (r *treeMove) delete(ctx context.Context) error {
 	err := inParallel(ctx, func(walk context.Context, submit func(func() error)) error { // as in RemoveAll
-		for e, err := range r.walk(walk, false) {
+		for e, err := range r.walk(walk) {
 			if err == nil {
 				err = walk.Err()
 			}
@@ -274,9 +266,8 @@ func (r *treeMove) deleteEntry(ctx context.Context, e mergeEntry) error {
 	return r.source.deleteCurrent(ctx, v)
 }
 
-// walk walks through both directories in parallel, in the order of the keys. The first walk fails with fs.ErrNotExist
-// if there is no source, and does not list a target that did not exist a moment ago.
-func (r *treeMove) walk(ctx context.Context, first bool) iter.Seq2[mergeEntry, error] {
+// walk walks through both directories in parallel, in the order of the keys.
+func (r *treeMove) walk(ctx context.Context) iter.Seq2[mergeEntry, error] {
 	return func(yield func(mergeEntry, error) bool) {
 		advance := func(next func() (s3api.Version, error, bool)) (*s3api.Version, error) {
 			v, err, more := next()
@@ -289,17 +280,10 @@ func (r *treeMove) walk(ctx context.Context, first bool) iter.Seq2[mergeEntry, e
 		defer stop()
 		copies, stop := iter.Pull2(stored(r.target.Bucket.WalkInOrder(ctx, r.to)))
 		defer stop()
-		var copied *s3api.Version
-		var copyErr error
-		if !first || !r.toIsNew {
-			copied, copyErr = advance(copies)
-		}
-		source, err := advance(sources)
-		if err == nil && first && source == nil {
-			err = fs.ErrNotExist
-		}
+		copied, err := advance(copies)
+		var source *s3api.Version
 		if err == nil {
-			err = copyErr
+			source, err = advance(sources)
 		}
 		for err == nil && (source != nil || copied != nil) {
 			e := mergeEntry{source: source, copy: copied}

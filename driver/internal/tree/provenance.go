@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -15,15 +14,6 @@ import (
 
 // A mergeEntry is what both directories have under the same name. One of them may have nothing.
 type mergeEntry struct{ source, copy *s3api.Version }
-
-// mustBeCopy fails with ENOTEMPTY unless one object is proven to be a copy of the other.
-func (e mergeEntry) mustBeCopy(ctx context.Context) error {
-	is, err := e.source.IsCopiedTo(ctx, e.copy)
-	if err == nil && !is {
-		return syscall.ENOTEMPTY
-	}
-	return err
-}
 
 // fingerprints identify the versions of a directory that have their copies, as HeadObject describes them. They take
 // eight bytes each, because there may be millions.
@@ -67,20 +57,10 @@ func (f *fingerprints) of(v s3api.Version) uint64 {
 	return maphash.String(f.seed, v.Key+" "+v.ID+" "+strconv.FormatInt(v.Size, 10)+" "+v.Identity())
 }
 
-// stampCopy adds a stamp to the attributes of a future copy of a version, as proof for an attempt that completes this
-// one. A rename always adds it. Another copy needs it only if its ETag will not prove that it is one.
+// stampCopy adds a stamp to the attributes of a future copy of a version. It is the proof for an attempt that completes
+// this one.
 func (r *treeMove) stampCopy(v s3api.Version, a *s3object.Attributes, to string) {
-	t := r.target
-	encryption := a.Encryption
-	if encryption.Algorithm == "" {
-		encryption = t.Objects.DefaultEncryption()
-	}
-	keepsETag := v.Bucket.Name == t.Bucket.Name && v.Bucket.Profile.MD5ETags && s3object.MD5OfETag(v.ETag) != nil &&
-		a.Encryption.KeepsMD5() && encryption.KeepsMD5() && t.copiesAtOnce(v)
-	if r.keepsSource && (v.Size == 0 || keepsETag) {
-		return
-	}
-	if value := v.Stamp(t.Bucket, to); s3object.HasRoom(a.Metadata, s3object.CopyStampKey, value) {
+	if value := v.Stamp(r.target.Bucket, to); s3object.HasRoom(a.Metadata, s3object.CopyStampKey, value) {
 		a.SetMetadata(s3object.CopyStampKey, value)
 	}
 }

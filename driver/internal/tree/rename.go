@@ -38,8 +38,6 @@ type treeMove struct {
 
 	// Of a directory:
 	from, to string        // the prefixes of both
-	toIsNew  bool          // nothing was at to a moment ago
-	checked  []mergeEntry  // all entries of a small directory
 	copied   *fingerprints // the files and markers that have their copies
 	stale    staleEntry    // an entry that another client has changed
 }
@@ -83,11 +81,11 @@ func (r *treeMove) run(ctx context.Context, oldName, newName Name) error {
 	case oneBucket && strings.HasPrefix(r.from, r.to):
 		result = syscall.ENOTEMPTY
 	default:
-		file, directory, err := target.Both(ctx, newKey)
+		file, _, err := target.Both(ctx, newKey)
 		if err != nil {
 			return err
 		}
-		if r.toIsNew = !file && !directory; !file {
+		if !file {
 			return r.directory(ctx)
 		}
 		result = syscall.ENOTDIR

@@ -56,7 +56,6 @@ func probeProfile(ctx context.Context, s *scratch, prefix string, p driver.Profi
 		{&p.ConditionalComplete, x.conditionalComplete},
 		{&p.UntoldETags, x.untoldETags},
 		{&fewParts, x.fewParts},
-		{&p.OtherListedETags, x.otherListedETags},
 		{&p.PartCopy, x.partCopy},
 		{&p.UncheckedSources, x.uncheckedSources},
 		{&p.UnendedUploads, x.unendedUploads},
@@ -274,30 +273,6 @@ func (x *sample) unendedUploads(ctx context.Context) (bool, error) {
 func (x *sample) untoldETags(ctx context.Context) (bool, error) {
 	err := x.complete(ctx, precondition{})
 	return err == nil && x.untold, err
-}
-
-// otherListedETags tells whether a listing shows the copy of an object that was stored by parts with another ETag
-// than HeadObject. A server that lists no prefix within a name, as S3 does in directory buckets, cannot show it.
-func (x *sample) otherListedETags(ctx context.Context) (bool, error) {
-	if x.profile.SlashPrefixes {
-		return false, nil
-	}
-	if err := x.complete(ctx, precondition{}); err != nil {
-		return false, err
-	}
-	copied := x.other("-copy")
-	if err := copied.copyFrom(ctx, x.key, &s3.CopyObjectInput{}); err != nil {
-		return false, err
-	}
-	head, err := x.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &x.bucket, Key: &copied.key})
-	if err != nil {
-		return false, err
-	}
-	listed, err := x.list(ctx, copied.key)
-	if err != nil || len(listed) == 0 {
-		return false, err
-	}
-	return trimmed(listed[0].ETag) != trimmed(head.ETag), nil
 }
 
 func trimmed(etag *string) string { return strings.Trim(aws.ToString(etag), `"`) }

@@ -192,7 +192,7 @@ func showsItself(t *testing.T, s *s3test.Server) {
 		ExclusivePut: known.ConditionalPut, ExclusiveComplete: known.ConditionalComplete,
 		UnquotedETags:    known.UnquotedETags,
 		UncheckedSources: known.UncheckedSources, PartLimit: known.PartLimit, UnendedUploads: known.UnendedUploads,
-		UntoldETags: known.UntoldETags, OtherListedETags: known.OtherListedETags,
+		UntoldETags:       known.UntoldETags,
 		ConditionalDelete: known.ConditionalDelete, ConditionalBatchDelete: known.ConditionalBatchDelete,
 		PartCopy: known.PartCopy, MD5ETags: known.MD5ETags, BatchDelete: known.BatchDelete,
 	}

@@ -77,7 +77,6 @@ func (x *sample) promises() []promise {
 		{!p.SlashPrefixes, "listings of any prefix", x.anyPrefix},
 		{!p.UnendedUploads, "uploads that end when they are completed", not(x.unendedUploads)},
 		{!p.UntoldETags, "the ETag in the response to CompleteMultipartUpload", not(x.untoldETags)},
-		{!p.OtherListedETags, "listings with the ETag of a copy of parts", not(x.otherListedETags)},
 		{p.PartCopy, "UploadPartCopy", x.partCopy},
 		{!p.UncheckedSources, "x-amz-copy-source-if-match of an object that was stored by parts",
 			not(x.uncheckedSources)},
