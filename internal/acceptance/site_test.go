@@ -70,6 +70,7 @@ tenants:
 // A site is babelftp serving two tenants on an S3 server.
 type site struct {
 	server  *process
+	program string   // that is started, "" for the build of the tests
 	host    string   // to listen on, "" for 127.0.0.1
 	env     []string // variables of the environment, NAME=value
 	storage *s3test.Server
@@ -132,7 +133,11 @@ func (s *site) openBehindProxy(t *testing.T, storage *s3test.Server, lines ...st
 // seconds for that, which may be too short on a busy machine.
 func (s *site) start(t *testing.T, file string) {
 	t.Helper()
-	command := []string{binary(t), "serve", "--config", file}
+	program := s.program
+	if program == "" {
+		program = binary(t)
+	}
+	command := []string{program, "serve", "--config", file}
 	if len(s.env) > 0 {
 		command = slices.Concat([]string{"env"}, s.env, command)
 	}

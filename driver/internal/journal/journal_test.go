@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"slices"
 	"strings"
@@ -205,6 +206,55 @@ func TestRecords(t *testing.T) {
 		if err != nil || len(records) != test.want {
 			t.Errorf("%s, %s: %d records, %v; want %d", test.owner, test.key, len(records), err, test.want)
 		}
+	}
+}
+
+// TestUnversionedRecord sweeps a record without a version of its format, and leaves those of other versions alone.
+func TestUnversionedRecord(t *testing.T) {
+	s := newStorage(t)
+	const other = ".babelftp/uploads-2/00000000/1-2"
+	for _, name := range []string{".babelftp/uploads/1/2/3", other} {
+		upload, err := s.CreateUpload(t.Context(), name, "", &s3object.Attributes{}, s3api.PartChecksums{})
+		must.OK(t, err)
+		_, err = s.client.PutObject(t.Context(), &s3.PutObjectInput{
+			Bucket: &s.bucket, Key: &name, Body: strings.NewReader(strings.Repeat("x", 16)), Metadata: map[string]string{
+				"key": base64.RawURLEncoding.EncodeToString([]byte(name)), "upload": upload.ID, "part-size": "5",
+				"offset": "0", "state": "interrupted", "holder": "1", "heartbeat-seconds": "30",
+			},
+		})
+		must.OK(t, err)
+	}
+	j := s.process()
+	if n, err := j.Sweep(t.Context(), 0); n != 1 || err != nil {
+		t.Errorf("%d uploads were swept, %v", n, err)
+	}
+	s.wantKeys(other)
+	s.wantUploads(other)
+	if pending, all, err := j.Pending(t.Context(), 10); len(pending) > 0 || all > 0 || err != nil {
+		t.Errorf("%d of %d uploads are shown, %v", len(pending), all, err)
+	}
+}
+
+// TestDeepKeys stores the records of keys with many segments. Each has room for its name, and is found.
+func TestDeepKeys(t *testing.T) {
+	s := newStorage(t)
+	for _, prefix := range []string{"", strings.Repeat("p", 700) + "/", strings.Repeat("p", 940) + "/"} {
+		changes := journal.NewChanges()
+		j := journal.New(s.client, s.bucket, prefix, versitygw(), s3object.Objects{}, changes, nil)
+		key := prefix + strings.Repeat("d/", (s3object.MaxKeyBytes-len(prefix))/2-1) + "f"
+		e := j.Enter(t.Context(), j.NewRecord(owner, key, partSize, time.Now()), nil, func(error) {})
+		must.OK(t, e.Interrupt(t.Context(), "", 0, strings.NewReader("tail"), 0))
+		e.Release()
+		name := e.Record().Name
+		if listed, err := j.Records(t.Context(), owner, key); err != nil || len(listed) != 1 || len(name) > s3object.MaxKeyBytes {
+			t.Errorf("%d records, %v; the name has %d bytes", len(listed), err, len(name))
+		}
+		j.Changed(prefix + "d/e/")
+		must.OK(t, j.RemoveChanged(t.Context()))
+		s.wantKeys(name)
+		j.Changed(key[:len(key)-1])
+		must.OK(t, j.RemoveChanged(t.Context()))
+		s.wantKeys()
 	}
 }
 
