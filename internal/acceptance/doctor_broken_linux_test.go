@@ -265,6 +265,7 @@ func brokenSites(t *testing.T, storage *s3test.Server) []broken {
 		denied      = "!address-refused limits.server.deny tenants.TENANT.limits tenants.TENANT.users.USER.limits"
 		ports       = "!ports-unreachable passive.ports"
 		refuses     = "!storage-refuses tenants.TENANT.bucket s3.endpoint s3.access_key_id"
+		denies      = "!command-refused tenants.TENANT.users.USER.permissions tenants.TENANT.permissions"
 		silent      = "!no-greeting proxy_protocol.trusted limits"
 	)
 	return []broken{
@@ -378,9 +379,21 @@ func brokenSites(t *testing.T, storage *s3test.Server) []broken {
 		{name: "S3-down", lines: []string{strings.ReplaceAll(dave("access_key_id: a, secret_access_key: b"), storage.Endpoint, "http://127.0.0.1:1"), right},
 			url: asDave, found: []string{unavailable}, logged: []string{refuses}},
 		{name: "read-only", lines: []string{carl("permissions: [list, read]"), right}, url: asCarl,
-			found: []string{"!command-refused tenants.TENANT.users.USER.permissions tenants.TENANT.permissions"}},
+			found: []string{denies}},
 		{name: "quota", lines: []string{carl("quota: 10B"), right}, url: asCarl,
 			found: []string{"!storage-full tenants.TENANT.quota tenants.TENANT.users.USER.quota"}},
+		{name: "files-too-large", lines: []string{"    files: {max_size: 1KiB}", right},
+			found: []string{"file-too-large tenants.TENANT.files.max_size part_size"}},
+		{name: "files-of-another-kind", lines: []string{"    files: {deny: ['*.bin']}", right},
+			found: []string{"file-denied tenants.TENANT.files.deny"}},
+		{name: "inspector-down", lines: []string{"    inspect: {clamd: 'tcp://127.0.0.1:1'}", right},
+			found:  []string{"!not-judged tenants.TENANT.inspect"},
+			logged: []string{"!not-judged tenants.TENANT.inspect"}},
+		{name: "directory-down", lines: []string{"    auth: {hook: {url: 'http://127.0.0.1:1/'}}", right},
+			url: "ftp://bob%40acme@" + publicServer + ":CONTROL", found: []string{unavailable}, logged: []string{unavailable}},
+		{name: "drop-box", lines: []string{carl("permissions: [write]"), right}, url: asCarl, found: []string{denies}},
+		{name: "no-deletions", lines: []string{carl("permissions: [list, read, write]"), right}, url: asCarl,
+			found: []string{denies, "!leftover"}},
 		{name: "session-reuse", lines: []string{"    tls: {require_session_reuse: true}", right},
 			found: []string{"tls-reuse tenants.TENANT.tls.require_session_reuse"}},
 

@@ -96,7 +96,8 @@ type examination struct {
 	prefix  string         // of its names
 	made    []string       // files that may be there
 
-	meanings map[string]ID // of the texts of babelftp
+	meanings  map[string]ID // of the texts of babelftp
+	templates []template
 }
 
 // Examine looks at a server as a client does. It makes a directory and files there, and removes them, also after
@@ -440,12 +441,14 @@ func (x *examination) files(ctx context.Context, s *session) {
 	x.names(ctx, s)
 	x.Progress("RNTO")
 	to := x.prefix + "-renamed.bin"
-	r := s.send("RNFR " + name)
+	command := "RNFR " + name
+	r := s.send(command)
 	if r.code == 350 {
 		x.made = append(x.made, to)
-		r = s.send("RNTO " + to)
+		command = "RNTO " + to
+		r = s.send(command)
 	}
-	x.add(x.refused("RNTO "+to, r))
+	x.add(x.refused(command, r))
 }
 
 // store uploads a file.
@@ -467,7 +470,7 @@ func (x *examination) fetch(ctx context.Context, s *session, name string, body [
 	}
 	data, r := s.transfer(ctx, x.way, "RETR "+name, nil)
 	switch want := body[offset:]; {
-	case offset > 0 && r.code >= 500:
+	case offset > 0 && r.code >= 500 && r.code != 550:
 		x.missing(s, "REST", "REST", r.String())
 	case !r.ok():
 		x.add(x.refused("RETR "+name, r))
@@ -517,7 +520,9 @@ func (x *examination) names(ctx context.Context, s *session) {
 	}
 	x.Progress("MLSD")
 	data, r := s.transfer(ctx, x.way, "MLSD", nil)
-	if r.code >= 500 {
+	if r.code == 550 {
+		x.add(x.refused("MLSD", r))
+	} else if r.code >= 500 {
 		x.missing(s, "MLSD", "MLST", r.String())
 		data, r = s.transfer(ctx, x.way, "NLST", nil)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +71,11 @@ const (
 	clientStops          ID = "client-stops"    // command
 	replicasDiffer       ID = "replicas-differ"
 	storageFull          ID = "storage-full"
+	fileTooLarge         ID = "file-too-large"
+	fileDenied           ID = "file-denied"
+	contentRefused       ID = "content-refused"
+	notJudged            ID = "not-judged"
+	auditUnavailable     ID = "audit-unavailable"
 	storageSlow          ID = "storage-slow"
 	storageRefuses       ID = "storage-refuses"
 	shuttingDown         ID = "shutting-down"
@@ -121,7 +125,8 @@ func Kinds() []Kind {
 			true,
 			[]string{"msg=^(refused by a limit|banned)"}},
 		{unavailable, Wrong, i18n.LoginUnavailable, "doctor-do-log", []string{"limits.bans", "tenants.TENANT.bucket", "s3", "auth"},
-			true, nil},
+			true,
+			[]string{"msg=^login failed by an error"}},
 		{tlsMissing, Note, "doctor-tls-missing", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts"},
 			true, nil},
 		{tlsRequired, Wrong, i18n.TLSRequired, "doctor-do-encrypt", []string{"tls.required", "tls.optional_networks", "tenants.TENANT.tls.required"},
@@ -180,7 +185,7 @@ func Kinds() []Kind {
 			[]string{"`data_address` of PASV is not `reached_address`, which is private: a NAT may have another address"}},
 		{addressUnknown, Wrong, i18n.PassiveAddressUnknown, "doctor-do-passive-address", []string{"passive.public_address"},
 			true,
-			[]string{"msg=^" + regexp.QuoteMeta(noPublicAddress)}},
+			[]string{"msg=^PASV has no address to show"}},
 		{portsUsed, Wrong, i18n.PassivePortUnavailable, "doctor-do-limit", []string{"passive.ports"},
 			true,
 			[]string{`limit=^passive\.ports$`, "msg=^no free port for a passive data connection"}},
@@ -227,6 +232,21 @@ func Kinds() []Kind {
 		{storageFull, Wrong, "doctor-storage-full", "doctor-do-room", []string{"tenants.TENANT.quota", "tenants.TENANT.users.USER.quota"},
 			true,
 			[]string{"err storage=disk quota exceeded|no space left"}},
+		{fileTooLarge, Note, i18n.FileTooLarge, "doctor-do-limit", []string{"tenants.TENANT.files.max_size", "part_size"},
+			true,
+			[]string{"err storage=file too large"}},
+		{fileDenied, Note, i18n.FileNameDenied, "doctor-do-user", []string{"tenants.TENANT.files.deny"},
+			true,
+			[]string{`err storage=files\.deny in the configuration`}},
+		{contentRefused, Wrong, i18n.FileRefused, "doctor-do-log", []string{"tenants.TENANT.inspect"},
+			true,
+			[]string{"err storage=the inspector has refused"}},
+		{notJudged, Wrong, i18n.FileNotJudged, "doctor-do-log", []string{"tenants.TENANT.inspect"},
+			true,
+			[]string{"err storage=could not judge the file"}},
+		{auditUnavailable, Wrong, i18n.AuditUnavailable, "doctor-do-log", []string{"audit.required"},
+			true,
+			[]string{`err storage=audit\.required refuses`}},
 		{storageSlow, Wrong, "doctor-storage-slow", "doctor-do-storage", []string{"s3.endpoint"},
 			false,
 			[]string{
@@ -237,7 +257,9 @@ func Kinds() []Kind {
 			true,
 			[]string{"msg=^bucket cannot be used", "err storage=" +
 				"AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|RequestTimeTooSkewed|NoSuchBucket|" +
-				"IAM policy must allow|HTTP (401|403|500|502)|no route to host|no such host|connection refused$"}},
+				"IAM policy must allow|not from S3|" +
+				"(cannot reach S3 |[A-Z][a-z]+[A-Z][A-Za-z]*[0-9]?: ).*(HTTP (401|403|413|500|502)|no route to host|no such host|" +
+				"connection refused)"}},
 		{shuttingDown, Note, "doctor-shutting-down", "doctor-do-drain", []string{"drain_timeout"},
 			true,
 			[]string{"msg=^(stopping|sessions that still transferred were ended)"}},

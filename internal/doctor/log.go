@@ -183,13 +183,9 @@ func (r *logReader) shownBy(l *line) []ID {
 	}
 	exact := len(ids) > 1
 	return slices.DeleteFunc(ids, func(id ID) bool {
-		return exact && (id == loginRefused || id == limitReached) ||
-			id == storageRefuses && l.attrs["msg"] == noPublicAddress
+		return exact && (id == loginRefused || id == limitReached || id == unavailable)
 	})
 }
-
-// noPublicAddress is the message of a server that cannot resolve its public address, which is no matter of S3.
-const noPublicAddress = "PASV has no address to show; check passive.public_address"
 
 // missedPort returns what a client that did not connect to its passive port shows, and whether it gave up soon. It
 // returns nil for other lines.

@@ -189,6 +189,19 @@ func TestReadLog(t *testing.T) {
 			`limit_tenant="" more=0`, []string{"ports-used 192.0.2.7 scanner 1"}},
 		{"address-of-PASV", `level=ERROR msg="PASV has no address to show; check passive.public_address"` + scanner +
 			` err="lookup ftp.acme.invalid: no such host"`, []string{"passive-address-unknown 192.0.2.7 scanner 1"}},
+		{"name-denied", logged + `transfer` + scanner + ` command=STOR code=553 storage="open /a.exe: permission denied: files.deny ` +
+			`in the configuration has the name"`, []string{"file-denied 192.0.2.7 scanner 1"}},
+		{"too-large", logged + `transfer` + scanner + ` command=STOR code=552 storage="write /a.bin: file too large"`,
+			[]string{"file-too-large 192.0.2.7 scanner 1"}},
+		{"virus", logged + `transfer` + scanner + ` command=STOR code=550 storage="close /a.bin: the inspector has refused the ` +
+			`file: Eicar"`, []string{"content-refused 192.0.2.7 scanner 1"}},
+		{"inspector-is-away", `level=ERROR msg="inspector cannot judge files" tenant=acme err="the inspector could not judge ` +
+			`the file: dial tcp 127.0.0.1:3310: connect: connection refused"`, []string{"not-judged   1"}},
+		{"directory-is-away", logged + `"login failed by an error, not by a wrong password; the log shows one a minute for a ` +
+			`tenant" session=1 remote=192.0.2.7:1 tenant=acme err="ldap: dial tcp 10.0.0.3:636: connect: connection refused" more=0`,
+			[]string{"unavailable 192.0.2.7  1"}},
+		{"proxy-of-S3", logged + `transfer` + scanner + ` command=STOR code=550 storage="close /a.bin: PutObject: HTTP 413 from ` +
+			`nginx, not from S3: allow request bodies of part_size"`, []string{"storage-refuses 192.0.2.7 scanner 1"}},
 		{"limit", logged + `"refused by a limit; the log shows one a minute" session=1 remote=192.0.2.7:1 ` +
 			`limit=address.sessions limit_tenant="" more=0`, []string{"limit 192.0.2.7  1"}},
 		{"drain", logged + `stopping drain_timeout=25s`, []string{"shutting-down   1"}},

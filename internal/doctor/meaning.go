@@ -8,7 +8,72 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 )
 
-// meanings returns the findings that texts of babelftp show, in all languages of the catalogs. They tell apart what has
+// A template is a text with a placeholder.
+type template struct {
+	before, after string
+	id            ID
+}
+
+// in reports whether a text of a reply is made of the template.
+func (t template) in(text string) bool {
+	const enough = 8 // bytes that do not stand in other replies by chance
+	return len(t.before)+len(t.after) >= enough && strings.Contains(text, t.before) && strings.HasSuffix(text, t.after)
+}
+
+// templates returns the texts of babelftp with a placeholder that show a finding.
+func templates() (all []template) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		return nil
+	}
+	for _, tag := range bundle.Tags() {
+		const placeholder = "PLACEHOLDER"
+		text := words(bundle.Localizer(tag).Text(i18n.FileSizeLimit, placeholder))
+		if before, after, ok := strings.Cut(text, placeholder); ok {
+			all = append(all, template{strings.Trim(before, "\u2068 "), strings.Trim(after, "\u2069 "), fileTooLarge})
+		}
+	}
+	return all
+}
+
+// words returns a text with one SP between words. Some languages have other spaces before punctuation.
+func words(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// texts returns the findings by the texts of babelftp that show them.
+func texts() map[i18n.ID]ID {
+	return map[i18n.ID]ID{
+		i18n.TooManySessions:           limitReached,
+		i18n.TooManySessionsAddress:    limitReached,
+		i18n.TooManySessionsUser:       limitReached,
+		i18n.TooManyOperations:         limitReached,
+		i18n.TooManyCommands:           limitReached,
+		i18n.AddressRefused:            addressRefused,
+		i18n.LoginUnavailable:          unavailable,
+		i18n.ShuttingDown:              shuttingDown,
+		i18n.LoginFailed:               loginRefused,
+		i18n.UserDisabled:              userDisabled,
+		i18n.UserExpired:               userExpired,
+		i18n.TLSRequired:               tlsRequired,
+		i18n.TLSFailed:                 tlsFailed,
+		i18n.ClientCertificateRequired: clientCertificate,
+		i18n.ProtectionRequired:        protection,
+		i18n.SessionReuseRequired:      tlsReuse,
+		i18n.PassiveAddressUnknown:     addressUnknown,
+		i18n.PassivePortUnavailable:    portsUsed,
+		i18n.StorageMissing:            storageRefuses,
+		i18n.StorageDenied:             storageRefuses,
+		i18n.StorageError:              storageRefuses,
+		i18n.StorageUnavailable:        storageRefuses,
+		i18n.StorageFull:               storageFull,
+		i18n.FileTooLarge:              fileTooLarge,
+		i18n.FileNameDenied:            fileDenied,
+		i18n.FileRefused:               contentRefused,
+		i18n.FileNotJudged:             notJudged,
+		i18n.AuditUnavailable:          auditUnavailable,
+	}
+}
+
+// meanings returns the findings by the texts that show them in all languages of the catalogs. They tell apart what has
 // one reply code, such as a ban and a limit. The replies of other servers are judged by their codes only.
 func meanings() map[string]ID {
 	found := map[string]ID{}
@@ -17,35 +82,31 @@ func meanings() map[string]ID {
 		return found // codes count
 	}
 	for _, tag := range bundle.Tags() {
-		texts := bundle.Localizer(tag)
-		for text, id := range map[i18n.ID]ID{
-			i18n.TooManySessions: limitReached, i18n.TooManySessionsAddress: limitReached,
-			i18n.TooManySessionsUser: limitReached, i18n.TooManyOperations: limitReached,
-			i18n.TooManyCommands: limitReached,
-			i18n.AddressRefused:  addressRefused, i18n.LoginUnavailable: unavailable, i18n.ShuttingDown: shuttingDown,
-			i18n.LoginFailed: loginRefused, i18n.UserDisabled: userDisabled, i18n.UserExpired: userExpired,
-			i18n.PassiveAddressUnknown: addressUnknown, i18n.PassivePortUnavailable: portsUsed,
-			i18n.TLSRequired: tlsRequired, i18n.TLSFailed: tlsFailed, i18n.ProtectionRequired: protection,
-			i18n.SessionReuseRequired: tlsReuse, i18n.ClientCertificateRequired: clientCertificate,
-			i18n.StorageMissing: storageRefuses, i18n.StorageDenied: storageRefuses, i18n.StorageError: storageRefuses,
-			i18n.StorageUnavailable: storageRefuses, i18n.StorageFull: storageFull,
-		} {
-			found[strings.Join(strings.Fields(texts.Text(text)), " ")] = id // French has other spaces
+		localizer := bundle.Localizer(tag)
+		for text, id := range texts() {
+			found[words(localizer.Text(text))] = id
 		}
 	}
 	return found
 }
 
-// meaning returns the finding that the text of a reply shows, and an empty one if it is not a text of babelftp. A text
-// may follow the name of a file.
+// meaning returns the finding that the text of a reply shows, and an empty one if it is not a text of babelftp. The
+// name of a file may come before the text, and another sentence after it.
 func (x *examination) meaning(r reply) ID {
 	if x.meanings == nil {
-		x.meanings = meanings()
+		x.meanings, x.templates = meanings(), templates()
 	}
-	words := strings.Fields(r.text)
-	for at := range words {
-		if id := x.meanings[strings.Join(words[at:], " ")]; id != "" {
-			return id
+	split := strings.Fields(r.text)
+	for begin := range split {
+		for end := len(split); end > begin; end-- {
+			if id := x.meanings[strings.Join(split[begin:end], " ")]; id != "" {
+				return id
+			}
+		}
+	}
+	for _, t := range x.templates {
+		if t.in(words(r.text)) {
+			return t.id
 		}
 	}
 	return ""
