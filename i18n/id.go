@@ -126,7 +126,7 @@ const (
 	MoveBetweenAccounts ID = "move-between-accounts"
 	FileChanged         ID = "file-changed"
 	RestartBeyondEnd    ID = "restart-beyond-end"
-	ResumeComplete      ID = "resume-complete"  // size
+	ResumeChanged       ID = "resume-changed"
 	ResumeElsewhere     ID = "resume-elsewhere" // offset
 
 	// The data connection.

@@ -695,7 +695,7 @@ func (x *fixture) testPendingReplaced() {
 			for process, session := range map[string]*driver.Fs{"this": alice, "other": other.as("alice")} {
 				_, err := session.OpenAt(label, goOn, int64(2*x.partSize+8))
 				var refused *driver.ResumeError
-				if process == "other" && (!errors.As(err, &refused) || !refused.Stored || refused.Size != int64(size)) {
+				if process == "other" && (!errors.As(err, &refused) || !refused.Changed || refused.Size != int64(size)) {
 					x.Errorf("to resume what was replaced is %v", err)
 				}
 				wantError(x, err, fs.ErrInvalid)
@@ -736,7 +736,7 @@ func (x *fixture) testPendingReplacedByOthers() {
 	x.put("file", random(21))
 	_, err := x.process().as("alice").OpenAt("file", goOn, int64(x.partSize+999))
 	var refused *driver.ResumeError
-	if !errors.As(err, &refused) || !refused.Stored || refused.Size != 21 {
+	if !errors.As(err, &refused) || !refused.Changed || refused.Size != 21 {
 		x.Errorf("to resume what was replaced is %v", err)
 	}
 	x.delete("file")

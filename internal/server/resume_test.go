@@ -105,10 +105,27 @@ func TestInterruptedUploads(t *testing.T) {
 			x.as("bob", 0).Store("f", "the finished object")
 			_ = c.Data()
 			if text := c.Command(554, "APPE f"); !strings.Contains(
-				text, "Another session has stored this file completely (19 bytes);") {
+				text, "The file was changed meanwhile; to replace it, send STOR without REST.") {
 				x.Error(text)
 			}
 			x.wantFile("the finished object")
+		}},
+		{"dated", func(x *uploadsTest) {
+			bob := x.as("bob", 0)
+			bob.Store("f", "bob's")
+			x.interrupt(content[:6_000_001])
+			bob.Command(213, "MFMT 20200102030405 f")
+			for server := range x.servers {
+				c := x.as("alice", server)
+				c.Answers(213, "5", "SIZE f")
+				c.Command(350, "REST 6000000")
+				_ = c.Data()
+				if text := c.Command(554, "STOR f"); !strings.Contains(
+					text, "The file was changed meanwhile; to replace it, send STOR without REST.") {
+					x.Error(text)
+				}
+			}
+			x.wantFile("bob's")
 		}},
 		{"restart", func(x *uploadsTest) {
 			x.as("bob", 0).Store("f", "bob's")

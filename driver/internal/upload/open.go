@@ -73,7 +73,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 			return nil, fs.ErrExist
 		case keeps && seen >= 0 && (whole || offset == seen):
 			// another session has stored it, and the client sends only the rest of its own
-			return nil, &ResumeError{Size: v.Size, Stored: true}
+			return nil, &ResumeError{Size: v.Size, Changed: true}
 		case keeps:
 			if whole {
 				offset = v.Size

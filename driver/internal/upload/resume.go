@@ -69,14 +69,14 @@ func (p *pending) size() int64 { return p.end() + p.tail() }
 // refuses the rest of an upload that has ended since the session was shown it. The owner can go on at Size, or begin
 // a new upload with os.O_TRUNC. The bytes of two uploads must not mix. It is an fs.ErrInvalid.
 type ResumeError struct {
-	Size   int64 // bytes that S3 holds of the pending upload; where there is none, of the file
-	Stored bool  // another session has stored the file, and no upload is pending
+	Size    int64 // bytes that S3 holds of the pending upload, or of the file if there is none
+	Changed bool  // the file has changed, and no upload is pending
 }
 
 // Error implements error.
 func (e *ResumeError) Error() string {
-	if e.Stored {
-		return fmt.Sprintf("another session has stored this file, with %d bytes: upload it again to replace it", e.Size)
+	if e.Changed {
+		return fmt.Sprintf("this file has changed meanwhile, and has %d bytes: upload it again to replace it", e.Size)
 	}
 	return fmt.Sprintf(
 		"an upload of this file was interrupted: resume it at offset %d, or upload the file again", e.Size)
@@ -88,8 +88,8 @@ func (e *ResumeError) Unwrap() error { return s3error.ErrInvalid }
 // ResumeOffset returns Size. It is for callers that import no driver, such as the one that chooses a reply.
 func (e *ResumeError) ResumeOffset() int64 { return e.Size }
 
-// FileStored returns Stored, for the same callers.
-func (e *ResumeError) FileStored() bool { return e.Stored }
+// FileChanged returns Changed, for the same callers.
+func (e *ResumeError) FileChanged() bool { return e.Changed }
 
 // reported holds the sizes of pending uploads that the driver has reported to a session. An append resumes only such
 // an upload.
@@ -154,7 +154,7 @@ func (u *Uploader) resumeAt(ctx context.Context, key string, offset int64) (*pen
 		case !p.ended:
 			return p, nil
 		case object.Key != "": // its client sends the rest of an upload that has ended
-			return nil, &ResumeError{Size: object.Size, Stored: true}
+			return nil, &ResumeError{Size: object.Size, Changed: true}
 		}
 	}
 	if all = slices.DeleteFunc(all, func(p *pending) bool { return p.ended }); len(all) == 0 {

@@ -160,7 +160,7 @@ func AboutFile(id i18n.ID) bool {
 		i18n.NotFound, i18n.PermissionDenied, i18n.StorageDenied, i18n.DirectoryFixed, i18n.FileArchived,
 		i18n.FileRestoring, i18n.VersionsReadOnly, i18n.NotADirectory, i18n.IsADirectory, i18n.ParentIsFile,
 		i18n.DirectoryNotEmpty, i18n.AlreadyExists, i18n.OverwriteDenied, i18n.MoveBetweenAccounts,
-		i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeComplete, i18n.ResumeElsewhere,
+		i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeChanged, i18n.ResumeElsewhere,
 		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileRefused, i18n.FileNotJudged, i18n.FileNameDenied,
 		i18n.FileSizeLimit,
 		i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported, i18n.StorageError,
@@ -234,11 +234,11 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	if pending, ok := errors.AsType[interface {
 		error
 		ResumeOffset() int64
-		FileStored() bool
+		FileChanged() bool
 	}](err); ok {
 		code, id, args = 554, i18n.ResumeElsewhere, []string{strconv.FormatInt(pending.ResumeOffset(), 10)}
-		if pending.FileStored() {
-			id = i18n.ResumeComplete
+		if pending.FileChanged() {
+			id, args = i18n.ResumeChanged, nil
 		}
 	}
 	if restoring, ok := errors.AsType[interface {

@@ -53,7 +53,7 @@ type Store interface {
 	// PendingUpload describes the interrupted upload of a file that the user can resume, by its size as an offset or
 	// by appending. The error is [fs.ErrNotExist] where there is none, or a file exists. To open a file at another
 	// offset, or to append without having asked, is an error with a method ResumeOffset() int64. Its method
-	// FileStored() bool says that another session has stored the file.
+	// FileChanged() bool reports whether the file has changed since.
 	PendingUpload(ctx context.Context, name string) (fs.FileInfo, error)
 
 	// OpenReader opens a file for a transfer that starts at offset bytes.
