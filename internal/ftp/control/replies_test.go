@@ -49,7 +49,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	t.Cleanup(func() { s.cancel(nil) })
 	s.identity.locale.Select(tag) // or a login changes it
 	s.identity.name = "ALICE"
-	s.identity.login = &account.Login{User: &account.User{
+	s.identity.login = &account.Login{Usage: func() *account.Usage { return nil }, User: &account.User{
 		Name: "ALICE", User: &config.User{}, Tenant: &account.Tenant{Name: "ACME", Tenant: &config.Tenant{}},
 	}}
 	t.Cleanup(s.engine.Stop)
