@@ -34,7 +34,8 @@ func (s *session) list(arg string) (wire.Reply, error) {
 		l = list.NewFacts(s.settings.facts, name, s.directory, client)
 	}
 	return s.runTransfer(&transfer{listing: l}, s.op.command.Name, name, func(op *operation) error {
-		if err := op.Lookup(name, func(name string) error { return l.Open(op.Storage, name) }); err != nil {
+		open := func(name string) error { return l.Open(op.Storage, name) }
+		if err := op.Do(func() error { return op.Lookup(name, open) }); err != nil {
 			return err
 		}
 		_ = op.Transfer.Send(op.Context, op.Starting, func(w io.Writer) error { // op.failure asks for its error
