@@ -407,3 +407,13 @@ func TestExistingNameInUTF8(t *testing.T) {
 		})
 	}
 }
+
+// TestSyllablesByLetters: devices with KS X 1001 write a syllable that it lacks by its letters, behind a filler.
+func TestSyllablesByLetters(t *testing.T) {
+	rules := pathname.Rules{Encoding: parseEncoding(t, "euc-kr")}
+	for _, bytes := range []string{
+		"\xa4\xd4\xa4\xa8\xa4\xc7\xa4\xb1", "\xb0\xa2\xa4\xd4\xa4\xa9\xa4\xcb\xa4\xd4", "\xa4\xd4\xa4\xa8\xa4\xc7\xa4\xb1.txt",
+	} {
+		wantBack(t, store{}, rules, bytes)
+	}
+}
