@@ -157,7 +157,7 @@ func TestDoctorReadsLog(t *testing.T) {
 	s.stop(t)
 	got := diagnose(t, s.server.stderr.String())
 	want := []string{
-		" shutting-down", " storage-refuses", "127.0.0.10 client-stops", "127.0.0.11 login-refused", "127.0.0.12 certificate",
+		" shutting-down", "127.0.0.10 client-stops", "127.0.0.11 login-refused", "127.0.0.12 certificate",
 		"127.0.0.13 protocol-mismatch", "127.0.0.14 active-failed", "127.0.0.3 ports-unreachable",
 		"127.0.0.4 tls-required", "127.0.0.5 type-ascii", "127.0.0.6 charset", "127.0.0.7 storage-full",
 		"127.0.0.8 storage-refuses", "127.0.0.9 limit",
