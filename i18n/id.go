@@ -110,6 +110,7 @@ const (
 	NameNotInCharset    ID = "name-not-in-charset" // charset
 	NameNotAllowed      ID = "name-not-allowed"
 	NameTooLong         ID = "name-too-long"
+	TooDeep             ID = "too-deep" // limit
 	StorageFull         ID = "storage-full"
 	FileTooLarge        ID = "file-too-large"
 	FileRefused         ID = "file-refused"

@@ -83,6 +83,21 @@ func TestHelpOfASiteCommand(t *testing.T) {
 	c.do("HELP MKD", "214 Syntax: MKD <SP> pathname")
 }
 
+// SITE MKDIR makes 64 levels at most, and counts those of the working directory.
+func TestDepthOfSiteMkdir(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	const levels = "/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d" // 32 of them
+	c.do("SITE MKDIR "+levels+levels+"/d", "553 "+levels+levels+"/d: The path has too many levels of directories; the limit is 64.")
+	s.wantObjects()
+	c.do("SITE MKDIR "+levels, "250 ")
+	c.do("CWD "+levels, "250 ")
+	c.do("SITE MKDIR "+levels[1:], "250 ")
+	c.do("LANG de", "200 ")
+	c.do("SITE MKDIR x"+levels, "553 ")
+	c.do("MKD x", "257 ")
+}
+
 // The words in the syntax of commands are in the language of the session.
 func TestWordsInSyntax(t *testing.T) {
 	c := newSite(t, nil).login()

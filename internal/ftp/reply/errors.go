@@ -34,6 +34,7 @@ var Errors = []struct {
 	{engine.ErrFailed, 421, i18n.InternalError},
 	{engine.ErrUnexpected, 451, i18n.CommandFailed},
 	{view.ErrNameDenied, 553, i18n.FileNameDenied},
+	{view.ErrTooDeep, 553, i18n.TooDeep},
 	{view.ErrPast, 550, i18n.VersionsReadOnly},
 	{view.ErrFixed, 550, i18n.DirectoryFixed},
 	{view.ErrOtherAccount, 550, i18n.MoveBetweenAccounts},
@@ -163,7 +164,7 @@ func AboutFile(id i18n.ID) bool {
 		i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeChanged, i18n.ResumeElsewhere,
 		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileRefused, i18n.FileNotJudged, i18n.FileNameDenied,
 		i18n.FileSizeLimit,
-		i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported, i18n.StorageError,
+		i18n.NameNotAllowed, i18n.NameTooLong, i18n.TooDeep, i18n.NotSupported, i18n.StorageError,
 	}, id)
 }
 
@@ -217,6 +218,9 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 			code, id = row.Code, row.Text
 			break
 		}
+	}
+	if id == i18n.TooDeep {
+		args = []string{strconv.Itoa(view.MaxLevels)}
 	}
 	if _, ok := errors.AsType[*s3error.EntryError](err); ok && id == i18n.DirectoryNotEmpty {
 		id = i18n.AlreadyExists // the file in the new directory

@@ -2,8 +2,10 @@ package view
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -36,7 +38,14 @@ func (f *Files) mkdir(t *target) error {
 	return nil
 }
 
+// MaxLevels is the depth of the deepest directory that MkdirAll makes, because each level takes up to three requests.
+const MaxLevels = 64
+
+// ErrTooDeep reports that MkdirAll makes no directory of more than MaxLevels levels.
+var ErrTooDeep = fmt.Errorf("the directory has more than %d levels", MaxLevels)
+
 // MkdirAll makes a directory and its parents. So each of them must exist, or the user must have the right to make it.
+// It makes no request if there are more than MaxLevels of them.
 func (f *Files) MkdirAll(name string) error {
 	t := f.resolve(name)
 	err := f.mkdirAll(t)
@@ -49,6 +58,9 @@ func (f *Files) MkdirAll(name string) error {
 func (f *Files) mkdirAll(t *target) error {
 	if !t.rights.Mkdir {
 		return t.deniedChange("mkdir")
+	}
+	if strings.Count(t.name, "/") > MaxLevels {
+		return t.fail("mkdir", ErrTooDeep)
 	}
 	for dir := path.Dir(t.name); dir != "/"; dir = path.Dir(dir) {
 		if f.Policy.At(dir).Mkdir {
