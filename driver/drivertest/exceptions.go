@@ -42,9 +42,6 @@ const (
 	// completionLooks: after an upload by parts, a look at the object takes a request.
 	completionLooks exception = "completion-looks"
 
-	// sourceLooks: after a copy, a look at the source takes a request.
-	sourceLooks exception = "source-looks"
-
 	// unorderedListings: names come in the order of the server, so that tests compare them as sets.
 	unorderedListings exception = "unordered-listings"
 
@@ -95,9 +92,6 @@ func exceptions() map[exception]struct {
 		}},
 		completionLooks: {"CompleteMultipartUpload tells no ETag", func(p *driver.Profile) bool {
 			return p.UntoldETags
-		}},
-		sourceLooks: {"S3 cannot compare the ETag of a source", func(p *driver.Profile) bool {
-			return p.UncheckedSources
 		}},
 		unorderedListings: {"S3 does not sort listings", func(p *driver.Profile) bool { return !p.SortedListings }},
 		lostTags:          {"CreateMultipartUpload takes no tags", func(p *driver.Profile) bool { return p.LosesTags }},

@@ -16,8 +16,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 func testMkdir(t *testing.T, h Harness) {
@@ -240,6 +242,7 @@ func testRename(t *testing.T, h Harness) {
 	t.Run("removed-meanwhile", func(t *testing.T) { testRenameRemoved(t, h) })
 	t.Run("failed", func(t *testing.T) { testRenameFailed(t, h) })
 	t.Run("refused", func(t *testing.T) { testRenameRefused(t, h) })
+	t.Run("archived", func(t *testing.T) { testRenameArchived(t, h) })
 	t.Run("deleted-one-by-one", func(t *testing.T) { testDeletedOneByOne(t, h) })
 }
 
@@ -406,6 +409,44 @@ func testRenameRemoved(t *testing.T, h Harness) {
 	}
 }
 
+// testRenameArchived renames and copies a directory in which S3 has archived a file. Nothing is copied before the file
+// is restored.
+func testRenameArchived(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	x.put("d/a", random(10))
+	x.put("d/sub/b", random(11))
+	var restored atomic.Bool
+	x.spy.After(func(_ string, out any) error {
+		switch out := out.(type) {
+		case *s3.ListObjectsV2Output:
+			for i, o := range out.Contents {
+				if strings.HasSuffix(*o.Key, "d/sub/b") {
+					out.Contents[i].StorageClass = types.ObjectStorageClassGlacier
+				}
+			}
+		case *s3.HeadObjectOutput:
+			if restored.Load() {
+				out.Restore = aws.String(`ongoing-request="false", expiry-date="Fri, 21 Dec 2029 00:00:00 GMT"`)
+			}
+		}
+		return nil
+	})
+	for label, move := range map[string]func() error{
+		"rename": func() error { return x.Rename("d", "n") },
+		"copy":   func() error { return x.Copy(t.Context(), "d", "n") },
+	} {
+		err := move()
+		named, ok := errors.AsType[*s3error.EntryError](err)
+		if !errors.Is(err, s3error.Archived) || !ok || named.Name != "sub/b" {
+			t.Errorf("%s: %v, want the archived file", label, err)
+		}
+		x.wantKeys("d/a", "d/sub/b")
+	}
+	restored.Store(true)
+	x.rename("d", "n")
+	x.wantKeys("n/a", "n/sub/b")
+}
+
 // testRenameChanged changes a directory while it is renamed: what was not copied is not deleted.
 func testRenameChanged(t *testing.T, h Harness) {
 	x := h.open(t, nil)
@@ -419,8 +460,12 @@ func testRenameChanged(t *testing.T, h Harness) {
 		}
 		return nil
 	})
-	wantError(t, x.Rename("d", "n"), syscall.ESTALE)
+	err := x.Rename("d", "n")
 	x.spy.After(nil)
+	wantError(t, err, syscall.ESTALE)
+	if named, ok := errors.AsType[*s3error.EntryError](err); !ok || named.Name != "b" && named.Name != "c" {
+		t.Errorf("the error is %v, want a name", err)
+	}
 	x.wantContent("n/a", random(10))
 	x.wantContent("d/b", random(11))
 	x.wantContent("d/c", random(12))

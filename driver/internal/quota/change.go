@@ -256,7 +256,7 @@ func (c *Change) End(err error) {
 
 // certain reports whether S3 has not performed a request that failed, and never will.
 func certain(err error) bool {
-	if errors.Is(err, s3api.ErrSourceReplaced) || s3error.IsDoubtful(err) {
+	if s3error.IsDoubtful(err) {
 		return false
 	}
 	return slices.ContainsFunc(

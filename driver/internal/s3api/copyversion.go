@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"net/url"
 	"syscall"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/s3object"
-	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // CheckCondition looks whether a condition holds now. It is for servers without a condition for the next request.
@@ -49,16 +47,13 @@ func (b *Bucket) Copy(
 		return Stored{ETag: *out.CopyObjectResult.ETag, Name: in.Metadata[s3object.WriteKey]}, nil
 	}
 	made, err := b.perform(ctx, w)
-	if err == nil && (to != v.Key || b.Name != v.Bucket.Name) {
-		err = b.checkSource(ctx, v)
-	}
 	if errors.Is(err, syscall.ESTALE) && c.Absent && b.CheckCondition(ctx, to, c) == nil {
 		return Stored{}, err // it is the source that was replaced
 	}
 	return made, c.Failed(err)
 }
 
-// sourceIfMatch is the condition of a request that copies a version, by its ETag.
+// sourceIfMatch returns the condition of a request that copies a version, by its ETag.
 func (b *Bucket) sourceIfMatch(v Version) *string {
 	if b.Profile.UncheckedSources {
 		return nil
@@ -66,31 +61,14 @@ func (b *Bucket) sourceIfMatch(v Version) *string {
 	return Condition{ETag: v.ETag}.ifMatch(&b.Profile)
 }
 
-// sourceUnmodifiedSince is the condition by the time of a version, where S3 cannot compare an ETag.
+// sourceUnmodifiedSince returns the condition by the time of a version, if S3 cannot compare its ETag. A version that
+// was stored within the same second may be copied instead. A rename and an append notice that before they delete or
+// replace anything.
 func (b *Bucket) sourceUnmodifiedSince(v Version) *time.Time {
 	if !b.Profile.UncheckedSources && !isWeak(v.ETag) {
 		return nil
 	}
 	return v.unmodifiedSince()
-}
-
-// ErrSourceReplaced says that a copy was made, and that it may be one of another version. It is ESTALE.
-var ErrSourceReplaced = s3error.New(syscall.ESTALE, "another client has replaced the source of the copy")
-
-// checkSource looks after a copy whether it was one of this version, where S3 has compared the time only. The error is
-// ErrSourceReplaced if another client has replaced the version.
-func (b *Bucket) checkSource(ctx context.Context, v Version) error {
-	if b.sourceUnmodifiedSince(v) == nil {
-		return nil
-	}
-	now, _, err := v.Bucket.Head(ctx, v.Key)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // deleted after the copy
-		return nil
-	case err == nil && !v.IsStill(now):
-		return ErrSourceReplaced
-	}
-	return err
 }
 
 // copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1). It names the version of one of

@@ -6,19 +6,14 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"net/http"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
-	"github.com/aws/smithy-go/middleware"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
@@ -137,28 +132,12 @@ func (b *Bucket) deleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s
 	case err != nil:
 		return nil, err
 	case len(locked.Errors) > 0:
-		return nil, errorOf(&locked.Errors[0], locked.ResultMetadata)
+		refused := locked.Errors[0]
+		return nil, &smithy.GenericAPIError{Code: aws.ToString(refused.Code), Message: aws.ToString(refused.Message)}
 	case len(locked.Deleted) == 0:
 		return nil, s3error.ErrNoResult
 	}
 	return &s3.DeleteObjectOutput{}, nil
-}
-
-// errorOf returns the error for one object in a DeleteObjects response, in the form of an error of a request for that
-// object alone.
-func errorOf(e *types.Error, of middleware.Metadata) error {
-	err := &smithy.GenericAPIError{Code: aws.ToString(e.Code), Message: aws.ToString(e.Message)}
-	status, known := map[string]int{
-		"AccessDenied": http.StatusForbidden, "MethodNotAllowed": http.StatusMethodNotAllowed,
-		"InternalError": http.StatusInternalServerError, "SlowDown": http.StatusServiceUnavailable,
-	}[err.Code]
-	if !known {
-		return err
-	}
-	answer := &smithyhttp.Response{Response: &http.Response{StatusCode: status, Header: http.Header{}}}
-	refused := &awshttp.ResponseError{ResponseError: &smithyhttp.ResponseError{Response: answer, Err: err}}
-	refused.RequestID, _ = awsmiddleware.GetRequestIDMetadata(of)
-	return &smithy.OperationError{ServiceID: s3.ServiceID, OperationName: "DeleteObjects", Err: refused}
 }
 
 // DeleteVersions deletes versions that S3 has just listed with one DeleteObjects request, in which the server compares

@@ -152,9 +152,6 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 			}
 			return out, err
 		})
-	if err == nil {
-		err = b.checkSource(ctx, v)
-	}
 	if err != nil {
 		return Part{Number: number}, err
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/md5"
 	"encoding/base64"
 	"encoding/hex"
-	"hash/crc32"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,13 +13,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
-
-// crc32c is the CRC-32C of some bytes, as S3 writes it.
-func crc32c(content []byte) *string {
-	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	_, _ = h.Write(content) // it never fails
-	return aws.String(base64.StdEncoding.EncodeToString(h.Sum(nil)))
-}
 
 // etagOf is the ETag of an object of these bytes.
 func etagOf(content []byte) *string {

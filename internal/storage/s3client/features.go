@@ -275,8 +275,6 @@ func (x *sample) untoldETags(ctx context.Context) (bool, error) {
 	return err == nil && x.untold, err
 }
 
-func trimmed(etag *string) string { return strings.Trim(aws.ToString(etag), `"`) }
-
 // copyFrom copies another object.
 func (x *sample) copyFrom(ctx context.Context, source string, in *s3.CopyObjectInput) error {
 	in.Bucket, in.Key, in.CopySource = &x.bucket, &x.key, aws.String(x.bucket+"/"+escape(source))

@@ -150,8 +150,9 @@ func TestRefusedCompletion(t *testing.T) {
 			seen.requests = nil
 			_, err = client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
 				Bucket: &name, Key: &key, UploadId: begun.UploadId,
-				MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: aws.String(`"any"`),
-					PartNumber: aws.Int32(1)}}},
+				MultipartUpload: &types.CompletedMultipartUpload{
+					Parts: []types.CompletedPart{{ETag: aws.String(`"any"`), PartNumber: aws.Int32(1)}},
+				},
 			})
 			if s3error.Code(err) != tc.want || s3error.Status(err) != http.StatusForbidden ||
 				len(seen.requests) != tc.requests {
