@@ -51,7 +51,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	s.identity.name = "ALICE"
 	s.identity.login = &account.Login{Usage: func() *account.Usage { return nil }, User: &account.User{
 		Name: "ALICE", User: &config.User{}, Tenant: &account.Tenant{Name: "ACME", Tenant: &config.Tenant{}},
-	}, Usage: func() *account.Usage { return nil }}
+	}}
 	t.Cleanup(s.engine.Stop)
 	s.op = &operation{Operation: engine.Operation{Context: t.Context(), Path: `/d"é`},
 		command: report.Command{Name: "REST", Argument: "4071"}}
