@@ -331,6 +331,11 @@ func (fs *Findings) add(f *Finding) {
 			ports: f.ports})
 	}
 	seen := fs.all[at]
+	for _, key := range f.Keys {
+		if !slices.Contains(seen.Keys, key) {
+			seen.Keys = append(seen.Keys, key)
+		}
+	}
 	seen.Times += f.Times
 	for port := range f.ports {
 		seen.ports[port] = true
@@ -373,7 +378,9 @@ func Render(found []Finding, text func(id i18n.ID, args ...string) string) {
 		f := &found[i]
 		if at := slices.IndexFunc(kinds, func(k Kind) bool { return k.ID == f.ID }); at >= 0 {
 			f.Level, f.Cause, f.Change = kinds[at].Level, text(kinds[at].Cause, f.Args...), text(kinds[at].Change)
-			f.Keys = kinds[at].Keys
+			if len(f.Keys) == 0 {
+				f.Keys = kinds[at].Keys
+			}
 		}
 	}
 }

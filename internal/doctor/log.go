@@ -149,8 +149,14 @@ func (r *logReader) read(l *line) {
 	}
 	for _, id := range r.shownBy(l) {
 		f := newFinding(id, nil, l.text)
-		if f.Times += l.number("more"); id == commandRefused {
+		switch f.Times += l.number("more"); id {
+		case commandRefused:
 			f.Args = []string{l.attrs["command"]}
+		case limitReached, addressRefused:
+			f.Keys = keysOfLimit(l.attrs["limit"], l.attrs["limit_tenant"])
+			if l.attrs["msg"] == "banned" {
+				f.Keys = []string{"limits.bans"}
+			}
 		}
 		note(f)
 	}
@@ -185,6 +191,26 @@ func (r *logReader) shownBy(l *line) []ID {
 	return slices.DeleteFunc(ids, func(id ID) bool {
 		return exact && (id == loginRefused || id == limitReached || id == unavailable)
 	})
+}
+
+// keysOfLimit returns the keys of a limit of a tenant, empty for the limits of all. It returns nil if the log does not
+// name the limit.
+func keysOfLimit(limit, tenant string) []string {
+	scope, what, _ := strings.Cut(limit, ".")
+	of := "tenants." + cmp.Or(tenant, "TENANT")
+	switch {
+	case scope == "tenant":
+		return []string{of + ".limits." + limit}
+	case scope == "user":
+		return []string{of + ".limits." + limit, of + ".users.USER.limits." + what}
+	case limit == "deny" && tenant == "":
+		return []string{"limits.server.deny"}
+	case limit == "deny":
+		return []string{of + ".limits.tenant.deny", of + ".limits.user.deny", of + ".users.USER.limits.deny"}
+	case slices.Contains([]string{"server", "address", "bans", "login_timeout"}, scope):
+		return []string{"limits." + limit}
+	}
+	return nil
 }
 
 // missedPort returns what a client that did not connect to its passive port shows, and whether it gave up soon. It

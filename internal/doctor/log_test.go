@@ -270,3 +270,23 @@ func TestKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysOfLimits: the finding names the limit that the log names.
+func TestKeysOfLimits(t *testing.T) {
+	for line, want := range map[string]string{
+		`limit=address.sessions limit_tenant=""`:  "limits.address.sessions",
+		`limit=server.login_rate limit_tenant=""`: "limits.server.login_rate",
+		`limit=tenant.sessions limit_tenant=acme`: "tenants.acme.limits.tenant.sessions",
+		`limit=user.transfers limit_tenant=acme`:  "tenants.acme.limits.user.transfers, tenants.acme.users.USER.limits.transfers",
+		`limit=deny limit_tenant=""`:              "limits.server.deny",
+		`limit=bans limit_tenant=""`:              "limits.bans",
+		`limit=descriptors limit_tenant=""`:       "limits, tenants.TENANT.limits, limits.bans",
+	} {
+		log := logged + `"refused by a limit; the log shows one a minute"` + scanner + " " + line + " more=0\n"
+		found, err := doctor.ReadLog(t.Context(), strings.NewReader(log), doctor.Filter{})
+		must.OK(t, err)
+		if all := found.Shown(text); len(all) != 1 || strings.Join(all[0].Keys, ", ") != want {
+			t.Errorf("%s: %+v, want %s", line, all, want)
+		}
+	}
+}
