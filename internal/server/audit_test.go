@@ -76,13 +76,13 @@ func TestAuditLog(t *testing.T) {
 		c.Command(550, "DELE /closed/x")
 		c.Command(257, "MKD d")
 		c.Command(350, "RNFR a")
-		c.Command(250, "RNTO d/b\u2028")
+		c.Command(250, "RNTO d/b\u0085c")
 		c.Command(200, "SITE COPY d /e")
-		c.Command(213, "MFMT 20240102030405 d/b\u2028")
-		c.Command(213, "MDTM 20240102030406 d/b\u2028")
-		c.Command(213, "MDTM d/b\u2028")
-		c.Command(213, "SITE UTIME 20240102030407 d/b\u2028")
-		c.Command(250, "DELE d/b\u2028")
+		c.Command(213, "MFMT 20240102030405 d/b\u0085c")
+		c.Command(213, "MDTM 20240102030406 d/b\u0085c")
+		c.Command(213, "MDTM d/b\u0085c")
+		c.Command(213, "SITE UTIME 20240102030407 d/b\u0085c")
+		c.Command(250, "DELE d/b\u0085c")
 		c.Command(250, "RMD d")
 		c.Command(250, "SITE RMDIR /e")
 		c.Command(550, "RMD /")
@@ -106,16 +106,16 @@ func TestAuditLog(t *testing.T) {
 		"mkdir " + user("outcome=ok code=257 command=MKD path=/alice/d s3_uri="+uri+"/alice/d"),
 		"rename " + user(
 			`outcome=ok code=250 command=RNTO path=/alice/a s3_uri=`+uri+
-				`/alice/a to_path=/alice/d/b\u{2028} to_s3_uri=`+uri+"/alice/d/b%E2%80%A8"),
+				`/alice/a to_path=/alice/d/b\u{85}c to_s3_uri=`+uri+"/alice/d/b%C2%85c"),
 		"copy " + user(
 			"outcome=ok code=200 command=SITE path=/alice/d s3_uri="+uri+"/alice/d to_path=/e to_s3_uri="+uri+"/e"),
 		"set_time " + user(
-			`outcome=ok code=213 command=MFMT path=/alice/d/b\u{2028} s3_uri=`+uri+"/alice/d/b%E2%80%A8"),
+			`outcome=ok code=213 command=MFMT path=/alice/d/b\u{85}c s3_uri=`+uri+"/alice/d/b%C2%85c"),
 		"set_time " + user(
-			`outcome=ok code=213 command=MDTM path=/alice/d/b\u{2028} s3_uri=`+uri+"/alice/d/b%E2%80%A8"),
+			`outcome=ok code=213 command=MDTM path=/alice/d/b\u{85}c s3_uri=`+uri+"/alice/d/b%C2%85c"),
 		"set_time " + user(
-			`outcome=ok code=213 command=SITE path=/alice/d/b\u{2028} s3_uri=`+uri+"/alice/d/b%E2%80%A8"),
-		"delete " + user(`outcome=ok code=250 command=DELE path=/alice/d/b\u{2028} s3_uri=`+uri+"/alice/d/b%E2%80%A8"),
+			`outcome=ok code=213 command=SITE path=/alice/d/b\u{85}c s3_uri=`+uri+"/alice/d/b%C2%85c"),
+		"delete " + user(`outcome=ok code=250 command=DELE path=/alice/d/b\u{85}c s3_uri=`+uri+"/alice/d/b%C2%85c"),
 		"rmdir " + user("outcome=ok code=250 command=RMD path=/alice/d s3_uri="+uri+"/alice/d"),
 		"rmdir " + user("outcome=ok code=250 command=SITE path=/e s3_uri="+uri+"/e"),
 		"rmdir " + user("outcome=failed code=550 command=RMD path=/ s3_uri="+uri+"/"),
