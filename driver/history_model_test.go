@@ -596,7 +596,8 @@ func (m *model) interrupted(op *operation) [][]byte {
 }
 
 // replacedSince reports whether an operation must know that an interrupted upload has ended: the file was stored since,
-// and was there from then on, or a session of the same replica has changed the name, whatever became of the file.
+// and was there from then on, or a session of the same replica has changed the name, or a directory above it, whatever
+// became of the file.
 func (m *model) replacedSince(interrupted, op *operation) bool {
 	states := m.versions[op.Name]
 	for i, s := range states {
@@ -608,12 +609,17 @@ func (m *model) replacedSince(interrupted, op *operation) bool {
 			return true
 		}
 		by := s.by
-		if by != nil && by.Do != "chtimes" && by.ended && by.err == nil && by.end < op.start &&
+		if by != nil && by.Do != "chtimes" && !strings.HasPrefix(by.Do, "foreign-") && by.ended && by.err == nil && by.end < op.start &&
 			by.session.replica == op.session.replica && by.session.plan.Owner != "" {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(m.operations, func(by *operation) bool {
+		above := by.Do == "rename" && strings.HasPrefix(op.Name, by.Name+"/") || by.Do == "rmdir" && by.Name != op.Name &&
+			strings.HasPrefix(op.Name, by.Name+"/") || by.To != "" && strings.HasPrefix(op.Name, by.To+"/")
+		return above && by.ended && by.err == nil && by.start >= interrupted.openedAt && by.end < op.start &&
+			by.session.replica == op.session.replica && by.session.plan.Owner != ""
+	})
 }
 
 // startsOf is what the bytes of an interrupted upload may follow.

@@ -277,6 +277,10 @@ var historyThemes = [][]string{
 	{ // interrupted uploads that one session has seen and another one ends
 		"stor", "stor", "stor", "appe", "appe", "rest", "resume", "size", "size", "remove",
 	},
+	{ // interrupted uploads whose directories change
+		"stor", "stor", "stor", "stor", "resume", "resume", "resume", "size", "rename", "rename-dir", "rename-dir",
+		"copy-dir", "remove", "rmdir", "mkdir",
+	},
 	{ // directories
 		"stor", "stor", "stor", "stor", "rename", "rename-dir", "rename-dir", "copy-dir", "remove", "chtimes", "list",
 	},
