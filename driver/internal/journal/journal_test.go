@@ -217,7 +217,8 @@ func TestUnversionedRecord(t *testing.T) {
 		upload, err := s.CreateUpload(t.Context(), name, "", &s3object.Attributes{}, s3api.PartChecksums{})
 		must.OK(t, err)
 		_, err = s.client.PutObject(t.Context(), &s3.PutObjectInput{
-			Bucket: &s.bucket, Key: &name, Body: strings.NewReader(strings.Repeat("x", 16)), Metadata: map[string]string{
+			Bucket: &s.bucket, Key: &name, Body: strings.NewReader(strings.Repeat("x", 16)),
+			Metadata: map[string]string{
 				"key": base64.RawURLEncoding.EncodeToString([]byte(name)), "upload": upload.ID, "part-size": "5",
 				"offset": "0", "state": "interrupted", "holder": "1", "heartbeat-seconds": "30",
 			},
@@ -246,7 +247,8 @@ func TestDeepKeys(t *testing.T) {
 		must.OK(t, e.Interrupt(t.Context(), "", 0, strings.NewReader("tail"), 0))
 		e.Release()
 		name := e.Record().Name
-		if listed, err := j.Records(t.Context(), owner, key); err != nil || len(listed) != 1 || len(name) > s3object.MaxKeyBytes {
+		listed, err := j.Records(t.Context(), owner, key)
+		if err != nil || len(listed) != 1 || len(name) > s3object.MaxKeyBytes {
 			t.Errorf("%d records, %v; the name has %d bytes", len(listed), err, len(name))
 		}
 		j.Changed(prefix + "d/e/")
