@@ -54,7 +54,6 @@ func TestRenameRefusedDuringCompletion(t *testing.T) {
 				x.Fatal(err)
 			}
 		}
-		time.Sleep(time.Minute) // the age proves copies
 		client := x.s3.Client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault {
 			switch {
 			case o.Name == "CompleteMultipartUpload" && o.Key == "e/a":

@@ -14,8 +14,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// CheckCondition looks whether a condition holds now. It is for servers without a condition for the next request.
-// That request replaces what another client stores in between.
+// CheckCondition reports whether a condition holds now. It is for servers that do not take the condition with the next
+// request, which replaces what another client stores in between.
 func (b *Bucket) CheckCondition(ctx context.Context, key string, c Condition) error {
 	_, err := b.precondition(ctx, key, c, false)
 	return c.Failed(err)
@@ -71,8 +71,8 @@ func (b *Bucket) sourceUnmodifiedSince(v Version) *time.Time {
 	return v.unmodifiedSince()
 }
 
-// copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1). It names the version of one of
-// the past.
+// copySource returns the name of an object for a header, in percent-encoding (RFC 3986 section 2.1). It includes the
+// version ID if the bucket shows the past.
 func (v Version) copySource() *string {
 	source := v.Bucket.Name + "/" + s3object.PercentEncode(v.Key)
 	if v.Bucket.isPast {

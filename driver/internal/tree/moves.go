@@ -8,12 +8,11 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// Moves are the renames and copies that are running. A change of the time of a file is a copy of it onto itself. One
-// that has a name in common with another waits for its end, but a copy for no copy: many sessions may copy the same
-// file.
+// Moves serializes the renames, copies and changes of time of one process. One that has a name in common with another
+// one waits until that has ended, unless both are copies: many sessions may copy the same file.
 //
-// Without that, a rename from a to b and one from b to a would each take the file of the other for its copy, and both
-// would delete it. Moves are those of one process. Against another process there is checkRenamed.
+// So of two sessions that rename one file, only one succeeds. Between processes, [Tree.original] keeps two renames from
+// deleting each other's copies.
 //
 // The zero value is ready. All file systems of an endpoint share one.
 type Moves struct {
@@ -68,7 +67,7 @@ func (m *Moves) leave(ended *move) {
 	close(ended.done)
 }
 
-// touches tells whether two moves have a file or a directory in common that one of them may delete.
+// touches reports whether two moves have a file or a directory in common that one of them may delete.
 func (m *move) touches(other *move) bool {
 	if m.copies && other.copies {
 		return false
