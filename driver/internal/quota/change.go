@@ -5,18 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"sync"
 	"syscall"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// noLimit is in the place of a limit for a usage without one.
-const noLimit = -1
+// noLimit is the limit of a usage without one.
+const noLimit = math.MaxInt64
 
 // A Limit is the maximum of a usage, in bytes.
 type Limit struct {
@@ -33,35 +33,38 @@ type Quotas struct {
 	Limits func() []Limit
 }
 
-func (qs Quotas) limits() []Limit {
-	if qs.Limits == nil {
-		return nil
-	}
-	return qs.Limits()
-}
-
 // Smallest returns the smallest limit for a key, in bytes. It is 0 without a limit.
 func (qs Quotas) Smallest(key string) int64 {
-	smallest := int64(noLimit)
-	for _, l := range qs.limits() {
-		if l.table == qs.Usages && l.contains(key) && (smallest == noLimit || l.Bytes < smallest) {
-			smallest = l.Bytes
+	least := qs.smallest(func(u *Usage) bool { return u.table == qs.Usages && u.contains(key) })
+	if least == noLimit {
+		return 0
+	}
+	return least
+}
+
+// smallest returns the smallest of the limits on usages that match.
+func (qs Quotas) smallest(match func(*Usage) bool) int64 {
+	least := int64(noLimit)
+	if qs.Limits != nil {
+		for _, l := range qs.Limits() {
+			if match(l.Usage) {
+				least = min(least, l.Bytes)
+			}
 		}
 	}
-	return max(0, smallest)
+	return least
 }
 
 // A Change is what an operation does to the bytes of one key: an upload, a copy or a deletion. It begins before the
 // operation asks S3 for the object, and End ends it. In between come, in this order, what S3 has shown, the room that
-// the operation takes, and the request. A usage that is added in between takes part from then on.
+// the operation takes, and the request. A usage that is added in between takes part from the next step on.
 type Change struct {
 	quotas Quotas
 	key    string
-	looked func() // waits for the HEAD request in the background, nil without one
+	look   sync.WaitGroup // the HEAD request in the background
 
 	// The mutex of the table guards the rest.
-	held []held
-	want int64 // bytes for which Grow has taken room
+	held []*held
 	size int64 // bytes that the request stores
 	sent bool
 }
@@ -69,91 +72,89 @@ type Change struct {
 // A held is a usage that contains the key of a change.
 type held struct {
 	*Usage
-	charge *charge
+	*entry
+	room int64 // reserved for the change, besides the bytes that the sum has for the key
+}
+
+// An entry is a key that operations are changing, or have changed since the last count. They share it, so that no two
+// of them subtract the same bytes. The mutex of the table guards it.
+type entry struct {
+	size    int64 // bytes of the key that the sum has
+	sized   bool  // size is known; otherwise the sum may have more
+	open    int   // changes in progress
+	sent    int   // changes with a request that S3 may be performing
+	largest int64 // bytes that the largest of these stores, and of the requests that overlapped with them
+	least   int64 // bytes that a request without a response may store at any time
+	listed  int64 // bytes that the count has found
 }
 
 // Change begins a change of a key. The objects of the server itself count in no usage.
 func (qs Quotas) Change(key string) *Change {
-	qs.limits() // adds usages that are missing
-	return qs.begin(key)
-}
-
-func (qs Quotas) begin(key string) *Change {
+	qs.Smallest(key) // adds usages that are missing
 	c := &Change{quotas: qs, key: key}
-	if t := qs.Usages; t != nil && !s3object.IsReserved(key) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.open[c] = struct{}{}
-		for _, u := range t.containing(key) {
-			c.join(u)
-		}
-	}
+	c.usages()
 	return c
 }
 
-// join lets the change count in a usage. The caller holds the lock.
-func (c *Change) join(u *Usage) {
-	h := held{u, u.enter(c.key)}
-	c.held = append(c.held, h)
-	if c.want > 0 {
-		u.grow(h.charge, c, c.want, noLimit)
-	}
-	if c.sent {
-		u.send(h.charge, c.size)
-	}
-}
-
-// locked calls a function with the lock, if the change can count at all.
-func (c *Change) locked(do func()) {
-	if t := c.quotas.Usages; t != nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		do()
-	}
-}
-
 // usages returns the usages that contain the key now.
-func (c *Change) usages() (all []held) {
-	c.locked(func() { all = slices.Clone(c.held) })
+func (c *Change) usages() (all []*held) {
+	c.each(func(h *held) { all = append(all, h) })
 	return all
 }
 
-// Saw takes what S3 has shown after the change began, the zero value for no object. Without it the change subtracts
-// nothing that only a count has added.
-func (c *Change) Saw(v s3api.Version) {
-	c.locked(func() {
+// each calls a function with the lock for each usage that contains the key.
+func (c *Change) each(do func(*held)) {
+	c.quotas.Usages.locked(func() {
+		for _, u := range c.quotas.Usages.containing(c.key) {
+			if !slices.ContainsFunc(c.held, func(h *held) bool { return h.Usage == u }) {
+				c.join(u)
+			}
+		}
 		for _, h := range c.held {
-			h.saw(h.charge, v)
+			do(h)
 		}
 	})
 }
 
-// Look sends a HEAD request in the background if a usage contains the key. Grow, Open and Send wait for the response.
+// join lets the change count in a usage.
+func (c *Change) join(u *Usage) {
+	e := u.entries[c.key]
+	if e == nil {
+		e = &entry{}
+		u.entries[c.key] = e
+	}
+	e.open++
+	if c.sent {
+		e.send(c.size)
+	}
+	c.held = append(c.held, &held{Usage: u, entry: e})
+}
+
+// Saw takes what S3 has shown, the zero value for no object. Without it the change subtracts only
+// what the sum is known to have.
+func (c *Change) Saw(v s3api.Version) {
+	c.each(func(h *held) {
+		if !h.sized && !v.Seen.Before(h.since) {
+			h.size = v.Size
+		}
+		h.sized = true
+	})
+}
+
+// Look sends a HEAD request in the background if a usage contains the key. Grow and Send wait for the response.
 func (c *Change) Look(ctx context.Context, bucket *s3api.Bucket, key string) {
 	if len(c.usages()) == 0 {
 		return
 	}
-	done := make(chan struct{})
-	c.looked = sync.OnceFunc(func() { <-done })
-	panics.Go(func() {
-		defer close(done)
-		v, err := panics.Result(func() (s3api.Version, error) {
+	c.look.Go(func() {
+		_ = panics.Catch(func() error { // after an error the change subtracts nothing
 			v, _, err := bucket.Head(ctx, key)
-			return v, err
+			if err == nil {
+				c.Saw(v)
+			}
+			return err
 		})
-		switch {
-		case err == nil:
-			c.Saw(v)
-		case errors.Is(err, fs.ErrNotExist):
-			c.Saw(s3api.Version{})
-		}
 	})
-}
-
-func (c *Change) waitForLook() {
-	if c.looked != nil {
-		c.looked()
-	}
 }
 
 // Grow takes the room that an object of so many bytes needs, before the caller stores them. The error is EDQUOT if
@@ -169,88 +170,90 @@ func (c *Change) Move(ctx context.Context, size int64, from Quotas, key string) 
 }
 
 func (c *Change) grow(ctx context.Context, size int64, exempt func(*Usage) bool) error {
-	c.waitForLook()
-	limits := c.quotas.limits()
+	c.look.Wait()
 	for _, h := range c.usages() {
 		if exempt(h.Usage) {
 			continue
 		}
-		limit := limitOf(h.Usage, limits)
+		limit := c.limit(h)
 		if limit != noLimit {
 			h.await(ctx)
 		}
-		if c.take(h, size, limit) || h.recount(ctx) && c.take(h, size, limit) {
-			continue
+		if !h.take(size, limit) && (!h.recount(ctx) || !h.take(size, limit)) {
+			return s3error.New(syscall.EDQUOT,
+				fmt.Sprintf("quota of %d bytes has no room; delete files or raise the quota", limit))
 		}
-		return s3error.New(syscall.EDQUOT,
-			fmt.Sprintf("quota of %d bytes has no room; delete files or raise the quota", limit))
 	}
-	c.locked(func() { c.want = size })
 	return nil
 }
 
-// take takes the room that an object of so many bytes needs in one usage.
-func (c *Change) take(h held, size, limit int64) (taken bool) {
-	c.locked(func() { taken = h.grow(h.charge, c, size, limit) })
-	return taken
+// take takes room for an object of so many bytes, and returns false if the sum would exceed the limit.
+func (h *held) take(size, limit int64) bool {
+	h.table.mu.Lock()
+	defer h.table.mu.Unlock()
+	more := max(0, size-h.size) - h.room
+	if more > 0 && h.known && h.used+h.reserved+more > limit {
+		return false
+	}
+	h.room += more
+	h.reserved += more
+	return true
 }
 
-// limitOf returns the smallest limit of a usage.
-func limitOf(u *Usage, limits []Limit) int64 {
-	limit := int64(noLimit)
-	for _, l := range limits {
-		if l.Usage == u && (limit == noLimit || l.Bytes < limit) {
-			limit = l.Bytes
-		}
-	}
-	return limit
+// limit returns the smallest limit of a usage.
+func (c *Change) limit(h *held) int64 {
+	return c.quotas.smallest(func(u *Usage) bool { return u == h.Usage })
 }
 
 // Open returns EDQUOT if there is no room for a single byte. So a client gets the error before it sends a byte.
 func (c *Change) Open(ctx context.Context) error {
-	limits, doubt := c.quotas.limits(), false
-	c.locked(func() {
-		for _, h := range c.held {
-			limit := limitOf(h.Usage, limits)
-			doubt = doubt || limit != noLimit && (!h.known || h.used+h.reserved >= limit)
+	for _, h := range c.usages() {
+		if used, known := h.Used(); !known || used >= c.limit(h) {
+			return c.Grow(ctx, 1)
 		}
-	})
-	if !doubt {
-		return nil
 	}
-	return c.Grow(ctx, 1)
+	return nil
 }
 
-// Send notes that the next request stores so many bytes under the key, or deletes the object. The request may be one
-// of several.
+// Send notes that the next request stores so many bytes under the key, or deletes the object.
 func (c *Change) Send(size int64) {
-	c.waitForLook()
-	c.locked(func() {
-		c.size, c.sent = size, true
-		for _, h := range c.held {
-			h.send(h.charge, size)
-		}
-	})
+	c.look.Wait()
+	c.each(func(h *held) { h.send(size) })
+	c.size, c.sent = size, true
+}
+
+func (e *entry) send(size int64) {
+	if e.sent == 0 {
+		e.largest = 0
+	}
+	e.sent++
+	e.largest = max(e.largest, size)
 }
 
 // End ends the change with the error of the request, if one was sent. After an error that leaves a doubt, the usages
 // count what the request may have stored.
 func (c *Change) End(err error) {
-	c.locked(func() {
-		became := notSent
-		switch {
-		case !c.sent:
-		case err == nil:
-			became = performed
-		case certain(err):
-			became = refused
-		default:
-			became = doubtful
+	c.each(func(h *held) {
+		h.reserved -= h.room
+		if c.sent {
+			before := h.size
+			switch {
+			case err == nil: // nobody knows the order in which S3 performs requests that overlap
+				h.size = max(h.largest, h.least)
+			case !certain(err):
+				h.least = max(h.least, c.size)
+				h.size = max(h.size, h.least)
+			}
+			h.used = max(0, h.used+h.size-before)
+			h.sized = true
+			h.sent--
 		}
-		for _, h := range c.held {
-			h.leave(h.charge, c, c.size, became)
+		if h.open--; h.open == 0 {
+			h.closed++
 		}
-		delete(c.quotas.Usages.open, c)
+		if h.closed > maxClosed {
+			h.forget()
+		}
 	})
 }
 
@@ -265,13 +268,11 @@ func certain(err error) bool {
 }
 
 // Removing begins to delete versions that S3 has described. The caller calls end with an error for each, nil if the
-// key no longer has the version. If a version was seen before a count ended, a usage subtracts nothing for it, unless
-// it has counted that for the key. A caller that knows the key before it asks S3 begins a Change first, so that the
-// usage notices the count.
+// key no longer has the version.
 func (qs Quotas) Removing(versions ...s3api.Version) (end func(...error)) {
 	changes := make([]*Change, len(versions))
 	for i, v := range versions {
-		changes[i] = qs.begin(v.Key)
+		changes[i] = qs.Change(v.Key)
 		changes[i].Saw(v)
 		changes[i].Send(0)
 	}

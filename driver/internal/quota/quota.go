@@ -8,11 +8,15 @@ package quota
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
+	"github.com/babelftp/babelftp/driver/profile"
 )
 
 const (
@@ -22,7 +26,81 @@ const (
 
 	// recountTimeout is how long an upload waits for a count, in which S3 lists some hundred thousand objects.
 	recountTimeout = 10 * time.Second
+
+	// maxClosed is how many keys a usage remembers that no operation is changing, in about 2 MB.
+	maxClosed = 10_000
 )
+
+// Usages is the table of the usages in one bucket, by prefix. All file systems of the bucket share it, so a key
+// counts in each usage whose prefix it has, whoever stores it. A usage is made when a limit asks for it, and dropped
+// when no limit has asked for it for a while.
+type Usages struct {
+	mu     sync.Mutex
+	places map[string]*Usage // by prefix
+}
+
+// NewUsages returns an empty table.
+func NewUsages() *Usages { return &Usages{places: map[string]*Usage{}} }
+
+// Of returns the usage of a prefix, which is empty or ends with a slash. It makes no request. If the usage is new,
+// its objects are counted by the client.
+func (t *Usages) Of(client s3api.Client, bucketName, prefix string) (u *Usage, added bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	if u = t.places[prefix]; u != nil {
+		u.asked = now
+		return u, false
+	}
+	u = &Usage{
+		table: t, prefix: prefix, added: now, asked: now,
+		counting: make(chan struct{}, 1), entries: map[string]*entry{},
+	}
+	u.SetClient(client, bucketName)
+	t.places[prefix] = u
+	return u, true
+}
+
+// Forget drops the usages for which nobody has asked for so long.
+func (t *Usages) Forget(age time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.places, func(_ string, u *Usage) bool { return time.Since(u.asked) > age })
+}
+
+// locked calls a function with the lock, unless the table is nil.
+func (t *Usages) locked(do func()) {
+	if t != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		do()
+	}
+}
+
+// containing returns the usages of the prefixes of a key. The caller holds the lock.
+func (t *Usages) containing(key string) (all []*Usage) {
+	if s3object.IsReserved(key) {
+		return nil
+	}
+	for end := range len(key) + 1 {
+		if end > 0 && key[end-1:end] != s3object.Separator {
+			continue
+		}
+		if u := t.places[key[:end]]; u != nil {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// SetClient makes the next counts by another client, for example with other credentials. The objects must be the
+// same.
+func (u *Usage) SetClient(client s3api.Client, bucketName string) {
+	u.bucket.Store(s3api.NewBucket(client, bucketName, profile.Profile{}, &s3api.Stats{}, 0)) // it reads no object
+}
+
+// contains reports whether a key counts.
+func (u *Usage) contains(key string) bool { return strings.HasPrefix(key, u.prefix) }
 
 // A Usage is how many bytes the objects have whose keys start with a prefix.
 //
@@ -32,10 +110,10 @@ const (
 // has ended. An upload reserves its room part by part, so that several uploads do not take the same room. The parts of
 // interrupted uploads do not count, and neither do their records in the upload journal.
 //
-// The sum is never too small for what this process knows. For each key that an operation changes, the usage remembers
-// how many bytes of the key the sum has ([charge]), and it subtracts these and no others. So it subtracts nothing
-// twice when several clients delete or replace the same file, and nothing that it has not counted. What remains in
-// doubt stays in the sum until the next count.
+// If a change overlaps with a count or with another change of the same key, the sum may be too large until the next
+// count, never too small: it takes the larger state, and subtracts the bytes of a key only once ([entry]). Nothing is
+// subtracted for an object that was seen before the last count ended. The sum is too small only by what other clients
+// have stored since the last count, also if this process deletes that.
 //
 // Before a limit refuses an upload, the usage is counted again, because other clients may have deleted objects. It is
 // not if the last count was recent.
@@ -52,23 +130,22 @@ type Usage struct {
 	took  time.Duration
 
 	// The mutex of the table guards the rest.
-	used     int64              // The sum: by the last count, and what has changed since it began.
-	reserved int64              // For uploads in progress.
-	known    bool               // A count has ended.
-	begun    time.Time          // When the last count that gave the sum began, by the clock of S3.
-	counted  time.Time          // When it ended, by the clock of this process.
-	round    uint64             // Number of the last count that began.
-	settled  uint64             // Number of the last count that gave the sum.
-	due      time.Time          // When [Usage.Due] returns true again.
-	asked    time.Time          // When [Usages.Of] last returned it.
-	charges  map[string]*charge // By key, at least those of operations in progress.
+	used     int64             // the sum: by the last count, and what has changed since it began
+	reserved int64             // for uploads in progress
+	known    bool              // a count has ended
+	due      time.Time         // when [Usage.Due] returns true again
+	asked    time.Time         // when [Usages.Of] last returned it
+	entries  map[string]*entry // by key
+	closed   int               // entries that no operation is changing
+	late     int64             // bytes of entries forgotten since the last count began
+	since    time.Time         // nothing that was seen before is subtracted
 }
 
-// Used returns how many bytes the objects have, at most. known is false before the first count.
+// Used returns how many bytes the objects have. known is false before the first count.
 func (u *Usage) Used() (bytes int64, known bool) {
 	u.table.mu.Lock()
 	defer u.table.mu.Unlock()
-	return max(0, u.used), u.known
+	return u.used, u.known
 }
 
 // Due reports whether the caller must count the objects: once in each interval.
@@ -95,25 +172,17 @@ func (u *Usage) await(ctx context.Context) {
 	if _, known := u.Used(); known || len(u.counting) > 0 && time.Since(u.added) > recountTimeout {
 		return
 	}
-	ctx, done := context.WithTimeout(ctx, recountTimeout)
-	defer done()
-	_, _ = u.count(ctx, func() bool { // after an error there is no bound
-		_, known := u.Used()
-		return !known && u.mayRecount()
-	})
+	u.recount(ctx) // after an error there is no bound
 }
 
-// recount counts again for an upload that has no room, and reports whether it did.
+// recount counts again for an upload that has no room, and reports whether it did. It does not if the last count was
+// recent.
 func (u *Usage) recount(ctx context.Context) bool {
 	ctx, done := context.WithTimeout(ctx, recountTimeout)
 	defer done()
-	counted, _ := u.count(ctx, u.mayRecount) // after an error the previous count holds
+	counted, _ := u.count(ctx, func() bool { return time.Since(u.ended) > recountFactor*u.took })
 	return counted
 }
-
-// mayRecount reports whether the last count is old enough for an upload to cause another one. Only the goroutine that
-// counts calls it.
-func (u *Usage) mayRecount() bool { return time.Since(u.ended) > recountFactor*u.took }
 
 // count counts if no other goroutine does and needed then returns true.
 func (u *Usage) count(ctx context.Context, needed func() bool) (counted bool, err error) {
@@ -126,90 +195,60 @@ func (u *Usage) count(ctx context.Context, needed func() bool) (counted bool, er
 	if !needed() {
 		return false, nil
 	}
-	u.table.mu.Lock()
-	u.round++
-	u.table.mu.Unlock()
 	begin := time.Now()
-	all, err := u.list(ctx)
+	err = u.list(ctx)
 	u.ended, u.took = time.Now(), time.Since(begin)
-	if err != nil {
-		return false, err
-	}
-	u.settle(all)
-	return true, nil
+	return err == nil, err
 }
 
-// A listed is the result of a count.
-type listed struct {
-	begun  time.Time        // by the clock of S3
-	sum    int64            // of all objects
-	recent map[string]int64 // sizes of objects so young that their dates do not tell that this count has them
-}
-
-// list lists all objects.
-func (u *Usage) list(ctx context.Context) (listed, error) {
-	l := listed{recent: map[string]int64{}}
+// list counts. If a request for a key overlaps with the count, the listing may have either state of the key, and the
+// sum takes the larger one.
+func (u *Usage) list(ctx context.Context) error {
+	u.table.locked(func() {
+		u.forget()
+		u.late = 0
+		for _, e := range u.entries {
+			e.listed = 0
+		}
+	})
+	var sum int64
 	for page, err := range u.bucket.Load().Pages(ctx, s3api.Listing{Prefix: u.prefix}) {
 		if err != nil {
-			return listed{}, err
+			return err
 		}
-		if l.begun.IsZero() {
-			l.begun = page.Date.Add(-page.Took)
-		}
-		u.table.mu.Lock()
-		for _, v := range page.Versions {
-			size := Charged(v.Key, v.Size)
-			l.sum += size
-			if c := u.charges[v.Key]; c != nil {
-				c.listedIn, c.listed = u.round, size
-			} else if !settled(v, l.begun) && len(l.recent) < maxCharges {
-				l.recent[v.Key] = size
+		u.table.locked(func() {
+			for _, v := range page.Versions {
+				if s3object.IsReserved(v.Key) { // users do not store them
+					continue
+				}
+				sum += v.Size
+				if e := u.entries[v.Key]; e != nil {
+					e.listed = v.Size
+				}
 			}
-		}
-		u.table.mu.Unlock()
+		})
 	}
-	return l, nil
+	u.table.locked(func() {
+		for _, e := range u.entries {
+			e.size, e.sized = max(e.size, e.listed), true
+			if e.sent > 0 {
+				e.largest = max(e.largest, e.listed)
+			}
+			sum += e.size - e.listed
+		}
+		u.used, u.known = sum+u.late, true
+		u.forget()
+	})
+	return nil
 }
 
-// settle takes the sum of a count. If an operation has changed a key since the count began, the listing may show
-// either state, and the sum keeps what the operation knows. If S3 may have performed the change before the count
-// began, the sum takes the larger of both.
-func (u *Usage) settle(l listed) {
-	u.table.mu.Lock()
-	defer u.table.mu.Unlock()
-	u.used, u.known, u.begun, u.counted, u.settled, u.reserved = l.sum, true, l.begun, time.Now(), u.round, 0
-	for key, c := range u.charges {
-		var size int64
-		if c.listedIn == u.round {
-			size = c.listed
-		}
-		u.used -= size
-		switch {
-		case c.known && c.changedIn == u.round:
-			// if the key became known after its page was listed, the sum has both: rather too much than too little
-		case c.sent > 0, c.endedIn == u.round:
-			c.size, c.known = max(c.size, size), true
-		default:
-			c.size, c.known, c.least = size, true, 0
-		}
-		u.used += c.size
-		u.reserved += c.room()
-		if c.open == 0 && c.size == 0 && c.endedIn != u.round {
-			delete(u.charges, key)
+// forget drops the keys that no operation is changing. The caller holds the lock.
+func (u *Usage) forget() {
+	for key, e := range u.entries {
+		if e.open == 0 {
+			u.late += e.size
+			delete(u.entries, key)
 		}
 	}
-	for key, size := range l.recent {
-		if u.charges[key] == nil && len(u.charges) < maxCharges {
-			u.charges[key] = &charge{size: size, known: true}
-		}
-	}
-}
-
-// Charged returns how many bytes of an object count. The driver's own objects do not count, because users do not
-// store them.
-func Charged(key string, size int64) int64 {
-	if s3object.IsReserved(key) {
-		return 0
-	}
-	return size
+	u.closed, u.since = 0, time.Now()
 }

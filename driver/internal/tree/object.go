@@ -30,7 +30,6 @@ func (t *Tree) MoveObject(ctx context.Context, oldName, newName Name) error {
 		return err
 	}
 	defer end()
-	defer t.Quotas.Change(oldKey).End(nil) // before the check, so that a concurrent count notices the change
 	v, a, age, err := t.Bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
 	switch {
 	case err != nil:

@@ -28,7 +28,6 @@ func (t *Tree) RemoveFile(ctx context.Context, key string) error {
 	if t.Keys.IsRoot(key) {
 		return syscall.EISDIR
 	}
-	defer t.Quotas.Change(key).End(nil) // before the check, so that a concurrent count notices the change
 	v, _, err := t.Bucket.Head(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		if pending {

@@ -58,7 +58,6 @@ func (r *treeMove) run(ctx context.Context, oldName, newName Name) error {
 		return err
 	}
 	defer end()
-	defer source.Quotas.Change(oldKey).End(nil) // before the check, so that a concurrent count notices the change
 	if !oldName.Directory {
 		v, a, age, err := source.Bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
 		switch {
