@@ -121,8 +121,9 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 				if got := try(policy); got != "" {
 					t.Errorf("with all of the policy: %s", got)
 				}
-				if n := countVersions(t, s, acme.Bucket); n != len(before) {
-					t.Errorf("the probe leaves %d versions, of %d before", n, len(before))
+				// Without the right to delete versions, delete markers hide what the probe has stored.
+				if after := s3test.Objects(t, s.Client(), acme.Bucket); len(after) != len(before) {
+					t.Errorf("the probe leaves %d objects, of %d before", len(after), len(before))
 				}
 				for i, statement := range policy.Statement {
 					for _, action := range statement.Action {
