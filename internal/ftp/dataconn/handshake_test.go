@@ -60,8 +60,8 @@ func TestStopDuringAHandshake(t *testing.T) {
 	})
 }
 
-// A complete transfer finishes its relay. A failed download and an upload without an end cut it, so that no client takes
-// a part of a file for all of it. A download fails if the relay ends before the client has everything.
+// A complete transfer finishes its relay. A failed download and an upload without an end cut it, so that no client
+// takes a part of a file for all of it. A download fails if the relay ends before the client has everything.
 func TestEndOfARelayedTransfer(t *testing.T) {
 	killed := errors.New("killed")
 	for name, tc := range map[string]struct {
