@@ -115,7 +115,7 @@ func TestTenantInsideAnother(t *testing.T) {
 	alice.Command(200, "TYPE I")
 	data := begin(t, alice, "STOR large", content[:6_000_000])
 	for !strings.Contains(
-		strings.Join(s3test.Objects(t, s.Client(), acme.Bucket), " "), acme.Prefix+".babelftp/uploads/") {
+		strings.Join(s3test.Objects(t, s.Client(), acme.Bucket), " "), acme.Prefix+".babelftp/uploads-") {
 		time.Sleep(time.Millisecond)
 	}
 
