@@ -99,7 +99,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		client = s3api.Shared(client, o.Endpoint.user)
 	}
 	f := &Fs{ctx: o.withRetries(ctx), keys: s3object.KeySpace(o.Prefix), opts: &o}
-	f.use(s3api.NewBucket(client, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout))
+	f.use(s3api.NewBucket(client, bucketName, o.Profile, o.Endpoint.stats, idleTimeout))
 	return f, nil
 }
 
@@ -110,7 +110,7 @@ func (f *Fs) use(bucket *s3api.Bucket) {
 	f.find = file.Finder{Bucket: f.bucket, Keys: f.keys}
 	f.uploads = upload.New(upload.Options{
 		Bucket: f.bucket, Keys: f.keys, Memory: o.Memory, Log: o.Logger,
-		Limiter: o.Endpoint.uploads, Concurrency: o.UploadConcurrency,
+		Limiter: o.Endpoint.uploads, Concurrency: uploadConcurrency,
 		PartSize: o.PartSize, SmallestPart: o.smallestPart, CopyLimit: o.CopyLimit,
 		NoOverwrite: o.NoOverwrite, Truncate: o.Truncate, Quotas: o.Quotas, Objects: o.Objects,
 		BeforeCommit: o.BeforeCommit, Inspect: o.Inspect, Quarantine: o.Quarantine,

@@ -256,7 +256,7 @@ func (s *session) open(journals map[string]*driver.Journal) {
 	opts := driver.Options{
 		Objects: w.objects(), PartSize: max(historyPart, s.plan.Part), CopyLimit: w.Copies, Memory: r.memory,
 		Endpoint: r.route, NoOverwrite: s.plan.NoOverwrite,
-		Truncate: s.plan.Truncate, Owner: s.plan.Owner, Profile: w.profile, UploadConcurrency: 4,
+		Truncate: s.plan.Truncate, Owner: s.plan.Owner, Profile: w.profile,
 	}
 	if r.quota != nil {
 		limits := []driver.Limit{{Usage: r.quota, Bytes: w.Quota}}

@@ -16,11 +16,17 @@ import (
 // Defaults of Options.
 const (
 	defaultPartSize            = s3api.MinPartSize
-	defaultUploadConcurrency   = 16
 	defaultMemory              = 64 << 20
 	defaultDownloadConcurrency = 16
-	defaultIdleTimeout         = 30 * time.Second
 	defaultCopyLimit           = maxCopyLimit
+)
+
+const (
+	// uploadConcurrency is how many parts one upload sends in parallel at most, if fewer are slower than its client.
+	uploadConcurrency = 16
+
+	// idleTimeout is how long S3 may send nothing of an object before the connection counts as broken.
+	idleTimeout = 30 * time.Second
 )
 
 // maxCopyLimit is how many bytes CopyObject copies at most.
@@ -37,10 +43,6 @@ type Options struct {
 	// grow with it, so that 10,000 reach 5 TiB.
 	PartSize int64
 
-	// UploadConcurrency is how many parts one upload may send in parallel, where fewer are slower than its client.
-	// The default is 16, the minimum 1, the maximum 10,000, as many parts as an object has.
-	UploadConcurrency int
-
 	// DownloadConcurrency is how many requests one download may make in parallel, where one is slower than its
 	// client. The default is 16, the minimum 1, the maximum 10,000.
 	DownloadConcurrency int
@@ -53,10 +55,6 @@ type Options struct {
 	// Endpoint holds what requests have measured of the S3 server, and the renames that are running there. All
 	// file systems of a server share one. The default is a new one.
 	Endpoint *Endpoint
-
-	// IdleTimeout is how long S3 may send nothing of an object before the file system takes the connection for
-	// broken. The default is 30 seconds, the minimum a millisecond.
-	IdleTimeout time.Duration
 
 	// MaxAttempts is how often a request is sent at most while S3 does not perform it. The default is no limit but
 	// time: 25 seconds, and five minutes for a request of an upload of several parts. The retries of the client do
@@ -142,14 +140,6 @@ type Options struct {
 	smallestPart int64
 }
 
-const (
-	// maxParallel is the maximum of requests that one transfer makes in parallel: as many as an object has parts.
-	maxParallel = s3api.MaxParts
-
-	// minIdleTimeout is the minimum of IdleTimeout. A smaller value is a number without its unit.
-	minIdleTimeout = time.Millisecond
-)
-
 // withRetries returns the context of requests that are repeated as the options say.
 func (o *Options) withRetries(ctx context.Context) context.Context {
 	if o.MaxAttempts == 0 {
@@ -162,9 +152,7 @@ func (o *Options) withRetries(ctx context.Context) context.Context {
 func (o *Options) setDefaults() {
 	o.PartSize = cmp.Or(o.PartSize, defaultPartSize)
 	o.smallestPart = cmp.Or(o.smallestPart, s3api.MinPartSize)
-	o.UploadConcurrency = cmp.Or(o.UploadConcurrency, defaultUploadConcurrency)
 	o.DownloadConcurrency = cmp.Or(o.DownloadConcurrency, defaultDownloadConcurrency)
-	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTimeout)
 	o.CopyLimit = cmp.Or(o.CopyLimit, defaultCopyLimit)
 	if o.Memory == nil {
 		o.Memory = NewBudget(defaultMemory)
@@ -196,8 +184,7 @@ func (o *Options) Validate() error {
 	errs := []error{
 		checkRange("Prefix", len(o.Prefix), 0, s3object.MaxKeyBytes, " bytes"),
 		checkRange("PartSize", o.PartSize, cmp.Or(o.smallestPart, s3api.MinPartSize), s3api.MaxPartSize, " bytes"),
-		checkRange("UploadConcurrency", o.UploadConcurrency, 1, maxParallel, " parts"),
-		checkRange("DownloadConcurrency", o.DownloadConcurrency, 1, maxParallel, " requests"),
+		checkRange("DownloadConcurrency", o.DownloadConcurrency, 1, s3api.MaxParts, " requests"),
 		checkRange("CopyLimit", o.CopyLimit, 1, maxCopyLimit, " bytes"),
 	}
 	if o.Memory != nil && o.Memory.Limit() < membudget.MinLimit {
@@ -205,11 +192,6 @@ func (o *Options) Validate() error {
 			errs, fmt.Errorf(
 				"driver: option Memory: %d bytes is out of range: want at least %d bytes", o.Memory.Limit(),
 				membudget.MinLimit))
-	}
-	if o.IdleTimeout != 0 && o.IdleTimeout < minIdleTimeout {
-		errs = append(
-			errs, fmt.Errorf(
-				"driver: option IdleTimeout: %v is out of range: want at least %v", o.IdleTimeout, minIdleTimeout))
 	}
 	return errors.Join(errs...)
 }

@@ -41,10 +41,6 @@ func TestOptionOutOfRange(t *testing.T) {
 			"option PartSize: 5242879 bytes is out of range: " + parts},
 		"part-too-large": {Options{PartSize: 5<<30 + 1},
 			"option PartSize: 5368709121 bytes is out of range: " + parts},
-		"upload-concurrency-negative": {Options{UploadConcurrency: -1},
-			"option UploadConcurrency: -1 parts is out of range: " + numbers + "parts"},
-		"upload-concurrency-too-high": {Options{UploadConcurrency: 10_001},
-			"option UploadConcurrency: 10001 parts is out of range: " + numbers + "parts"},
 		"download-concurrency-negative": {Options{DownloadConcurrency: math.MinInt},
 			"option DownloadConcurrency: -9223372036854775808 requests is out of range: " + numbers + "requests"},
 		"download-concurrency-too-high": {Options{DownloadConcurrency: 10_001},
@@ -55,10 +51,6 @@ func TestOptionOutOfRange(t *testing.T) {
 			"option Memory: -1048576 bytes is out of range: want at least 5242880 bytes"},
 		"memory-too-small": {Options{Memory: NewBudget(4 << 20)},
 			"option Memory: 4194304 bytes is out of range: want at least 5242880 bytes"},
-		"timeout-negative": {Options{IdleTimeout: -time.Second},
-			"option IdleTimeout: -1s is out of range: want at least 1ms"},
-		"timeout-without-unit": {Options{IdleTimeout: 30},
-			"option IdleTimeout: 30ns is out of range: want at least 1ms"},
 		"copy-negative": {Options{CopyLimit: -1}, "option CopyLimit: -1 bytes is out of range: " + copies},
 		"copy-too-large": {Options{CopyLimit: 5<<30 + 1},
 			"option CopyLimit: 5368709121 bytes is out of range: " + copies},
@@ -81,12 +73,11 @@ func TestOptionAtItsBound(t *testing.T) {
 		opts  *Options
 		parts int64 // bytes
 	}{
-		"none": {nil, s3api.MinPartSize},
-		"zero": {&Options{}, s3api.MinPartSize},
-		"least": {&Options{PartSize: 5 << 20, UploadConcurrency: 1, DownloadConcurrency: 1, Memory: NewBudget(5 << 20),
-			IdleTimeout: time.Millisecond, CopyLimit: 1}, 5 << 20},
-		"greatest": {&Options{Prefix: strings.Repeat("p", 1024), PartSize: 5 << 30, UploadConcurrency: 10_000,
-			DownloadConcurrency: 10_000, CopyLimit: 5 << 30}, 5 << 30},
+		"none":  {nil, s3api.MinPartSize},
+		"zero":  {&Options{}, s3api.MinPartSize},
+		"least": {&Options{PartSize: 5 << 20, DownloadConcurrency: 1, Memory: NewBudget(5 << 20), CopyLimit: 1}, 5 << 20},
+		"greatest": {&Options{Prefix: strings.Repeat("p", 1024), PartSize: 5 << 30, DownloadConcurrency: 10_000,
+			CopyLimit: 5 << 30}, 5 << 30},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := New(t.Context(), nil, "bucket", test.opts)
