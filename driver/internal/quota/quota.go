@@ -162,7 +162,7 @@ func (u *Usage) Due(interval time.Duration) bool {
 
 // Count counts the bytes of all objects. After an error the usage keeps the previous count.
 func (u *Usage) Count(ctx context.Context) error {
-	_, err := u.count(ctx, func() bool { return true })
+	_, err := u.count(ctx, 0)
 	return err
 }
 
@@ -180,19 +180,20 @@ func (u *Usage) await(ctx context.Context) {
 func (u *Usage) recount(ctx context.Context) bool {
 	ctx, done := context.WithTimeout(ctx, recountTimeout)
 	defer done()
-	counted, _ := u.count(ctx, func() bool { return time.Since(u.ended) > recountFactor*u.took })
+	counted, _ := u.count(ctx, recountFactor)
 	return counted
 }
 
-// count counts if no other goroutine does and needed then returns true.
-func (u *Usage) count(ctx context.Context, needed func() bool) (counted bool, err error) {
+// count waits until no other goroutine counts, and then counts unless the last count ended less than rest times its
+// duration ago.
+func (u *Usage) count(ctx context.Context, rest time.Duration) (counted bool, err error) {
 	select {
 	case u.counting <- struct{}{}:
 		defer func() { <-u.counting }()
 	case <-ctx.Done():
 		return false, fmt.Errorf("wait until the objects of a quota are counted: %w", ctx.Err())
 	}
-	if !needed() {
+	if time.Since(u.ended) < rest*u.took {
 		return false, nil
 	}
 	begin := time.Now()

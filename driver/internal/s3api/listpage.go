@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
@@ -46,7 +45,6 @@ type Page struct {
 	Limit      int32  // of the request
 	Encoded    bool   // the server writes every key, in percent-encoding
 	Took       time.Duration
-	Date       time.Time // of the answer, by the clock of S3 where that tells it
 }
 
 // Empty tells whether no key has the prefix of the listing.
@@ -111,10 +109,6 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	}
 	if p.Encoded, err = b.isEncoded(ctx, out); err != nil {
 		return nil, err
-	}
-	date, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
-	if p.Date = date; !ok {
-		p.Date = time.Now()
 	}
 	if err := p.setNext(l, out, decoder); err != nil {
 		return nil, err
