@@ -438,8 +438,12 @@ func (w *world) run() {
 	if w.Cut != nil {
 		time.Sleep(w.Cut.left(max(w.Cut.After, time.Since(w.begun))))
 	}
-	// A clock that is ahead delays sweeps.
-	time.Sleep(settleTime + w.Abandoned + max(0, w.Ahead))
+	// A clock that is ahead delays sweeps. If S3 may still complete an upload, they leave its record for ten minutes.
+	settle := settleTime + w.Abandoned + max(0, w.Ahead)
+	if w.profile.UnendedUploads {
+		settle += lateCompletion
+	}
+	time.Sleep(settle)
 	w.finalChecks()
 	for _, r := range w.replicas {
 		r.cancel()
