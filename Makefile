@@ -14,7 +14,7 @@ GO_TEST = CGO_ENABLED=0 GOFLAGS=-trimpath go test $(TESTFLAGS) -timeout $(PATIEN
 # How long the tests of a package may take on a machine that is busy with something else.
 PATIENCE = 30m
 # These packages start first, because their tests take the longest and often wait.
-SLOWEST := ./driver ./internal/acceptance ./deploy
+SLOWEST := ./driver ./internal/server ./internal/acceptance ./deploy ./internal/dialects
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
