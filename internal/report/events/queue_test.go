@@ -359,6 +359,21 @@ func TestForeignObject(t *testing.T) {
 	r.wait(t, 1)
 }
 
+// TestEventOfAnotherVersion sends an event of a kind that only another version of the program knows, as it is.
+func TestEventOfAnotherVersion(t *testing.T) {
+	r, b := newReceiver(t), newBucket(t)
+	const key = "inbox/.babelftp/events/acme/queue/00000000-0"
+	_, err := b.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.name, Key: new(key + confirmedSuffix),
+		Body: strings.NewReader(`{"id": "00000000-0", "type": "thaw", "path": "/a", "depth": 3, "confirmed": true}`)})
+	must.OK(t, err)
+	run(t, b.queue(t, r))
+	r.wait(t, 1)
+	if got := r.got["/a"]; len(got) != 1 || got[0].Type != "thaw" || !got[0].Confirmed {
+		t.Errorf("%+v", got)
+	}
+	waitUntil(t, func() bool { return len(b.events(t)) == 0 })
+}
+
 // A retired queue sends the events of the logins that use it. Then it ends.
 func TestRetiredQueue(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
