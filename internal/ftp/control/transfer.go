@@ -19,9 +19,6 @@ type transfer struct {
 	upload   bool
 	listing  *list.Listing // nil for a file
 	fileName string        // chosen by STOU, absolute
-	ascii    bool          // converts line ends
-	offset   int64         // bytes, where it begins in the file
-	count    int64         // bytes of RANG, 0 for all
 }
 
 // runTransfer lets work transfer a file or a listing over the data connection that the client has prepared. The
@@ -43,8 +40,8 @@ func (s *session) runTransfer(t *transfer, verb, name string, work func(op *oper
 	t.Transfer = dataconn.NewTransfer(source, s.transferOptions(t))
 	op := s.op
 	op.transfer, op.Transfer = t, t.Transfer
-	if size := op.prepared.parameters.Announced; t.upload && size > 0 && t.offset == 0 {
-		t.SetSize(size)
+	if op.Announced > 0 && op.Offset == 0 {
+		t.SetSize(op.Announced)
 	}
 	op.begins = make(chan struct{}, 1)
 	op.Starting = func() { op.begins <- struct{}{} }
@@ -80,14 +77,11 @@ func (s *session) transferOptions(t *transfer) dataconn.Options {
 func (s *session) describe(t *transfer, verb, name string) *report.Transfer {
 	told := &report.Transfer{
 		Progress: t.Transfer, Tenant: s.identity.login.Tenant.Name, Verb: verb, Path: path.Clean(name),
-		Offset: t.offset, TLS: s.settings.private, DataAddress: s.op.prepared.address,
-		ReachedAddress: s.dialogue.conn.Local(),
+		Offset: s.op.Offset, Announced: s.op.Announced, TLS: s.settings.private,
+		DataAddress: s.op.prepared.address, ReachedAddress: s.dialogue.conn.Local(),
 	}
 	if t.listing == nil {
 		told.URI = s.identity.login.View.URI(name)
-	}
-	if t.upload {
-		told.Announced = s.op.prepared.parameters.Announced
 	}
 	return told
 }
@@ -107,7 +101,7 @@ func (s *session) transferStarting() wire.Reply {
 		return wire.NewReply(150, s.identity.text(i18n.TransferStarting))
 	}
 	text := s.identity.locale.TextFor(i18n.TransferFileStarting, s.op.fileName)
-	if whole := !t.upload && !t.ascii && t.offset == 0 && t.count == 0; whole && s.op.File != nil {
+	if whole := !t.upload && !s.op.ASCII && s.op.Offset == 0 && s.op.Count == 0; whole && s.op.File != nil {
 		if info, err := s.op.File.Stat(); err == nil {
 			text += s.identity.locale.Field(fmt.Sprintf("(%d bytes)", info.Size()))
 		}
@@ -135,11 +129,12 @@ func (s *session) retr(arg string) (wire.Reply, error) {
 
 // runFileTransfer lets the library transfer a file, as TYPE, REST, RANG and ALLO have prepared.
 func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, error) {
-	parameters := &s.op.prepared.parameters
+	op := s.op
+	parameters := &op.prepared.parameters
 	if parameters.RestartsInText() {
 		return s.reply(554, i18n.RestartInASCII)
 	}
-	t.ascii, t.offset = parameters.ASCII, parameters.Offset
+	op.Verb, op.Name, op.ASCII, op.Offset = verb, name, parameters.ASCII, parameters.Offset
 	if r := parameters.ByteRange; r != nil {
 		switch {
 		case t.upload: // nothing can replace a part of an object
@@ -147,13 +142,11 @@ func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, e
 		case parameters.ASCII:
 			return s.reply(551, i18n.RestartInASCII)
 		}
-		t.offset, t.count = r.From, r.To-r.From
+		op.Offset, op.Count = r.From, r.To-r.From
 	}
-	op := s.op
-	op.Verb, op.Name, op.ASCII, op.Offset, op.Count = verb, name, t.ascii, t.offset, t.count
 	if t.upload {
 		op.Announced = parameters.Announced
-		if !t.ascii {
+		if !op.ASCII {
 			op.Storage.Announced = op.Announced
 		}
 	}
