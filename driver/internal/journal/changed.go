@@ -64,7 +64,8 @@ func (j *Journal) RemoveChanged(ctx context.Context) error {
 		if j.isOpen(v.Key) { // its session knows
 			continue
 		}
-		if owner, _ := ownerOf(v.Key); hasKey(limits, owner) {
+		owner, _ := ownerOf(v.Key)
+		if _, exists := limits[owner]; exists {
 			limited[owner] = append(limited[owner], v)
 		}
 		if isBelow(v.Key, changed) {
@@ -80,8 +81,6 @@ func (j *Journal) RemoveChanged(ctx context.Context) error {
 	}
 	return failed
 }
-
-func hasKey[V any](m map[string]V, key string) bool { _, ok := m[key]; return ok }
 
 // isBelow reports whether a record is in one of some directories, or below one.
 func isBelow(record string, directories map[string]bool) bool {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -121,13 +122,8 @@ func (o *Open) End() {
 	c := o.changes
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	others := c.open[o.key][:0]
-	for _, other := range c.open[o.key] {
-		if other != o {
-			others = append(others, other)
-		}
-	}
-	if c.open[o.key] = others; len(others) == 0 {
+	c.open[o.key] = slices.DeleteFunc(c.open[o.key], func(other *Open) bool { return other == o })
+	if len(c.open[o.key]) == 0 {
 		delete(c.open, o.key)
 	}
 }
