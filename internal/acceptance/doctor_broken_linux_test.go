@@ -137,6 +137,13 @@ func haproxy(control, data string) func(t *testing.T, s *site, port string) stri
 	}
 }
 
+// bucketFails waits until the log says that a bucket cannot be used. Before its first request to S3 has failed, a login
+// fails because S3 has not responded yet.
+func bucketFails(_ *testing.T, s *site, control string) string {
+	s.server.expect(s.server.stderr, `bucket cannot be used`)
+	return nat(control, brokenPorts)
+}
+
 // logins logs in from the private address as often as there are passwords, and keeps the sessions.
 func logins(user string, passwords ...string) func(t *testing.T, s *site, control string) string {
 	return func(t *testing.T, s *site, control string) string {
@@ -369,7 +376,7 @@ func brokenSites(t *testing.T, storage *s3test.Server) []broken {
 			start: logins("alice@acme", password), found: []string{limit},
 			logged: []string{"!limit limits.server.sessions"}},
 
-		{name: "bucket-missing", url: asDave, found: []string{unavailable}, logged: []string{refuses},
+		{name: "bucket-missing", url: asDave, start: bucketFails, found: []string{unavailable}, logged: []string{refuses},
 			lines: []string{"  lost:\n    bucket: no-such-bucket\n    users:\n      dave: {password_hash: HASH}", right}},
 		{name: "bucket-deleted", lines: []string{right}, found: []string{refuses}, logged: []string{refuses},
 			start: func(t *testing.T, s *site, control string) string {
@@ -379,9 +386,9 @@ func brokenSites(t *testing.T, storage *s3test.Server) []broken {
 				return nat(control, brokenPorts)
 			}},
 		{name: "credentials-wrong", lines: []string{dave("access_key_id: nobody, secret_access_key: nothing-at-all"), right},
-			url: asDave, found: []string{unavailable}, logged: []string{refuses}},
+			url: asDave, start: bucketFails, found: []string{unavailable}, logged: []string{refuses}},
 		{name: "S3-down", lines: []string{strings.ReplaceAll(dave("access_key_id: a, secret_access_key: b"), storage.Endpoint, "http://127.0.0.1:1"), right},
-			url: asDave, found: []string{unavailable}, logged: []string{refuses}},
+			url: asDave, start: bucketFails, found: []string{unavailable}, logged: []string{refuses}},
 		{name: "read-only", lines: []string{carl("permissions: [list, read]"), right}, url: asCarl,
 			found: []string{denies}},
 		{name: "quota", lines: []string{carl("quota: 10B"), right}, url: asCarl,
