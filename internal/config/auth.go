@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -43,7 +43,7 @@ type UserSettings struct {
 	// Language of the user's sessions until LANG chooses another one.
 	Language language.Tag `yaml:"language" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
-	Quota value.Size `yaml:"quota" default:"no limit"`
+	Quota bytesize.Size `yaml:"quota" default:"no limit"`
 	// How the user's clients differ from the standards. It wins over the network and the tenant.
 	Compatibility Compatibility `yaml:"compatibility"`
 }

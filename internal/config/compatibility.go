@@ -29,18 +29,8 @@ type Compatibility struct {
 	Normalization pathname.Normalization `yaml:"normalization" default:"nfc"`
 }
 
-// Or is what x says, and where it says nothing what another says.
-func (x Compatibility) Or(other Compatibility) Compatibility {
-	return Compatibility{
-		Charset:           cmp.Or(x.Charset, other.Charset),
-		ASCII:             cmp.Or(x.ASCII, other.ASCII),
-		Chmod:             cmp.Or(x.Chmod, other.Chmod),
-		Backslash:         cmp.Or(x.Backslash, other.Backslash),
-		StorAfterRest:     cmp.Or(x.StorAfterRest, other.StorAfterRest),
-		ControlCharacters: cmp.Or(x.ControlCharacters, other.ControlCharacters),
-		Normalization:     cmp.Or(x.Normalization, other.Normalization),
-	}
-}
+// Or fills the settings that x leaves unset from other.
+func (x Compatibility) Or(other Compatibility) Compatibility { return or(x, other) }
 
 // NormalizationOf is the Unicode form of new names: NFC unless x says otherwise, or has names that are no text.
 func (x Compatibility) NormalizationOf() pathname.Normalization {

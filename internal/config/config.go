@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -68,9 +68,9 @@ type Config struct {
 	MaxFailedLogins int
 
 	// Memory of all uploads. Downloads and listings read ahead with what uploads leave of it.
-	Memory value.Size `yaml:"memory"`
+	Memory bytesize.Size `yaml:"memory"`
 	// Size of the parts of a multipart upload, from 5 MiB to nine sixteenths of `memory`.
-	PartSize value.Size `yaml:"part_size"`
+	PartSize bytesize.Size `yaml:"part_size"`
 	// Age at which an interrupted upload is removed. With `0` none is removed or recorded.
 	AbandonedUploads time.Duration `yaml:"abandoned_uploads"`
 
@@ -110,8 +110,8 @@ const (
 	// still run.
 	defaultDrainTimeout     = 25 * time.Second
 	defaultMaxFailedLogins  = 5
-	defaultMemory           = 256 * value.MiB
-	defaultPartSize         = 5 * value.MiB
+	defaultMemory           = 256 * bytesize.MiB
+	defaultPartSize         = 5 * bytesize.MiB
 	defaultAbandonedUploads = 24 * time.Hour // a user can resume on the next day
 )
 

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/pathname"
@@ -81,7 +82,7 @@ func TestLoad(t *testing.T) {
 		{"secret", cfg.S3.SecretAccessKey.Reveal(), "hidden"},
 		{"duration", cfg.IdleTimeout, 10 * time.Minute},
 		{"default-duration", cfg.DataTimeout, defaultDataTimeout},
-		{"size", cfg.Memory, value.GiB},
+		{"size", cfg.Memory, bytesize.GiB},
 		{"host-in-lower-case", acme.Hosts[0], "ftp.acme.example"},
 		{"host-in-ascii", acme.Hosts[1], "xn--mnchen-3ya.example"},
 		{"host-that-is-an-address", acme.Hosts[2], "2001:db8::7"},
@@ -107,8 +108,8 @@ func TestLoad(t *testing.T) {
 		{"normalization", acme.Compatibility.NormalizationOf(), pathname.NFD},
 		{"normalization-by-default", umbrella.Compatibility.NormalizationOf(), pathname.NFC},
 		{"normalization-of-raw-names", cfg.Tenants["zebra"].Compatibility.NormalizationOf(), pathname.None},
-		{"quota-of-a-user", acme.Users["bob@home"].Quota, 5 * value.GiB},
-		{"no-quota", umbrella.Quota, value.Size(0)},
+		{"quota-of-a-user", acme.Users["bob@home"].Quota, 5 * bytesize.GiB},
+		{"no-quota", umbrella.Quota, bytesize.Size(0)},
 		{"hook-timeout-by-default", umbrella.Auth.Hook.Timeout, 5 * time.Second},
 		{"ldap", fmt.Sprint(cfg.Tenants["zebra"].Auth.LDAP.URLs),
 			"[ldaps://ldap1.zebra.example ldap://ldap2.zebra.example:3890/]"},
@@ -263,7 +264,7 @@ func TestUsersFolder(t *testing.T) {
 	must.OK(t, err)
 	users := cfg.Tenants["acme"].Users
 	if len(users) != 3 || users["bob"].Home != "/bob" || users["bob"].PasswordHash.Reveal() != hash ||
-		users["carol"].Quota != value.GiB {
+		users["carol"].Quota != bytesize.GiB {
 		t.Errorf("the users are %v", users)
 	}
 }

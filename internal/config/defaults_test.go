@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
@@ -48,8 +48,8 @@ func TestDefaultsGiveWay(t *testing.T) {
 		{"", func(c *Config) any { return c.Limits.FailedLoginDelay }, 15 * time.Second},
 		{"limits: {login_timeout: 5s}", func(c *Config) any { return c.Limits.FailedLoginDelay }, 2500 * time.Millisecond},
 		{"limits: {address: {sessions: 0}}", func(c *Config) any { return c.Limits.FailedLoginDelay }, time.Duration(0)},
-		{"part_size: 16MiB", func(c *Config) any { return c.Memory }, 256 * value.MiB},
-		{"part_size: 512MiB", func(c *Config) any { return c.Memory }, value.GiB},
+		{"part_size: 16MiB", func(c *Config) any { return c.Memory }, 256 * bytesize.MiB},
+		{"part_size: 512MiB", func(c *Config) any { return c.Memory }, bytesize.GiB},
 		{"", func(c *Config) any { return c.Tenants["acme"].Resume }, KeepInterrupted},
 		{"abandoned_uploads: 0s", func(c *Config) any { return c.Tenants["acme"].Resume }, Resume("")},
 		{"s3: {profile: aws-directory}", func(c *Config) any { return c.Tenants["acme"].Resume }, Resume("")},

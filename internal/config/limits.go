@@ -1,8 +1,8 @@
 package config
 
 import (
-	"cmp"
 	"net/netip"
+	"reflect"
 	"slices"
 	"time"
 
@@ -28,19 +28,15 @@ type Limits struct {
 	Bans Bans `yaml:"bans"`
 }
 
-// ServerLimits bounds what all clients together may use. With `0` there is no limit.
+// ServerLimits limits what all clients together may use. With `0` there is no limit.
 type ServerLimits struct {
-	Usage
-	Work
+	limits.Bounds
 	Networks
 }
 
-// AddressLimits bounds what each address may use: an IPv4 address, or a /64 of IPv6 addresses. With `0` there is no
+// AddressLimits limits what each address may use: an IPv4 address, or a /64 of IPv6 addresses. With `0` there is no
 // limit.
-type AddressLimits struct {
-	Usage
-	Work
-}
+type AddressLimits struct{ limits.Bounds }
 
 // TenantLimits bounds what a tenant and each of its users may use.
 type TenantLimits struct {
@@ -50,20 +46,28 @@ type TenantLimits struct {
 	User Scope `yaml:"user"`
 }
 
-// Scope bounds what a tenant or a user may use. With `0` there is no limit.
+// Scope limits what a tenant or a user may use. With `0` there is no limit.
 type Scope struct {
-	Usage
+	limits.Usage
 	Networks
 }
 
-// Or is what x says, and where it says nothing what another says. Its networks replace all of the other's.
+// Or fills the limits that x leaves unset from other. The networks of x replace all networks of other.
 func (x Scope) Or(other Scope) Scope {
-	x.Sessions = cmp.Or(x.Sessions, other.Sessions)
-	x.Transfers = cmp.Or(x.Transfers, other.Transfers)
-	x.UploadRate = cmp.Or(x.UploadRate, other.UploadRate)
-	x.DownloadRate = cmp.Or(x.DownloadRate, other.DownloadRate)
+	x.Usage = or(x.Usage, other.Usage)
 	if x.Allow == nil && x.Deny == nil {
 		x.Networks = other.Networks
+	}
+	return x
+}
+
+// or fills the zero fields of x from other.
+func or[T any](x, other T) T {
+	fields, rest := reflect.ValueOf(&x).Elem(), reflect.ValueOf(other)
+	for i := range fields.NumField() {
+		if field := fields.Field(i); field.IsZero() {
+			field.Set(rest.Field(i))
+		}
 	}
 	return x
 }
@@ -81,50 +85,16 @@ const (
 	defaultOperations       = 100 // each makes up to 32 requests to S3 at the same time
 )
 
-// DefaultLimits is what holds where a configuration says nothing.
+// DefaultLimits returns the limits of a configuration that sets none.
 func DefaultLimits() Limits {
-	return Limits{
-		Server: ServerLimits{
-			Usage: Usage{Sessions: defaultSessions}, Work: Work{Operations: defaultOperations},
-		},
-		Address:          AddressLimits{Usage: Usage{Sessions: defaultSessionsPerAddress}},
+	l := Limits{
 		LoginTimeout:     defaultLoginTimeout,
 		FailedLoginDelay: defaultFailedLoginDelay,
 		Bans:             Bans{Time: defaultBanTime, HalfLife: defaultBanHalfLife},
 	}
-}
-
-// Usage bounds what is used at the same time, or in a second. After a second of rest, a rate allows as many at once.
-type Usage struct {
-	// Most sessions at the same time. More get 421; those of a tenant or user after the right password.
-	Sessions int `yaml:"sessions" default:"no limit"`
-	// Most transfers and listings at the same time. More get 450.
-	Transfers int `yaml:"transfers" default:"no limit"`
-	// Bytes a second of all uploads together.
-	UploadRate value.Size `yaml:"upload_rate" default:"no limit"`
-	// Bytes a second of all downloads and listings together.
-	DownloadRate value.Size `yaml:"download_rate" default:"no limit"`
-}
-
-// Work bounds what keeps the server busy, by the server and by an address only.
-type Work struct {
-	// Logins a second, counted before the password. More get 421.
-	LoginRate int `yaml:"login_rate" default:"no limit"`
-	// Commands a second. More wait, and get 421 after ten seconds.
-	CommandRate int `yaml:"command_rate" default:"no limit"`
-	// Most renames, copies and removals of directories at the same time. More get 450.
-	Operations int `yaml:"operations" default:"no limit"`
-}
-
-// Limits is the usage as package limits takes it.
-func (u Usage) Limits() limits.Usage { return usageOf(u, Work{}) }
-
-func usageOf(u Usage, w Work) limits.Usage {
-	return limits.Usage{
-		Sessions: u.Sessions, Transfers: u.Transfers,
-		UploadRate: int(u.UploadRate), DownloadRate: int(u.DownloadRate),
-		Logins: w.LoginRate, Commands: w.CommandRate, Operations: w.Operations,
-	}
+	l.Server.Sessions, l.Server.Operations = defaultSessions, defaultOperations
+	l.Address.Sessions = defaultSessionsPerAddress
+	return l
 }
 
 // Networks say from where clients come.
@@ -160,20 +130,11 @@ func containsAddr(networks []value.Network, addr netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n value.Network) bool { return n.Contains(addr) })
 }
 
-// Scopes makes the scopes of the server and of each address.
-func (l Limits) Scopes() *limits.Server {
-	return limits.NewServer(usageOf(l.Server.Usage, l.Server.Work), usageOf(l.Address.Usage, l.Address.Work))
-}
-
 // check reports what is wrong with the values in the section that p leads to.
 func (l Limits) check(v *validator, p yamlconf.Path) {
-	server, address := p.Child("server"), p.Child("address")
-	l.Server.Usage.check(v, server)
-	l.Server.Work.check(v, server)
-	l.Address.Usage.check(v, address)
-	l.Address.Work.check(v, address)
-	notNegative(v, p.Child("bans").Child("address_score"), l.Bans.AddressScore)
-	notNegative(v, p.Child("bans").Child("user_score"), l.Bans.UserScore)
+	notNegative(v, p.Child("server"), l.Server)
+	notNegative(v, p.Child("address"), l.Address)
+	notNegative(v, p.Child("bans"), l.Bans)
 	if l.Bans.Time <= 0 {
 		v.report(p.Child("bans").Child("time"), "must be longer than 0")
 	}
@@ -184,18 +145,6 @@ func (l Limits) check(v *validator, p yamlconf.Path) {
 
 // check reports what is wrong with the values in the section that p leads to.
 func (l TenantLimits) check(v *validator, p yamlconf.Path) {
-	l.Tenant.check(v, p.Child("tenant"))
-	l.User.check(v, p.Child("user"))
-}
-
-// check reports numbers; a size is never negative.
-func (u Usage) check(v *validator, p yamlconf.Path) {
-	notNegative(v, p.Child("sessions"), u.Sessions)
-	notNegative(v, p.Child("transfers"), u.Transfers)
-}
-
-func (w Work) check(v *validator, p yamlconf.Path) {
-	notNegative(v, p.Child("login_rate"), w.LoginRate)
-	notNegative(v, p.Child("command_rate"), w.CommandRate)
-	notNegative(v, p.Child("operations"), w.Operations)
+	notNegative(v, p.Child("tenant"), l.Tenant)
+	notNegative(v, p.Child("user"), l.User)
 }

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -159,7 +160,7 @@ func (r *reference) add(path string, v reflect.Value) *section {
 			continue
 		}
 		if len(f.Index) > 1 {
-			owner = v.Type().Field(f.Index[0]).Type.Name() // an embedded struct
+			owner = v.Type().FieldByIndex(f.Index[:len(f.Index)-1]).Type.Name() // an embedded struct
 		}
 		k := key{name: name, typ: f.Type, meaning: r.comments[owner+"."+f.Name], file: yamlconf.HasFileForm(f)}
 		at := strings.TrimPrefix(path+"."+name, ".")
@@ -212,11 +213,12 @@ func fallback(v reflect.Value, tag string) (text string, isValue bool) {
 	return tag, known
 }
 
-// comments are those of the structs of this package and of their fields.
+// comments returns the comments of the structs that are sections, and of their fields.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("*.go")
 	must.OK(t, err)
+	names = append(names, "../base/limits/usage.go")
 	found := map[string]string{}
 	for _, name := range names {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
@@ -287,7 +289,7 @@ func formOf(t reflect.Type) form {
 	case reflect.TypeFor[time.Duration]():
 		return form{"duration", "`30s`, `5m`, `1h30m`",
 			text(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`, "integer")}
-	case reflect.TypeFor[value.Size]():
+	case reflect.TypeFor[bytesize.Size]():
 		return form{"size", "a whole number of bytes, or of a unit: `64MiB`, `1GB`",
 			text(`^[0-9]+ *([TGMK]iB|[TGM]B|kB|B)?$`, "integer")}
 	case reflect.TypeFor[netaddr.PortRange]():

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -48,7 +49,7 @@ type Tenant struct {
 	CompatibilityByNetwork map[value.Network]*Compatibility `yaml:"compatibility_by_network" default:"none"`
 
 	// Bytes that may be stored below `prefix`.
-	Quota value.Size `yaml:"quota" default:"no limit"`
+	Quota bytesize.Size `yaml:"quota" default:"no limit"`
 	// Interrupted uploads: `keep` them for the user to resume, or `discard` them.
 	Resume Resume `yaml:"resume" default:"keep, or discard in directory buckets, on OpenStack Swift and with abandoned_uploads: 0"`
 	// ResumeByDefault says that Resume is the default.

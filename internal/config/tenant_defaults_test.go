@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
@@ -74,7 +74,7 @@ tenants:
 	}{
 		{"own", acme.Bucket, "acme"},
 		{"default", umbrella.Bucket, "all"},
-		{"default-of-a-limit", umbrella.Quota, value.GiB},
+		{"default-of-a-limit", umbrella.Quota, bytesize.GiB},
 		{"list", len(acme.Languages), 2},
 		{"list-by-default", len(wayne.Languages), 3},
 		{"map", acme.Greeting[language.English] + acme.Greeting[language.French], "HiBonjour"},

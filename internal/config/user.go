@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -39,7 +40,7 @@ type User struct {
 	// Time zone of the user's dates in `versions_directory`.
 	Timezone value.Zone `yaml:"timezone" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
-	Quota value.Size `yaml:"quota" default:"no limit"`
+	Quota bytesize.Size `yaml:"quota" default:"no limit"`
 	// How the user's clients differ from the standards. It wins over the network and the tenant.
 	Compatibility Compatibility `yaml:"compatibility"`
 	// TLS of the user's clients, where it differs from the tenant's.
@@ -98,7 +99,7 @@ func (u *User) checkSettings(v *validator, p yamlconf.Path) {
 	v.permissions(p, u.Permissions, u.PathPermissions)
 	u.Files.check(v, p.Child("files"))
 	u.Compatibility.check(v, p.Child("compatibility"))
-	u.Limits.check(v, p.Child("limits"))
+	notNegative(v, p.Child("limits"), u.Limits)
 }
 
 // checkNotLocal reports settings that only users of the configuration have.

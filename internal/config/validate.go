@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // Limits of S3, see https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html.
 const (
-	minPartSize = 5 * value.MiB
-	maxPartSize = 5 * value.GiB
+	minPartSize = 5 * bytesize.MiB
+	maxPartSize = 5 * bytesize.GiB
 )
 
 const (

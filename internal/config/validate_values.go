@@ -7,10 +7,10 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
@@ -105,10 +105,13 @@ func (v *validator) serverURL(p yamlconf.Path, text string) {
 	}
 }
 
-// notNegative checks a limit, which 0 takes away.
-func notNegative[N int | time.Duration](v *validator, p yamlconf.Path, n N) {
-	if n < 0 {
-		v.report(p, "must be at least 0, which means no limit")
+// notNegative checks the whole numbers of a section that has limits. A size is never negative.
+func notNegative(v *validator, p yamlconf.Path, section any) {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(section)) {
+		if key := f.Tag.Get("yaml"); key != "" && f.Type.Kind() == reflect.Int &&
+			reflect.ValueOf(section).FieldByIndex(f.Index).Int() < 0 {
+			v.report(p.Child(key), "must be at least 0, which means no limit")
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -71,7 +72,7 @@ func until[T any](t *testing.T, ask func(context.Context) (T, error), enough fun
 // An administrator sees a session from its begin to its end, and the bytes of its transfers as they move.
 func TestAdministratorSeesSessions(t *testing.T) {
 	srv, administrator := administered(t, func(cfg *config.Config) {
-		cfg.Tenants["acme"].Quota = value.MiB
+		cfg.Tenants["acme"].Quota = bytesize.MiB
 		cfg.Tenants["acme"].DefaultLanguage = language.Japanese
 	})
 	c := ftptest.Dial(t, srv.Addr().String())

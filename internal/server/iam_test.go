@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
@@ -211,7 +212,7 @@ func workOf(t *testing.T) map[string]tenantWork {
 		},
 		"quota-and-folder": {
 			configure: func(_ *config.Config, t *config.Tenant) {
-				t.Quota = value.Size(100 << 20)
+				t.Quota = bytesize.Size(100 << 20)
 				t.Folders = map[string]*config.Folder{"/folder": {Bucket: t.Bucket, Prefix: "elsewhere/"}}
 			},
 			work: func(t *testing.T, c *ftptest.Client) {

@@ -13,6 +13,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/certs"
@@ -75,7 +76,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		opts: opts, log: log, metrics: m,
 		factory: clients,
 		memory:  driver.NewBudget(int64(cfg.Memory)),
-		limits:  cfg.Limits.Scopes(),
+		limits:  limits.NewServer(cfg.Limits.Server.Bounds, cfg.Limits.Address.Bounds),
 		bans:    bans.New(cfg.Limits.Bans, cfg.Limits.Server.Networks, log, func(b bans.Ban) { s.banned(b) }),
 		upkeep:  make(chan struct{}, maxParallel),
 

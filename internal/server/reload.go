@@ -139,7 +139,7 @@ func (s *Server) replace(next *config.Config) error {
 	if administrators != nil {
 		administrators.Apply()
 	}
-	s.limits.Adopt(cfg.Limits.Scopes())
+	s.limits.Configure(cfg.Limits.Server.Bounds, cfg.Limits.Address.Bounds)
 	s.bans.Adopt(cfg.Limits.Bans, cfg.Limits.Server.Networks)
 	s.showRefusedTexts(cfg)
 	s.retire(before.all, tenants.all)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -202,7 +203,7 @@ func TestReloadWhileClientsWork(t *testing.T) {
 			next := changed(t, cfg, func(next *config.Config) {
 				next.Tenants["acme"].Limits.Tenant.Sessions = 10 + i
 				next.IdleTimeout = time.Minute + time.Duration(i%2)
-				next.Tenants["acme"].Quota = value.Size(1<<20 + i)
+				next.Tenants["acme"].Quota = bytesize.Size(1<<20 + i)
 			}, "acme")
 			if err := srv.Reload(ReloadFiles, func() (*config.Config, error) {
 				return next, nil

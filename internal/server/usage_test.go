@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
@@ -26,7 +27,7 @@ func TestTransferLimit(t *testing.T) {
 	acme.DefaultLanguage = language.French
 	acme.Limits.User.Transfers = 1
 	acme.Users["bob"] = &config.User{PasswordHash: servicetest.PasswordHash(),
-		Limits: config.Scope{Usage: config.Usage{Transfers: 2}}}
+		Limits: config.Scope{Usage: limits.Usage{Transfers: 2}}}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	begin := func(user string) (end func()) {
 		t.Helper()

@@ -42,16 +42,16 @@ const (
 // address, and those that are not fields of a [Scope].
 func ServerWide() []string {
 	names := []string{LoginTimeout, PassivePorts, Descriptors, Bans, Deny}
-	for _, scope := range []*Scope{serverScope(Usage{}), newScope("", addressPrefix, Usage{})} {
-		names = append(names, scope.limits()...)
+	for _, prefix := range []string{serverPrefix, addressPrefix} {
+		names = append(names, newScope("", prefix, Bounds{}).limits()...)
 	}
 	return names
 }
 
 // Limits on sessions at the same time that a client can do something about.
 const (
-	AddressSessions = addressPrefix + sessions
-	UserSessions    = userPrefix + sessions
+	AddressSessions = addressPrefix + "sessions"
+	UserSessions    = userPrefix + "sessions"
 )
 
 // Limits of how many there are in a second. The names of an address's and a user's end so.
@@ -60,85 +60,107 @@ const (
 	CommandRate = "command_rate"
 )
 
-// A Scope is what shares a [Usage]: the server, an address, a tenant or a user. It counts what is in use. The nil
-// Scope has no limits. The methods counts and rates list its fields.
+// A Scope is what shares its [Bounds]: the server, an address, a tenant or a user. It counts what is in use.
 type Scope struct {
-	tenant                         string
-	sessions, transfers, operation slots
-	beforeLogin                    slots // sessions, which only the server bounds
-	logins, commands               meter
-	upload, download               meter // of bytes
+	tenant, prefix string
+	counts         [allCounts]slots
+	rates          [allRates]meter
 }
 
-// Names of scopes begin the names of their limits, as in the configuration: "address.sessions" for example.
+// A count is something of which a scope allows a number at the same time.
+type count int
+
+const (
+	sessions count = iota
+	transfers
+	operations
+	beforeLogin // sessions that have not logged in, which only the server bounds
+	allCounts
+)
+
+// A flow is something of which a scope allows a number in a second.
+type flow int
+
+const (
+	logins flow = iota
+	commands
+	uploads   // bytes
+	downloads // bytes
+	allRates
+)
+
+// The name of a limit begins with its scope, as in the configuration: "address.sessions" for example.
 const (
 	serverPrefix  = "server."
 	addressPrefix = "address."
 	tenantPrefix  = "tenant."
 	userPrefix    = "user."
-	sessions      = "sessions"
-	operations    = "operations"
 )
 
-// sessionsBeforeLogin names the limit on sessions of the server that are not logged in.
-const sessionsBeforeLogin = "sessions_before_login"
+// NewTenant returns the scope of a tenant.
+func NewTenant(name string, u Usage) *Scope { return newScope(name, tenantPrefix, Bounds{Usage: u}) }
 
-// NewTenant makes the scope of a tenant.
-func NewTenant(name string, u Usage) *Scope { return newScope(name, tenantPrefix, u) }
+// NewUser returns the scope of a user of a tenant.
+func NewUser(tenant string, u Usage) *Scope { return newScope(tenant, userPrefix, Bounds{Usage: u}) }
 
-// NewUser makes the scope of a user of a tenant.
-func NewUser(tenant string, u Usage) *Scope { return newScope(tenant, userPrefix, u) }
-
-func newScope(tenant, prefix string, u Usage) *Scope {
+// newScope is the table of all limits: the name of each, and its value. A rate of transfers has no name, because it
+// only slows transfers down and refuses nothing. Sessions before the login may take half of the sessions of the server,
+// so that the other half stays for clients that are logged in.
+func newScope(tenant, prefix string, b Bounds) *Scope {
 	s := &Scope{
-		tenant:    tenant,
-		sessions:  slots{limit: prefix + sessions, most: u.Sessions},
-		transfers: slots{limit: prefix + "transfers", most: u.Transfers},
-		operation: slots{limit: prefix + operations, most: u.Operations},
-		logins:    meter{limit: prefix + LoginRate},
-		commands:  meter{limit: prefix + CommandRate},
+		tenant: tenant, prefix: prefix,
+		counts: [...]slots{
+			sessions:    {limit: prefix + "sessions", most: b.Sessions},
+			transfers:   {limit: prefix + "transfers", most: b.Transfers},
+			operations:  {limit: prefix + "operations", most: b.Operations},
+			beforeLogin: {},
+		},
 	}
-	s.logins.set(u.Logins, u.Logins)
-	s.commands.set(u.Commands, u.Commands)
-	s.upload.set(u.UploadRate, burst(u.UploadRate))
-	s.download.set(u.DownloadRate, burst(u.DownloadRate))
+	for f, row := range [...]struct {
+		limit            string
+		perSecond, burst int
+	}{
+		logins:    {prefix + LoginRate, b.LoginRate, b.LoginRate},
+		commands:  {prefix + CommandRate, b.CommandRate, b.CommandRate},
+		uploads:   {"", int(b.UploadRate), burst(int(b.UploadRate))},
+		downloads: {"", int(b.DownloadRate), burst(int(b.DownloadRate))},
+	} {
+		s.rates[f].limit = row.limit
+		s.rates[f].set(row.perSecond, row.burst)
+	}
+	if prefix == serverPrefix {
+		s.counts[beforeLogin] = slots{limit: "sessions_before_login", most: (b.Sessions + 1) / 2}
+	}
 	return s
 }
 
-// counts returns what the scope counts, always in the same order.
-func (s *Scope) counts() []*slots {
-	return []*slots{&s.sessions, &s.transfers, &s.operation, &s.beforeLogin}
-}
-
-// rates returns the rates of the scope, always in the same order.
-func (s *Scope) rates() []*meter { return []*meter{&s.logins, &s.commands, &s.upload, &s.download} }
-
-// limits returns the names of the limits that refuse something. A transfer rate only slows transfers down, and has no
-// name.
+// limits returns the names of the limits that refuse something.
 func (s *Scope) limits() (names []string) {
-	for _, c := range s.counts() {
-		names = append(names, c.limit)
+	for i := range s.counts {
+		names = append(names, s.counts[i].limit)
 	}
-	for _, m := range s.rates() {
-		names = append(names, m.limit)
+	for i := range s.rates {
+		names = append(names, s.rates[i].limit)
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// Adopt gives the scope the limits of another one of its kind. What is in use stays counted. Nothing ends because it
-// is above a lower limit, and transfers that run keep their rate.
-func (s *Scope) Adopt(other *Scope) {
-	counts, rates := other.counts(), other.rates()
-	for i, c := range s.counts() {
-		c.adopt(counts[i])
+// Configure sets the limits of a tenant or a user. What is in use stays counted. Nothing ends because it is above a
+// lower limit, and running transfers keep their rate.
+func (s *Scope) Configure(u Usage) { s.configure(Bounds{Usage: u}) }
+
+func (s *Scope) configure(b Bounds) {
+	next := newScope(s.tenant, s.prefix, b)
+	for i := range s.counts {
+		s.counts[i].setMost(next.counts[i].most)
 	}
-	for i, m := range s.rates() {
-		m.adopt(rates[i])
+	for i := range s.rates {
+		s.rates[i].adopt(&next.rates[i])
 	}
 }
 
 // InUse reports whether there is a session.
-func (s *Scope) InUse() bool { return s.sessions.inUse() > 0 }
+func (s *Scope) InUse() bool { return s.counts[sessions].inUse() > 0 }
 
 // slots counts what is in use at the same time.
 type slots struct {
@@ -195,28 +217,28 @@ func (s *slots) leave() {
 	s.used--
 }
 
-// adopt takes the number of another one for the same limit, whose name is read without the lock.
-func (s *slots) adopt(other *slots) {
+// setMost sets the number of slots, 0 for no limit.
+func (s *slots) setMost(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.most = other.most
+	s.most = n
 }
 
-// A meter bounds how many there are in a second.
+// A meter limits how many there are in a second.
 type meter struct {
 	limit   string
 	limiter atomic.Pointer[rate.Limiter] // nil for no limit
 }
 
-// set sets the limit, 0 for none, of which so many may come at once.
+// set sets the limit, 0 for no limit, that allows burst at once.
 func (m *meter) set(perSecond, burst int) {
 	if perSecond > 0 {
 		m.limiter.Store(rate.NewLimiter(rate.Limit(perSecond), burst))
 	}
 }
 
-// adopt takes the rate of another one, unless it is the same. The limiter is its own: scopes that adopt the same
-// limits share none.
+// adopt sets the rate of another meter. A limiter that has this rate stays, with what it has counted. Scopes never
+// share a limiter.
 func (m *meter) adopt(other *meter) {
 	own, next := m.limiter.Load(), other.limiter.Load()
 	switch {
@@ -233,30 +255,30 @@ type Scopes []*Scope
 // EnterSession counts a session in each scope, or in none: then the error is an [Error]. The session calls leave
 // once, when it has ended.
 func (s Scopes) EnterSession() (leave func(), err error) {
-	return s.enter(func(scope *Scope) *slots { return &scope.sessions }, nil)
+	return s.enter(sessions, nil)
 }
 
 // LogIn says that a session of [Server.Enter] has logged in. The session calls loggedOut when the login has ended.
 func (s Scopes) LogIn() (loggedOut func()) {
 	for _, scope := range s {
-		scope.beforeLogin.leave()
+		scope.counts[beforeLogin].leave()
 	}
 	return func() {
 		for _, scope := range s {
-			scope.beforeLogin.reenter()
+			scope.counts[beforeLogin].reenter()
 		}
 	}
 }
 
 // EnterTransfer is EnterSession for a transfer.
 func (s Scopes) EnterTransfer() (leave func(), err error) {
-	return s.enter(func(scope *Scope) *slots { return &scope.transfers }, nil)
+	return s.enter(transfers, nil)
 }
 
-// TransfersRefused tells whether a transfer was refused in the last minute for want of a place that a transfer of
-// these scopes holds.
+// TransfersRefused reports whether a transfer was refused in the last minute because one of these scopes was full, and
+// still is.
 func (s Scopes) TransfersRefused() bool {
-	return slices.ContainsFunc(s, func(scope *Scope) bool { return scope.transfers.wanted() })
+	return slices.ContainsFunc(s, func(scope *Scope) bool { return scope.counts[transfers].wanted() })
 }
 
 // EnterOperation is EnterSession for an operation on a whole directory. A tenant gets at most three quarters of the
@@ -264,44 +286,43 @@ func (s Scopes) TransfersRefused() bool {
 func (s Scopes) EnterOperation() (leave func(), err error) {
 	shares := map[string]int{}
 	for _, scope := range s {
-		if scope.operation.limit == serverPrefix+operations {
-			ofServer := scope.operation.limitNow()
+		if scope.prefix == serverPrefix {
+			ofServer := scope.counts[operations].limitNow()
 			ofTenant := threeQuarters(ofServer)
 			if ofTenant < ofServer { // otherwise the error names the limit that can be raised
-				shares[tenantPrefix+operations] = ofTenant
+				shares[tenantPrefix] = ofTenant
 			}
 			if ofUser := threeQuarters(ofTenant); ofUser < ofTenant {
-				shares[userPrefix+operations] = ofUser
+				shares[userPrefix] = ofUser
 			}
 		}
 	}
-	return s.enter(func(scope *Scope) *slots { return &scope.operation }, shares)
+	return s.enter(operations, shares)
 }
 
 // threeQuarters returns three quarters of a number, rounded up, so that 1 stays 1.
 func threeQuarters(n int) int { return (3*n + 3) / 4 }
 
-// enter takes a slot in every scope, or fails and takes no slot. Shares bound slots further, by the name of their
-// limit.
-func (s Scopes) enter(of func(*Scope) *slots, shares map[string]int) (leave func(), err error) {
+// enter takes a slot in every scope, or fails and takes no slot. Shares limit slots further, by the prefix of a scope.
+func (s Scopes) enter(c count, shares map[string]int) (leave func(), err error) {
 	for i := len(s) - 1; i >= 0; i-- { // the narrowest scope is the one to name
-		if counted := of(s[i]); !counted.enter(shares[counted.limit]) {
+		if counted := &s[i].counts[c]; !counted.enter(shares[s[i].prefix]) {
 			for _, scope := range s[i+1:] {
-				of(scope).leave()
+				scope.counts[c].leave()
 			}
 			return nil, &Error{s[i].tenant, counted.limit}
 		}
 	}
 	return func() {
 		for _, scope := range s {
-			of(scope).leave()
+			scope.counts[c].leave()
 		}
 	}, nil
 }
 
 // Login takes a login in each scope, or returns an [Error].
 func (s Scopes) Login() error {
-	_, err := s.reserve(func(scope *Scope) *meter { return &scope.logins }, 0)
+	_, err := s.reserve(logins, 0)
 	return err
 }
 
@@ -312,20 +333,20 @@ const maxCommandWait = 10 * time.Second
 // Command takes a command in each scope, and returns how long the command has to wait. The error is an [Error] where
 // that is too long.
 func (s Scopes) Command() (wait time.Duration, err error) {
-	return s.reserve(func(scope *Scope) *meter { return &scope.commands }, maxCommandWait)
+	return s.reserve(commands, maxCommandWait)
 }
 
 // CommandNow takes a command in each scope, or returns an [Error] where it would have to wait.
 func (s Scopes) CommandNow() error {
-	_, err := s.reserve(func(scope *Scope) *meter { return &scope.commands }, 0)
+	_, err := s.reserve(commands, 0)
 	return err
 }
 
-// reserve takes one of each meter, or of none where the wait would be longer than most.
-func (s Scopes) reserve(of func(*Scope) *meter, most time.Duration) (wait time.Duration, err error) {
+// reserve takes one from the meter of each scope, or from none if the wait would be longer than most.
+func (s Scopes) reserve(f flow, most time.Duration) (wait time.Duration, err error) {
 	var taken []*rate.Reservation
 	for _, scope := range s {
-		m := of(scope)
+		m := &scope.rates[f]
 		limiter := m.limiter.Load()
 		if limiter == nil {
 			continue
@@ -344,12 +365,12 @@ func (s Scopes) reserve(of func(*Scope) *meter, most time.Duration) (wait time.D
 
 // Pace returns the rates of uploads or of downloads, nil without any.
 func (s Scopes) Pace(upload bool) (pace Pace) {
+	f := downloads
+	if upload {
+		f = uploads
+	}
 	for _, scope := range s {
-		limiter := scope.download.limiter.Load()
-		if upload {
-			limiter = scope.upload.limiter.Load()
-		}
-		if limiter != nil {
+		if limiter := scope.rates[f].limiter.Load(); limiter != nil {
 			pace = append(pace, limiter)
 		}
 	}
@@ -435,7 +456,7 @@ type Guard interface {
 type Server struct {
 	Guard      Guard // nil for none
 	scope      *Scope
-	perAddress Usage
+	perAddress Bounds
 	mu         sync.Mutex
 	addresses  *Expiring[netip.Prefix, *address]
 }
@@ -447,31 +468,23 @@ type address struct {
 	since time.Time // when the last one has left
 }
 
-// NewServer makes the scopes of a server, and of each address.
-func NewServer(u, perAddress Usage) *Server {
+// NewServer returns the scopes of a server, and of each address.
+func NewServer(server, perAddress Bounds) *Server {
 	return &Server{
-		scope: serverScope(u), perAddress: perAddress,
+		scope: newScope("", serverPrefix, server), perAddress: perAddress,
 		addresses: NewExpiring[netip.Prefix]((*address).over),
 	}
 }
 
-// Adopt gives the scopes of the server and of all addresses the limits of another server, as [Scope.Adopt] does.
-func (s *Server) Adopt(other *Server) {
-	s.scope.Adopt(other.scope)
+// Configure sets the limits of the server and of all addresses, as [Scope.Configure] does.
+func (s *Server) Configure(server, perAddress Bounds) {
+	s.scope.configure(server)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.perAddress = other.perAddress
-	limits := s.addressScope()
+	s.perAddress = perAddress
 	for _, a := range s.addresses.All() {
-		a.Adopt(limits)
+		a.configure(perAddress)
 	}
-}
-
-// serverScope lets strangers take half of the sessions: the other half stays for those who are logged in.
-func serverScope(u Usage) *Scope {
-	scope := newScope("", serverPrefix, u)
-	scope.beforeLogin = slots{limit: sessionsBeforeLogin, most: (u.Sessions + 1) / 2}
-	return scope
 }
 
 func (s *Server) addressScope() *Scope { return newScope("", addressPrefix, s.perAddress) }
@@ -491,14 +504,14 @@ func (s *Server) Enter(session *Session) (scopes Scopes, leave func(), err error
 	a := s.use(Network(session.Addr))
 	scopes = Scopes{s.scope, a.Scope}
 	left, err := scopes.enterBeforeLogin()
-	if err == nil && session.BeforeLogin > 0 && s.scope.beforeLogin.inUse() > session.BeforeLogin {
+	if err == nil && session.BeforeLogin > 0 && s.scope.counts[beforeLogin].inUse() > session.BeforeLogin {
 		left()
-		err = &Error{Limit: s.scope.beforeLogin.limit}
+		err = &Error{Limit: s.scope.counts[beforeLogin].limit}
 	}
 	if err != nil {
 		s.release(a)
 		pass()
-		if reached, ok := errors.AsType[*Error](err); ok && reached.Limit == a.sessions.limit {
+		if reached, ok := errors.AsType[*Error](err); ok && reached.Limit == a.counts[sessions].limit {
 			s.Offended(session.Addr)
 		}
 		return nil, nil, err
@@ -512,7 +525,7 @@ func (s Scopes) enterBeforeLogin() (leave func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	leftLogin, err := s.enter(func(scope *Scope) *slots { return &scope.beforeLogin }, nil)
+	leftLogin, err := s.enter(beforeLogin, nil)
 	if err != nil {
 		left()
 		return nil, err

@@ -46,7 +46,7 @@ func TestSlots(t *testing.T) {
 	second()
 	enter(alice, "")()
 	for _, scope := range []*Scope{tenant, alice, bob} {
-		if n := scope.transfers.used; n != 0 {
+		if n := scope.counts[transfers].used; n != 0 {
 			t.Errorf("%d transfers after all have ended", n)
 		}
 	}
@@ -71,7 +71,7 @@ func entering(t *testing.T, s *Server) func(addr, want string) (leave func()) {
 // Half of the sessions may be not logged in. A session counts as such until it logs in, and again when it has logged
 // out, also above the limit.
 func TestSessionsBeforeLogin(t *testing.T) {
-	s := NewServer(Usage{Sessions: 5}, Usage{})
+	s := NewServer(Bounds{Usage: Usage{Sessions: 5}}, Bounds{})
 	enter := func(addr, want string) (Scopes, func()) {
 		t.Helper()
 		scopes, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
@@ -91,16 +91,16 @@ func TestSessionsBeforeLogin(t *testing.T) {
 	for _, leave := range []func(){leaveFirst, leaveSecond, leaveThird, leaveFourth} {
 		leave()
 	}
-	if s.scope.beforeLogin.used != 0 || s.scope.sessions.used != 0 {
+	if s.scope.counts[beforeLogin].used != 0 || s.scope.counts[sessions].used != 0 {
 		t.Errorf(
-			"%d sessions before login, %d at all, after all have left", s.scope.beforeLogin.used, s.scope.sessions.used)
+			"%d sessions before login, %d at all, after all have left", s.scope.counts[beforeLogin].used, s.scope.counts[sessions].used)
 	}
 }
 
 // A rate of an address outlives its sessions, and ends with time.
 func TestAddressRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewServer(Usage{}, Usage{Logins: 2})
+		s := NewServer(Bounds{}, Bounds{Work: Work{LoginRate: 2}})
 		login := func(addr netip.Addr, want string) {
 			t.Helper()
 			scopes, leave, err := s.Enter(&Session{Addr: addr})
@@ -135,7 +135,7 @@ func TestAddressRate(t *testing.T) {
 // Commands wait for their turn. Who would wait for too long is refused, and takes no turn from others.
 func TestCommandRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		scopes := Scopes{NewTenant("acme", Usage{Commands: 2}), NewUser("acme", Usage{})}
+		scopes := Scopes{newScope("acme", tenantPrefix, Bounds{Work: Work{CommandRate: 2}}), NewUser("acme", Usage{})}
 		for i, want := range []time.Duration{0, 0, time.Second / 2, time.Second} {
 			if wait, err := scopes.Command(); err != nil || wait != want {
 				t.Errorf("command %d waits %v, want %v: %v", i, wait, want, err)
@@ -221,7 +221,7 @@ func TestSharesOfOperations(t *testing.T) {
 		{100, 75, 57, "user.operations", "tenant.operations"}, {4, 3, 3, "tenant.operations", "tenant.operations"},
 		{1, 1, 1, "server.operations", "server.operations"}, {0, 200, 200, "", ""},
 	} {
-		server := newScope("", serverPrefix, Usage{Operations: test.server})
+		server := newScope("", serverPrefix, Bounds{Work: Work{Operations: test.server}})
 		acme, alice, bob := NewTenant("acme", Usage{}), NewUser("acme", Usage{}), NewUser("acme", Usage{})
 		take := func(scopes Scopes) (taken int, limit string) {
 			for ; taken < 200; taken++ {
@@ -248,7 +248,7 @@ func TestSharesOfOperations(t *testing.T) {
 }
 
 // Other limits count for what is in use already, and for rates from then on.
-func TestAdopt(t *testing.T) {
+func TestConfigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in which no time passes
 		user := NewUser("acme", Usage{Sessions: 1, Transfers: 2, UploadRate: 8000})
 		scopes := Scopes{user}
@@ -257,11 +257,12 @@ func TestAdopt(t *testing.T) {
 		if _, err := scopes.EnterTransfer(); err != nil {
 			t.Fatal(err)
 		}
-		before := user.upload.limiter.Load()
-		user.Adopt(NewUser("acme", Usage{Sessions: 2, Transfers: 1, UploadRate: 8000, Logins: 1, DownloadRate: 16000}))
-		if user.upload.limiter.Load() != before || len(scopes.Pace(false)) != 1 ||
+		before := user.rates[uploads].limiter.Load()
+		user.configure(Bounds{
+			Usage{Sessions: 2, Transfers: 1, UploadRate: 8000, DownloadRate: 16000}, Work{LoginRate: 1}})
+		if user.rates[uploads].limiter.Load() != before || len(scopes.Pace(false)) != 1 ||
 			scopes.Pace(false).Chunk(1<<20) != 2000 {
-			t.Error("the rates are not those that were adopted")
+			t.Error("the rates were not configured")
 		}
 		if _, err := scopes.EnterSession(); err != nil {
 			t.Error(err)
@@ -279,19 +280,19 @@ func TestAdopt(t *testing.T) {
 			t.Error("a second login within a second")
 		}
 		leave()
-		user.Adopt(NewUser("acme", Usage{}))
+		user.Configure(Usage{})
 		if err := scopes.Login(); err != nil || scopes.Pace(true) != nil {
 			t.Error("there are still limits")
 		}
 	})
 }
 
-func TestServerAdopts(t *testing.T) {
-	s := NewServer(Usage{Sessions: 2}, Usage{Sessions: 2})
+func TestConfigureServer(t *testing.T) {
+	s := NewServer(Bounds{Usage: Usage{Sessions: 2}}, Bounds{Usage: Usage{Sessions: 2}})
 	enter := entering(t, s)
 	leave := enter("192.0.2.1", "")
 	enter("192.0.2.1", "")
-	s.Adopt(NewServer(Usage{Sessions: 4}, Usage{Sessions: 1}))
+	s.Configure(Bounds{Usage: Usage{Sessions: 4}}, Bounds{Usage: Usage{Sessions: 1}})
 	enter("192.0.2.1", ":address.sessions")
 	enter("192.0.2.2", "")
 	enter("192.0.2.2", ":address.sessions")
@@ -303,16 +304,16 @@ func TestServerAdopts(t *testing.T) {
 }
 
 // Each address has limiters of its own, also after a reload that changes the rates.
-func TestAdoptedRatesAreOfOneAddress(t *testing.T) {
+func TestConfiguredRatesAreOfOneAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in which no time passes
-		s := NewServer(Usage{}, Usage{Logins: 1})
+		s := NewServer(Bounds{}, Bounds{Work: Work{LoginRate: 1}})
 		var addresses []Scopes
 		for _, addr := range []string{"192.0.2.1", "192.0.2.2"} {
 			scopes, _, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
 			must.OK(t, err)
 			addresses = append(addresses, scopes)
 		}
-		s.Adopt(NewServer(Usage{}, Usage{Logins: 2, Commands: 2, UploadRate: 1, DownloadRate: 1}))
+		s.Configure(Bounds{}, Bounds{Usage{UploadRate: 1, DownloadRate: 1}, Work{LoginRate: 2, CommandRate: 2}})
 		for range 2 {
 			for _, scopes := range addresses {
 				if err := scopes.Login(); err != nil {
@@ -332,16 +333,16 @@ func TestAdoptedRatesAreOfOneAddress(t *testing.T) {
 }
 
 // Limits change while they refuse sessions; the race detector sees whether that is safe.
-func TestAdoptWhileSessionsAreRefused(t *testing.T) {
-	s := NewServer(Usage{}, Usage{Sessions: 1})
+func TestConfigureWhileSessionsAreRefused(t *testing.T) {
+	s := NewServer(Bounds{}, Bounds{Usage: Usage{Sessions: 1}})
 	session := &Session{Addr: netip.MustParseAddr("192.0.2.1")}
 	_, leave, err := s.Enter(session)
 	must.OK(t, err)
 	defer leave()
-	var adopting sync.WaitGroup
-	adopting.Go(func() {
+	var configuring sync.WaitGroup
+	configuring.Go(func() {
 		for range 100 {
-			s.Adopt(NewServer(Usage{}, Usage{Sessions: 1}))
+			s.Configure(Bounds{}, Bounds{Usage: Usage{Sessions: 1}})
 		}
 	})
 	for range 100 {
@@ -349,5 +350,5 @@ func TestAdoptWhileSessionsAreRefused(t *testing.T) {
 			t.Errorf("a second session: %v", err)
 		}
 	}
-	adopting.Wait()
+	configuring.Wait()
 }

@@ -1,5 +1,5 @@
 // Package value has the types of single values in the configuration that are more than a text or a number, such as
-// sizes, secrets, networks and encodings of pathnames. Each reads itself from text and says what is wrong with it.
+// secrets, networks and encodings of pathnames. Each reads itself from text and says what is wrong with it.
 //
 // The functions whose names end in Problem say which rule other values break: names of buckets, prefixes of keys,
 // pathnames and patterns, texts, tags of objects. The text is empty for a good value.
@@ -8,65 +8,11 @@ package value
 import (
 	"crypto/tls"
 	"fmt"
-	"math"
 	"net/netip"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/babelftp/babelftp/internal/pathname"
 )
-
-// A Size is a number of bytes.
-type Size int64
-
-// Multiples of a byte.
-const (
-	KiB Size = 1 << 10
-	MiB Size = 1 << 20
-	GiB Size = 1 << 30
-	TiB Size = 1 << 40
-)
-
-// unit is what a number of bytes may be written in.
-type unit struct {
-	name string
-	size Size
-}
-
-func units() []unit {
-	return []unit{
-		{"TiB", TiB}, {"GiB", GiB}, {"MiB", MiB}, {"KiB", KiB},
-		{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}, {"", 1},
-	}
-}
-
-// UnmarshalText reads a whole number of bytes, or of a unit: 64MiB, 1GB.
-func (s *Size) UnmarshalText(text []byte) error {
-	digits := strings.TrimRight(string(text), "TGMKkiB ")
-	name := strings.TrimLeft(string(text)[len(digits):], " ")
-	i := slices.IndexFunc(units(), func(u unit) bool { return u.name == name })
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || i < 0 || n < 0 {
-		return fmt.Errorf("%q is not a size: write a whole number of bytes, or of KiB, MiB or GiB, like 64MiB", text)
-	}
-	size := units()[i].size
-	if n > math.MaxInt64/int64(size) {
-		return fmt.Errorf("%q is too large", text)
-	}
-	*s = Size(n) * size
-	return nil
-}
-
-// String is the size in the largest unit that it is a whole number of.
-func (s Size) String() string {
-	for _, u := range units() {
-		if s >= u.size && s%u.size == 0 {
-			return strconv.FormatInt(int64(s/u.size), 10) + u.name
-		}
-	}
-	return strconv.FormatInt(int64(s), 10) + "B"
-}
 
 // A TLSVersion is a version that crypto/tls knows. The zero value is TLS 1.2.
 type TLSVersion uint16

@@ -87,7 +87,7 @@ type Server struct {
 // New makes a server; Serve and ServeTLS give it listeners.
 func New(cfg Config) *Server {
 	if cfg.Limits == nil {
-		cfg.Limits = limits.NewServer(limits.Usage{}, limits.Usage{})
+		cfg.Limits = limits.NewServer(limits.Bounds{}, limits.Bounds{})
 	}
 	srv := &Server{
 		engines:  engine.NewServer(cfg.Ports.Range),

@@ -311,7 +311,7 @@ func TestBanDuringACommand(t *testing.T) {
 			guard := make(aGuard, 1)
 			s := newSite(t, func(cfg *control.Config) {
 				cfg.Backend = &blockedBackend{cfg.Backend, b}
-				cfg.Limits = limits.NewServer(limits.Usage{Commands: tt.rate}, limits.Usage{})
+				cfg.Limits = limits.NewServer(limits.Bounds{Work: limits.Work{CommandRate: tt.rate}}, limits.Bounds{})
 				cfg.Limits.Guard = guard
 				cfg.Observe = func(*report.Client) report.Observers { return report.Observers{seen} }
 			})
@@ -395,7 +395,7 @@ func TestPanicOfAnObserver(t *testing.T) {
 	ended := make(chan struct{}, 1)
 	var told atomic.Int32
 	s := newSite(t, func(cfg *control.Config) {
-		cfg.Limits = limits.NewServer(limits.Usage{Sessions: 1}, limits.Usage{})
+		cfg.Limits = limits.NewServer(limits.Bounds{Usage: limits.Usage{Sessions: 1}}, limits.Bounds{})
 		cfg.Logger = log.LoggerAt(slog.LevelError)
 		cfg.Guard = panics.NewGuard(cfg.Logger)
 		observers := report.Observers{counting{ended: &told}, faulty{}}

@@ -137,7 +137,7 @@ func TestLoginWhileTheBucketChanges(t *testing.T) {
 		var login *Login
 		var failed error
 		go func() {
-			server := limits.Scopes{limits.NewTenant("", limits.Usage{Logins: 1})}
+			server := scopesWithLoginRate(t, 1)
 			login, failed = r.Login(t.Context(), &LoginRequest{
 				User: "alice", Password: servicetest.Password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)},
 				Limits: server,
@@ -157,6 +157,15 @@ func TestLoginWhileTheBucketChanges(t *testing.T) {
 			t.Errorf("the login has waited %v for the bucket before", waited)
 		}
 	})
+}
+
+// scopesWithLoginRate returns the scopes of a session on a server that allows so many logins a second.
+func scopesWithLoginRate(t *testing.T, rate int) limits.Scopes {
+	t.Helper()
+	server := limits.NewServer(limits.Bounds{Work: limits.Work{LoginRate: rate}}, limits.Bounds{})
+	scopes, _, err := server.Enter(&limits.Session{Addr: netip.MustParseAddr("192.0.2.1")})
+	must.OK(t, err)
+	return scopes
 }
 
 // A tenant and users who come back count with the sessions that they had when they were removed.
@@ -209,7 +218,7 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 		users map[string]*config.User
 	}{{"external", nil}, {"configured", configured}} {
 		changed, next := hook, *cfg
-		changed.Limits.User = config.Scope{Usage: config.Usage{Transfers: 1}}
+		changed.Limits.User = config.Scope{Usage: limits.Usage{Transfers: 1}}
 		changed.Users = step.users
 		next.Tenants = map[string]*config.Tenant{"acme": &changed}
 		change(t, r, &next, buckets)

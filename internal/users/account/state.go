@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/base/limits"
-	"github.com/babelftp/babelftp/internal/config/value"
 )
 
 // A state is what a tenant or a user keeps when the configuration changes: the sessions that count for limits, the
@@ -84,10 +84,10 @@ func (s *states) drop(u *User) bool {
 	return true
 }
 
-// use lets limits and a quota count from now on, also for running sessions. What is in use stays counted.
+// use applies limits and a quota from now on, also to running sessions. What is in use stays counted.
 // [Registry.entering] or the lock of [external] is held.
-func (s *state) use(of *limits.Scope, quota value.Size) {
-	s.scope.Adopt(of)
+func (s *state) use(u limits.Usage, quota bytesize.Size) {
+	s.scope.Configure(u)
 	s.quota.Store(int64(quota))
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/inspect"
-	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
@@ -80,7 +79,7 @@ func (t *Tenant) use(states *states, before *Tenant) {
 		}
 	}
 	t.state = states.of(stateKey{tenant: t.Name})
-	t.state.use(limits.NewTenant(t.Name, t.Limits.Tenant.Limits()), t.Quota)
+	t.state.use(t.Limits.Tenant.Usage, t.Quota)
 	for _, u := range t.all() {
 		u.use(states)
 	}

@@ -75,10 +75,10 @@ func smallest(a, b int64) int64 {
 	return min(a, b)
 }
 
-// use lets the limits and the quota of the user count.
+// use applies the limits and the quota of the user.
 func (u *User) use(states *states) {
 	u.state = states.of(u.stateKey())
-	u.state.use(limits.NewUser(u.Tenant.Name, u.limits().Limits()), u.Quota)
+	u.state.use(u.limits().Usage, u.Quota)
 }
 
 // closed is why the user may not log in, a name of package limits. It is empty for a user who may.
@@ -92,7 +92,7 @@ func (u *User) closed(now time.Time) string {
 	return ""
 }
 
-// limits are those of the user, and where there are none those of each user of the tenant.
+// limits returns the limits of the user, or the limits of each user of the tenant where the user has none.
 func (u *User) limits() config.Scope { return u.Limits.Or(u.Tenant.Limits.User) }
 
 // addUse notes in the buckets of a user what the user may do there, and how the user overwrites files. It returns

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/pathname"
@@ -76,7 +77,7 @@ func TestHook(t *testing.T) {
 	answer, err := source.Authenticate(t.Context(), &request)
 	must.OK(t, err)
 	want := &Answer{Tenant: "acme", User: &config.User{
-		Home: "/\U0001f600", Root: "/a", Permissions: []config.Permission{config.List}, Quota: value.MiB,
+		Home: "/\U0001f600", Root: "/a", Permissions: []config.Permission{config.List}, Quota: bytesize.MiB,
 		Language: language.BrazilianPortuguese,
 		Compatibility: config.Compatibility{
 			Charset: servicetest.Encoding(t, "shift_jis"), Backslash: pathname.BackslashSeparates,

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/must"
@@ -105,7 +106,7 @@ func TestDirectory(t *testing.T) {
 func TestDirectorySettings(t *testing.T) {
 	s := servicetest.StartDirectory(t)
 	cfg := searching(s)
-	cfg.User = config.UserSettings{Root: "/home/{user}", Home: "/{user}", Quota: value.MiB,
+	cfg.User = config.UserSettings{Root: "/home/{user}", Home: "/{user}", Quota: bytesize.MiB,
 		Compatibility:   config.Compatibility{Chmod: config.IgnoreChmod},
 		PathPermissions: map[string][]config.Permission{"/x": {config.List}}}
 	cfg.LDAP.Attributes = config.Attributes{
@@ -131,7 +132,7 @@ func TestDirectorySettings(t *testing.T) {
 			Permissions:     []config.Permission{config.List, config.Read, config.Write},
 			PathPermissions: cfg.User.PathPermissions,
 		}},
-		{"configured", "bob", cfg, config.User{Root: "/home/bob", Home: "/bob", Quota: value.MiB,
+		{"configured", "bob", cfg, config.User{Root: "/home/bob", Home: "/bob", Quota: bytesize.MiB,
 			Compatibility:   config.Compatibility{Chmod: config.IgnoreChmod},
 			PathPermissions: cfg.User.PathPermissions}},
 		{"two-groups", "alice", grouped,

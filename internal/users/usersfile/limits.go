@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/base/bytesize"
 )
 
 // limits are those of a user, in the form of the configuration.
@@ -31,7 +31,7 @@ func size(bytes int64) string {
 	if bytes <= 0 {
 		return ""
 	}
-	return value.Size(bytes).String()
+	return bytesize.Size(bytes).String()
 }
 
 // networks takes the networks from which the user may log in, where denied ones count before allowed ones, and with

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/testkit/must"
+)
+
+// Each number of a limit is refused below 0, wherever it can be set.
+func TestNegativeLimits(t *testing.T) {
+	var keys []string
+	for section, limit := range map[string]reflect.Type{
+		"limits.server":                   reflect.TypeFor[ServerLimits](),
+		"limits.address":                  reflect.TypeFor[AddressLimits](),
+		"limits.bans":                     reflect.TypeFor[Bans](),
+		"tenants.acme.limits.tenant":      reflect.TypeFor[Scope](),
+		"tenants.acme.limits.user":        reflect.TypeFor[Scope](),
+		"tenants.acme.users.alice.limits": reflect.TypeFor[Scope](),
+	} {
+		for _, f := range reflect.VisibleFields(limit) {
+			if key := f.Tag.Get("yaml"); key != "" && f.Type.Kind() == reflect.Int {
+				keys = append(keys, section+"."+key)
+			}
+		}
+	}
+	if len(keys) != 2*5+2+3*2 {
+		t.Errorf("the numbers are %q", keys)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		t.Run(key, func(t *testing.T) {
+			var text strings.Builder
+			for i, name := range strings.Split(key, ".") {
+				text.WriteString("\n" + strings.Repeat("  ", i) + name + ":")
+			}
+			text.WriteString(" -1\n")
+			file := filepath.Join(t.TempDir(), "babelftp.yaml")
+			must.OK(t, os.WriteFile(file, []byte(text.String()), 0o600))
+			_, err := Load(file, nil)
+			if err == nil || !strings.Contains(err.Error(), key+": must be at least 0, which means no limit") {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// A user without a limit has the limit that the tenant sets for its users. This holds for each limit.
+func TestUserInheritsLimits(t *testing.T) {
+	all := limits.Usage{Sessions: 1, Transfers: 2, UploadRate: 3, DownloadRate: 4}
+	if n := reflect.ValueOf(all); slices.ContainsFunc(reflect.VisibleFields(n.Type()), func(f reflect.StructField) bool {
+		return n.FieldByIndex(f.Index).IsZero()
+	}) {
+		t.Errorf("%+v does not set every limit", all)
+	}
+	own := limits.Usage{Sessions: 5, DownloadRate: 6}
+	got := Scope{Usage: own}.Or(Scope{Usage: all})
+	want := limits.Usage{Sessions: 5, Transfers: 2, UploadRate: 3, DownloadRate: 6}
+	if got.Usage != want {
+		t.Errorf("the limits are %+v, want %+v", got.Usage, want)
+	}
+}
