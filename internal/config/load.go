@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/reload"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -121,14 +122,11 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	return cfg, nil
 }
 
-// keepTenants takes the tenants of another configuration, and its auth, in the place of those that are equal.
+// keepTenants keeps the tenants of the previous configuration, and its auth, where both configurations have the same.
 func (c *Config) keepTenants(other *Config) {
-	for name, t := range c.Tenants {
-		before := other.Tenants[name]
-		if c.loaded.tenantFiles[name] == other.loaded.tenantFiles[name] && reflect.DeepEqual(t, before) {
-			c.Tenants[name] = before
-		}
-	}
+	reload.Keep(c.Tenants, other.Tenants, func(name string, t, before *Tenant) bool {
+		return c.loaded.tenantFiles[name] == other.loaded.tenantFiles[name] && reflect.DeepEqual(t, before)
+	})
 	before := other.ServerAuth()
 	if c.loaded.authFiles == other.loaded.authFiles && reflect.DeepEqual(before, c.ServerAuth()) {
 		c.loaded.auth = before

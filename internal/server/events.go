@@ -65,7 +65,7 @@ func (s *Server) newEventQueues(
 func (s *Server) useEventQueues(queues map[string]*tenantQueue) {
 	s.queues = queues
 	for _, q := range queues {
-		q.Adopt(q.settings)
+		q.Configure(q.settings)
 	}
 	s.events.Replace(queuesOf(queues))
 }

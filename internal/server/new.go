@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 
@@ -30,21 +29,20 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// New makes a server from a valid configuration. It opens no listener and sends no request to S3.
+// New returns a server for a valid configuration: it makes what outlives reloads, and then applies the configuration
+// as a reload does. It opens no listener and sends no request to S3.
 func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	log := opts.Logger
-	bundle, err := cfg.Bundle()
-	if err != nil {
-		return nil, fmt.Errorf("catalogues: %w", err)
-	}
 	m := admin.NewMetrics(opts.Version)
 	if opts.AWS == nil {
-		if opts.AWS, err = s3client.LoadEnvironment(ctx, log); err != nil {
+		environment, err := s3client.LoadEnvironment(ctx, log)
+		if err != nil {
 			return nil, err
 		}
+		opts.AWS = environment
 	}
 	traces, err := tracing.New(ctx, opts.Version, log)
 	if err != nil {
@@ -76,12 +74,13 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		opts: opts, log: log, metrics: m,
 		factory: clients,
 		memory:  driver.NewBudget(int64(cfg.Memory)),
-		limits:  limits.NewServer(cfg.Limits.Server.Bounds, cfg.Limits.Address.Bounds),
-		bans:    bans.New(cfg.Limits.Bans, cfg.Limits.Server.Networks, log, func(b bans.Ban) { s.banned(b) }),
+		limits:  limits.NewServer(limits.Bounds{}, limits.Bounds{}), // apply sets them, as it does for bans and control
+		bans:    bans.New(config.Bans{}, config.Networks{}, log, func(b bans.Ban) { s.banned(b) }),
 		upkeep:  make(chan struct{}, maxParallel),
 
 		eventMemory: events.NewMemory(),
 
+		control:      control.New(control.Config{Ports: ports.Ports, Logger: log, Guard: guard}),
 		ports:        ports,
 		guard:        guard,
 		certificates: shown,
@@ -92,11 +91,10 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	s.limits.Guard = s.bans
 	s.tenants = account.NewRegistry(log, s.bans)
 	s.watcher = &s3client.Watcher{Log: log, AbandonedUploads: cfg.AbandonedUploads, Usable: s.bucketUsable}
-	first, err := s.prepareTenants(cfg, bundle, nil)
+	first, err := s.prepare(cfg)
 	if err != nil {
 		return nil, err
 	}
-	s.useTenants(first)
 	stdout := cmp.Or[io.Writer](opts.Stdout, io.Discard)
 	if s.audit, err = audit.NewOutput(ctx, cfg.Audit, stdout, m.AuditLinesLost, log); err != nil {
 		return nil, err
@@ -109,7 +107,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		}
 		return report.Observers{m, s.auditLog.Session(c)}
 	}
-	s.control = control.New(s.controlConfig(cfg, bundle))
+	s.apply(first)
 	s.showParts()
 	if cfg.Cluster.Given() {
 		m.MustRegister(relays)
@@ -120,7 +118,6 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	s.web = web.NewServer(s.health.Handler(m.Handler()), web.Options{Probes: true, Log: log})
-	s.showRefusedTexts(cfg)
 	return s, nil
 }
 

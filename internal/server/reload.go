@@ -2,9 +2,9 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
-	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report/audit"
@@ -101,16 +101,10 @@ func logProblems(log func(message string, args ...any), message string, problems
 	}
 }
 
-// replace prepares all that may fail, and then replaces one after another what the next logins and sessions get, and
-// the limits of all. It sends no request. Each bucket, queue and tenant of the configuration in use stays where the
-// new one would be equal.
+// replace prepares all that may fail, and then puts the configuration in use. It sends no request. Each bucket, queue
+// and tenant of the configuration in use stays if the new one would be equal.
 func (s *Server) replace(next *config.Config) error {
-	before := s.active.Load()
-	cfg, kept, err := KeepFixed(before.cfg, next)
-	if err != nil {
-		return err
-	}
-	bundle, err := cfg.Bundle()
+	cfg, kept, err := KeepFixed(s.active.Load().cfg, next)
 	if err != nil {
 		return err
 	}
@@ -122,7 +116,7 @@ func (s *Server) replace(next *config.Config) error {
 	if err != nil {
 		return err
 	}
-	tenants, err := s.prepareTenants(cfg, bundle, before.buckets)
+	change, err := s.prepare(cfg)
 	if err != nil {
 		return err
 	}
@@ -139,16 +133,7 @@ func (s *Server) replace(next *config.Config) error {
 	if administrators != nil {
 		administrators.Apply()
 	}
-	s.limits.Configure(cfg.Limits.Server.Bounds, cfg.Limits.Address.Bounds)
-	s.bans.Adopt(cfg.Limits.Bans, cfg.Limits.Server.Networks)
-	s.showRefusedTexts(cfg)
-	s.retire(before.all, tenants.all)
-	s.useTenants(tenants)
-	s.control.Configure(s.controlConfig(cfg, bundle))
-	s.ports.SetStallTimeout(cfg.StallTimeout)
-	if s.opts.LogLevel != nil {
-		s.opts.LogLevel.Set(cfg.Log.Level)
-	}
+	s.apply(change)
 	return nil
 }
 
@@ -159,11 +144,17 @@ type prepared struct {
 	queues  map[string]*tenantQueue
 }
 
-// prepareTenants makes the tenants of a configuration, with those of the buckets before and of the queues that can
-// stay.
-func (s *Server) prepareTenants(
-	cfg *config.Config, bundle *i18n.Bundle, before map[string]*s3client.Bucket,
-) (*prepared, error) {
+// prepare makes what a configuration needs, when the server starts and with each reload. It changes nothing that is in
+// use. Buckets and queues of the configuration in use stay if they can.
+func (s *Server) prepare(cfg *config.Config) (*prepared, error) {
+	bundle, err := cfg.Bundle()
+	if err != nil {
+		return nil, fmt.Errorf("catalogues: %w", err)
+	}
+	var before map[string]*s3client.Bucket
+	if current := s.active.Load(); current != nil {
+		before = current.buckets
+	}
 	unsuited := map[*s3client.Bucket]bool{}
 	for {
 		buckets, err := s.factory.Buckets(cfg)
@@ -189,12 +180,25 @@ func (s *Server) prepareTenants(
 	}
 }
 
-// useTenants replaces the tenants.
-func (s *Server) useTenants(next *prepared) {
+// apply puts a configuration in use, when the server starts and with each reload. The next sessions and logins get its
+// values. Its limits, quotas and bans also apply to those that have begun.
+func (s *Server) apply(next *prepared) {
+	cfg := next.cfg
+	s.limits.Configure(cfg.Limits.Server.Bounds, cfg.Limits.Address.Bounds)
+	s.bans.Configure(cfg.Limits.Bans, cfg.Limits.Server.Networks)
+	s.showRefusedTexts(cfg)
+	if before := s.active.Load(); before != nil {
+		s.retire(before.all, next.all)
+	}
 	s.watcher.Watch(next.all)
 	next.tenants.Apply()
 	s.active.Store(next.active)
-	s.metrics.ShowTenants(next.cfg)
+	s.metrics.ShowTenants(cfg)
 	s.useEventQueues(next.queues)
 	s.factory.Forget(next.buckets)
+	s.control.Configure(s.controlConfig(cfg, next.bundle))
+	s.ports.SetStallTimeout(cfg.StallTimeout)
+	if s.opts.LogLevel != nil {
+		s.opts.LogLevel.Set(cfg.Log.Level)
+	}
 }

@@ -151,9 +151,9 @@ func (q *Queue) settings() *Settings {
 	return q.current
 }
 
-// Adopt replaces the settings. All events that wait go to the receiver that they name. A request to another one is
+// Configure replaces the settings. All events that wait go to the receiver that they name. A request to another one is
 // cut off, because one that hangs must not hold the events back. They are sent again.
-func (q *Queue) Adopt(s *Settings) {
+func (q *Queue) Configure(s *Settings) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if s != q.current {
@@ -173,7 +173,7 @@ func (q *Queue) adoptReceiver(next *Queue) {
 	q.mu.Lock()
 	q.next, s.Client = next, q.current.Client
 	q.mu.Unlock()
-	q.Adopt(&s)
+	q.Configure(&s)
 }
 
 // wakeNext lets the next queue sweep at once.

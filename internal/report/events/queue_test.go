@@ -501,6 +501,6 @@ func TestConnectionsToFormerReceiver(t *testing.T) {
 	hook := web.NewWebhook(former.URL, secret, nil, time.Minute)
 	q := NewQueue(Options{Log: slog.New(slog.DiscardHandler)}, &Settings{Webhook: hook})
 	must.OK(t, hook.Post(t.Context(), []byte("[]")))
-	q.Adopt(&Settings{Webhook: web.NewWebhook("http://127.0.0.1:1", secret, nil, time.Minute)})
+	q.Configure(&Settings{Webhook: web.NewWebhook("http://127.0.0.1:1", secret, nil, time.Minute)})
 	<-closed
 }

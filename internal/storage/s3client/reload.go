@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/reload"
 )
 
 // All returns the buckets with those of their folders, in the order of tenants and folders.
@@ -21,30 +22,21 @@ func All(buckets map[string]*Bucket) []*Bucket {
 	return all
 }
 
-// Reuse puts the buckets before in the place of those that are reached in the same way, so that what is known of them
-// stays. It leaves out those that usable refuses.
+// Reuse keeps the buckets of before, and those of their folders, that are reached in the same way, so that what is
+// known about them stays. It leaves out the buckets that usable refuses.
 func Reuse(buckets, before map[string]*Bucket, usable func(*Bucket) bool) {
-	for name, b := range buckets {
-		old := before[name]
-		if old == nil {
-			continue
-		}
-		folders := map[string]*Bucket{}
-		for _, f := range old.Folders {
-			folders[f.Folder] = f
-		}
+	reload.Keep(buckets, before, func(_ string, b, old *Bucket) bool {
 		for i, f := range b.Folders {
-			if same := folders[f.Folder]; same != nil && usable(same) && f.equal(same) {
-				b.Folders[i] = same
+			same := slices.IndexFunc(old.Folders, func(o *Bucket) bool { return usable(o) && f.equal(o) })
+			if same >= 0 {
+				b.Folders[i] = old.Folders[same]
 			}
 		}
-		if usable(old) && b.equal(old) && slices.Equal(b.Folders, old.Folders) {
-			buckets[name] = old
-		}
-	}
+		return usable(old) && b.equal(old) && slices.Equal(b.Folders, old.Folders)
+	})
 }
 
-// equal tells whether two buckets, of one factory, are reached in the same way and take the same objects.
+// equal reports whether two buckets of one factory are reached in the same way and take the same objects.
 func (b *Bucket) equal(other *Bucket) bool {
 	return b.Tenant == other.Tenant && b.Folder == other.Folder && b.Name == other.Name && b.Prefix == other.Prefix &&
 		b.Client == other.Client && b.links == other.links && b.keys == other.keys &&

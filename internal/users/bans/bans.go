@@ -91,9 +91,9 @@ func New(cfg config.Bans, networks config.Networks, log *slog.Logger, banned fun
 	return l
 }
 
-// Adopt takes other rules. Scores and bans stay, and bans keep their time. Networks that are denied from then on lose
+// Configure replaces the rules. Scores and bans stay, and bans keep their time. Networks that are denied from then on lose
 // no session that they have.
-func (l *List) Adopt(cfg config.Bans, networks config.Networks) {
+func (l *List) Configure(cfg config.Bans, networks config.Networks) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cfg, l.rules = cfg, networks
