@@ -91,8 +91,8 @@ func New(cfg config.Bans, networks config.Networks, log *slog.Logger, banned fun
 	return l
 }
 
-// Configure replaces the rules. Scores and bans stay, and bans keep their time. Networks that are denied from then on lose
-// no session that they have.
+// Configure replaces the rules. Scores and bans stay, and bans keep their time. Networks that are denied from then on
+// keep their sessions.
 func (l *List) Configure(cfg config.Bans, networks config.Networks) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
