@@ -32,6 +32,8 @@ func (e *RestoringError) Error() string {
 // Unwrap returns the kind.
 func (*RestoringError) Unwrap() error { return s3error.Archived }
 
+var _ s3error.RestoringError = (*RestoringError)(nil)
+
 // ReadyAt is when the object can probably be read.
 func (e *RestoringError) ReadyAt() time.Time { return e.Ready }
 

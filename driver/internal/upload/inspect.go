@@ -170,6 +170,8 @@ func (e *quarantinedError) Error() string { return e.verdict.Error() + " (quaran
 
 func (e *quarantinedError) Unwrap() error { return e.verdict }
 
+var _ s3error.QuarantinedError = (*quarantinedError)(nil)
+
 // QuarantineURI is where the file is. It is for callers that import no driver.
 func (e *quarantinedError) QuarantineURI() string { return e.uri }
 

@@ -85,6 +85,8 @@ func (e *ResumeError) Error() string {
 // Unwrap returns an fs.ErrInvalid.
 func (e *ResumeError) Unwrap() error { return s3error.ErrInvalid }
 
+var _ s3error.PendingError = (*ResumeError)(nil)
+
 // ResumeOffset returns Size. It is for callers that import no driver, such as the one that chooses a reply.
 func (e *ResumeError) ResumeOffset() int64 { return e.Size }
 

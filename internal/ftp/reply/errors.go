@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/inspect"
@@ -235,20 +234,13 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	if _, tooMany := errors.AsType[PartsError](err); tooLarge || tooMany {
 		id = i18n.FileSizeLimit // the caller knows how its language writes the size
 	}
-	if pending, ok := errors.AsType[interface {
-		error
-		ResumeOffset() int64
-		FileChanged() bool
-	}](err); ok {
+	if pending, ok := errors.AsType[s3error.PendingError](err); ok {
 		code, id, args = 554, i18n.ResumeElsewhere, []string{strconv.FormatInt(pending.ResumeOffset(), 10)}
 		if pending.FileChanged() {
 			id, args = i18n.ResumeChanged, nil
 		}
 	}
-	if restoring, ok := errors.AsType[interface {
-		error
-		ReadyAt() time.Time
-	}](err); ok {
+	if restoring, ok := errors.AsType[s3error.RestoringError](err); ok {
 		code, id, args = 450, i18n.FileRestoring, []string{Time(restoring.ReadyAt())}
 	}
 	if name, ok := errors.AsType[*pathname.EncodingError](err); ok && !name.Encoding.UTF8() {
