@@ -103,13 +103,10 @@ func storedFile(file engine.File) *report.Stored {
 		return nil
 	}
 	stored := &report.Stored{Size: info.Size()}
-	if of, ok := info.(interface{ ETag() string }); ok {
+	if of, ok := info.(view.Tagged); ok {
 		stored.ETag = of.ETag()
 	}
-	if of, ok := info.(interface {
-		Checksum() string
-		RequestID() string
-	}); ok {
+	if of, ok := info.(view.Receipt); ok {
 		stored.Checksum, stored.RequestID = of.Checksum(), of.RequestID()
 	}
 	return stored

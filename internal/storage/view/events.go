@@ -106,7 +106,7 @@ func (f *Files) move(kind Kind, from, to *target, do func() error) error {
 
 // etagOf is the ETag of a file, empty where it is not known.
 func etagOf(info fs.FileInfo) string {
-	if stored, ok := info.(interface{ ETag() string }); ok {
+	if stored, ok := info.(Tagged); ok {
 		return stored.ETag()
 	}
 	return ""
