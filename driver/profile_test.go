@@ -3,9 +3,6 @@ package driver_test
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,125 +12,9 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
-
-var update = flag.Bool("update", false, "rewrite the table of S3 servers")
-
-// serversPage is the page of S3 servers.
-const serversPage = "../docs/s3-servers.md"
-
-// The marks between which the table stands on the page.
-const beginTable, endTable = "<!-- begin: go test ./driver -run TestServersPage -update -->\n", "<!-- end -->\n"
-
-// The page shows what the code goes by.
-func TestServersPage(t *testing.T) {
-	t.Parallel()
-	page := must.ReadFile(t, serversPage)
-	before, rest, found := strings.Cut(page, beginTable)
-	shown, after, ended := strings.Cut(rest, endTable)
-	if !found || !ended {
-		t.Fatalf("%s has no place for the table", serversPage)
-	}
-	table := serversTable(t)
-	switch {
-	case shown == table:
-	case *update:
-		must.OK(t, os.WriteFile(serversPage, []byte(before+beginTable+table+endTable+after), 0o644))
-	default:
-		t.Errorf(
-			"%s shows another table than driver/profile/profile.go has: run go test ./driver -run "+
-				"TestServersPage -update", serversPage)
-	}
-}
-
-// serversTable has a line for the facts that do not hold for the same profiles.
-func serversTable(t *testing.T) string {
-	var b strings.Builder
-	b.WriteString("| what | which profiles lack it |\n| --- | --- |\n")
-	var order []string
-	titles := map[string][]string{} // by who lacks it
-	for _, fact := range facts() {
-		var lacking []string
-		for _, name := range driver.ProfileNames() {
-			p, ok := driver.ProfileNamed(name)
-			if !ok {
-				t.Fatalf("no profile is called %q", name)
-			}
-			if !fact.of(p) {
-				lacking = append(lacking, "`"+name+"`")
-			}
-		}
-		if of := strings.Join(lacking, ", "); of != "" {
-			if titles[of] == nil {
-				order = append(order, of)
-			}
-			titles[of] = append(titles[of], fact.title)
-		}
-	}
-	for _, of := range order {
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(titles[of], "; "), of)
-	}
-	return b.String()
-}
-
-// A fact is something that a server does.
-type fact struct {
-	title string
-	of    func(driver.Profile) bool
-}
-
-func facts() []fact {
-	return []fact{
-		{"conditional `PutObject`", func(p driver.Profile) bool { return p.ConditionalPut }},
-		{"quoted ETags in conditions", func(p driver.Profile) bool { return !p.UnquotedETags }},
-		{"conditional `CompleteMultipartUpload`", func(p driver.Profile) bool { return p.ConditionalComplete }},
-		{"`PutObject` for new objects only", func(p driver.Profile) bool { return p.PutsOn(true) }},
-		{"`CompleteMultipartUpload` for new objects only", func(p driver.Profile) bool { return p.CompletesOn(true) }},
-		{"conditional `CopyObject`", func(p driver.Profile) bool { return p.ConditionalCopy }},
-		{"conditional `DeleteObject`", func(p driver.Profile) bool { return p.ConditionalDelete }},
-		{"conditional `DeleteObjects`", func(p driver.Profile) bool { return p.ConditionalBatchDelete }},
-		{"copies on the ETag of their source", func(p driver.Profile) bool { return !p.UncheckedSources }},
-		{"tags of copies and of uploads by parts", func(p driver.Profile) bool { return !p.LosesTags }},
-		{"tags", func(p driver.Profile) bool { return !p.NoTags }},
-		{"bucket names in the path", func(p driver.Profile) bool { return !p.VirtualHosts }},
-		{"404 for missing files with the policy of a prefix", func(p driver.Profile) bool { return !p.UnprefixedLookups }},
-		{"in-place `CopyObject`", func(p driver.Profile) bool { return p.InPlaceCopy }},
-		{"`UploadPartCopy`", func(p driver.Profile) bool { return p.PartCopy }},
-		{"`UploadPartCopy` of a key with a percent sign", func(p driver.Profile) bool {
-			return p.PartCopy && !p.MisreadPartSources
-		}},
-		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }},
-		{"`HeadObject` responses of the announced length", func(p driver.Profile) bool { return !p.UnframedHeads }},
-		{"10,000 parts", func(p driver.Profile) bool { return p.PartLimit == 0 }},
-		{"uploads that end when completed", func(p driver.Profile) bool { return !p.UnendedUploads }},
-		{"writes that a later one overtook", func(p driver.Profile) bool {
-			return !p.OvertakenAnswers
-		}},
-		{"ETag in the response to `CompleteMultipartUpload`", func(p driver.Profile) bool { return !p.UntoldETags }},
-		{"resumed uploads", func(p driver.Profile) bool { return p.Resumes() }},
-		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }},
-		{"MD5 as ETag", func(p driver.Profile) bool { return p.MD5ETags }},
-		{"sorted listings", func(p driver.Profile) bool { return p.SortedListings }},
-		{"listings of any prefix", func(p driver.Profile) bool { return !p.SlashPrefixes }},
-		{"`DeleteObjects`", func(p driver.Profile) bool { return p.BatchDelete }},
-		{"markers and files in one `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }},
-		{"listings without prefixes of delete markers", func(p driver.Profile) bool {
-			return !p.GhostPrefixes
-		}},
-		{"delete markers among versions in listings", func(p driver.Profile) bool { return !p.MarkersApart }},
-		{"`DeleteObject` of markers under Object Lock", func(p driver.Profile) bool { return !p.LockedMarkers }},
-		{"uploads into a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }},
-		{"responses about one object", func(p driver.Profile) bool { return p.AtomicReads }},
-		{"200 only for what is stored", func(p driver.Profile) bool { return !p.UnstoredAnswers }},
-		{"ACLs and keys of KMS in policies of IAM", func(p driver.Profile) bool { return p.FullIAM }},
-		{"gzip objects as stored", func(p driver.Profile) bool {
-			return !p.Decompresses
-		}},
-	}
-}
 
 // The table says of MinIO and versitygw what they do.
 func TestProfilesOfServers(t *testing.T) { s3test.Run(t, serverShowsProfile) }

@@ -13,14 +13,16 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// contenders is how many requests try to store one object at the same time. Of some servers that look first, and then
-// store, more than one wins.
+// This file tries the experiments on conditional requests.
+
+// contenders is how many requests try to store one object at the same time. On a server that checks first and stores
+// afterwards, more than one succeeds.
 const contenders = 4
 
 // probeConditions stores an object below a prefix of keys, and tries to replace it, whole and by parts, on the
-// condition that there is none. Several requests at the same time do so too. It tells whether the object was kept.
+// condition that there is none. Several requests at the same time do so too. It reports whether the object was kept.
 func probeConditions(ctx context.Context, s *scratch, prefix string) (kept bool, err error) {
-	x := newSample(s, prefix, &driver.Profile{ExclusivePut: true})
+	x := newSample(s, prefix, &driver.Profile{})
 	if _, err := x.put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")}); err != nil {
 		return false, err
 	}
@@ -30,7 +32,7 @@ func probeConditions(ctx context.Context, s *scratch, prefix string) (kept bool,
 	return x.exclusiveComplete(ctx)
 }
 
-// refused tells whether a request has failed because its condition does not hold. The error is another one.
+// refused reports whether a request failed because its condition does not hold. The error is any other one.
 func refused(err error) (bool, error) {
 	if s3error.Status(err) == http.StatusPreconditionFailed {
 		return true, nil
@@ -38,35 +40,50 @@ func refused(err error) (bool, error) {
 	return false, err
 }
 
-// racePuts stores one object by several requests at the same time, each on the condition that there is none, and
-// tells whether at most one succeeds.
-func (x *sample) racePuts(ctx context.Context) (bool, error) {
+// conditional reports whether a request is refused with the ETag of no object, and succeeds with the ETag of the
+// sample.
+func (x *sample) conditional(request func(ifMatch *string) error) (bool, error) {
+	right := x.ifMatch(x.etag)
+	if refused, err := refused(request(x.ifMatch(wrongETag))); !refused {
+		return false, err
+	}
+	err := request(right)
+	return err == nil, err
+}
+
+// exclusivePut tries to replace the object although the request forbids it, and then to store another object several
+// times at once.
+func (x *sample) exclusivePut(ctx context.Context) (bool, error) {
+	_, err := x.put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")})
+	if refused, err := refused(err); !refused {
+		return false, err
+	}
 	return race(func(int) error {
 		_, err := x.other("-puts").put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")})
 		return err
 	})
 }
 
-// raceCompletes is racePuts for uploads by parts.
-func (x *sample) raceCompletes(ctx context.Context) (bool, error) {
-	rival := x.other("-uploads")
-	var uploads [contenders]*s3.CompleteMultipartUploadInput
+// exclusiveComplete is exclusivePut for uploads by parts.
+func (x *sample) exclusiveComplete(ctx context.Context) (bool, error) {
+	_, err := x.complete(ctx, &s3.CompleteMultipartUploadInput{IfNoneMatch: aws.String("*")})
+	if refused, err := refused(err); !refused {
+		return false, err
+	}
+	var uploads [contenders]s3.CompleteMultipartUploadInput
 	for i := range uploads {
-		in, err := rival.uploadWhole(ctx)
-		if err != nil {
+		uploads[i].IfNoneMatch = aws.String("*")
+		if err := x.other("-uploads").uploadWhole(ctx, &uploads[i]); err != nil {
 			return false, err
 		}
-		in.IfNoneMatch = aws.String("*")
-		uploads[i] = in
 	}
 	return race(func(i int) error {
-		_, err := rival.CompleteMultipartUpload(ctx, uploads[i])
+		_, err := x.CompleteMultipartUpload(ctx, &uploads[i])
 		return err
 	})
 }
 
-// race makes requests at the same time, and tells whether at most one has succeeded. The error is one without an
-// answer.
+// race makes requests at the same time, and reports whether at most one succeeds. The error is one without a response.
 func race(request func(i int) error) (bool, error) {
 	var (
 		mu     sync.Mutex
@@ -79,14 +96,87 @@ func race(request func(i int) error) (bool, error) {
 			err := panics.Catch(func() error { return request(i) })
 			mu.Lock()
 			defer mu.Unlock()
-			switch {
-			case err == nil:
+			if err == nil {
 				stored++
-			case s3error.Status(err) == 0:
+			} else if unanswered(err) != nil {
 				failed = err
 			}
 		})
 	}
 	all.Wait()
 	return stored <= 1 && failed == nil, failed
+}
+
+// unquotedETags reports whether the server refuses the right ETag in quotes, and takes it without.
+func (x *sample) unquotedETags(ctx context.Context) (bool, error) {
+	for _, unquoted := range []bool{false, true} {
+		same := *x
+		same.profile = &driver.Profile{UnquotedETags: unquoted}
+		works, err := same.conditionalPut(ctx)
+		x.etag = same.etag
+		if works || unanswered(err) != nil {
+			return works && unquoted, err
+		}
+	}
+	return false, nil
+}
+
+func (x *sample) conditionalPut(ctx context.Context) (bool, error) {
+	return x.conditional(func(etag *string) error {
+		_, err := x.put(ctx, &s3.PutObjectInput{IfMatch: etag})
+		return err
+	})
+}
+
+func (x *sample) conditionalComplete(ctx context.Context) (bool, error) {
+	return x.conditional(func(etag *string) error {
+		_, err := x.complete(ctx, &s3.CompleteMultipartUploadInput{IfMatch: etag})
+		return err
+	})
+}
+
+// conditionalCopy replaces a copy on the condition that the copy has its ETag.
+func (x *sample) conditionalCopy(ctx context.Context) (bool, error) {
+	copied := x.other("-copy")
+	if err := copied.putAgain(ctx); err != nil {
+		return false, err
+	}
+	return copied.conditional(func(etag *string) error {
+		_, err := x.CopyObject(ctx, &s3.CopyObjectInput{
+			Bucket: &x.bucket, Key: &copied.key, CopySource: copySource(x.bucket, x.key), IfMatch: etag,
+		})
+		return err
+	})
+}
+
+// uncheckedSources reports whether the server refuses the right ETag of a source that was stored by parts, or takes a
+// wrong one.
+func (x *sample) uncheckedSources(ctx context.Context) (bool, error) {
+	if _, err := x.complete(ctx, &s3.CompleteMultipartUploadInput{}); err != nil {
+		return false, err
+	}
+	copied, err := x.copyPart(ctx, x.ifMatch(wrongETag))
+	if refused, err := refused(err); copied || !refused {
+		return copied, err
+	}
+	_, err = x.copyPart(ctx, x.ifMatch(x.etag))
+	return refused(err)
+}
+
+// conditionalDelete deletes an object that was stored by parts: Swift refuses its right ETag.
+func (x *sample) conditionalDelete(ctx context.Context) (bool, error) {
+	return x.conditional(func(etag *string) error {
+		_, err := x.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: &x.key, IfMatch: etag})
+		return err
+	})
+}
+
+func (x *sample) conditionalBatchDelete(ctx context.Context) (bool, error) {
+	if err := x.putAgain(ctx); err != nil {
+		return false, err
+	}
+	if deleted, err := x.deleteAll(ctx, aws.String(wrongETag)); err != nil || deleted {
+		return false, err
+	}
+	return x.deleteAll(ctx, x.ifMatch(x.etag))
 }

@@ -9,12 +9,20 @@
 // while the server runs.
 //
 // What the S3 servers differ in is data of the driver, its profiles. Which profile a server has is found out here. Its
-// address or the headers of its answers may tell (quirks.go). Else requests for an object that is removed in the end
-// show it (features.go, verify.go, conditions.go).
+// address or the headers of its responses may tell (quirks.go). Otherwise the server shows it in experiments.
 //
-// [Probe] tries the requests that users of a bucket need, and has the server show what its profile promises. All
-// objects of probes are made by a scratch, which deletes them (scratch.go). [PolicyFor] is the least IAM policy for
-// the requests of a probe, and makes a dry run of it. So a new kind of request is added to the probe only.
+// There is one table of experiments (experiments.go). A row has a name, the field of the profile that it proves, and the
+// requests that prove it (conditions.go, abilities.go), for an object of their own (sample.go). Three readers share it:
+//   - The detection of an unknown server sets the fields of its profile.
+//   - "check --probe" names the rows that the profile promises and the server does not keep.
+//   - The table of docs/s3-servers.md lists which profiles lack what.
+//
+// The requests of the experiments need nothing that the policy of a bucket does not allow anyway; a test wants that of
+// each row.
+//
+// [Probe] tries the requests that users of a bucket need, and then the experiments. All objects of probes are made by a
+// scratch, which deletes them (scratch.go). [PolicyFor] returns the least IAM policy for the requests of a probe, and
+// makes a dry run of it. So a new kind of request is added to the probe only.
 //
 // [Region.Needs] is the only table of the IAM actions that a request needs, and on which resources. [Policy] writes
 // them as JSON, and [Region.Explain] adds them to the errors of requests that S3 denies. The actions of S3:

@@ -31,10 +31,11 @@ func (b *Bucket) checkChecksum(ctx context.Context, s *scratch) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	kept, err := newSample(s, b.Prefix, &b.Profile).checksums(ctx)
+	p := b.Profile
+	kept, err := newSample(s, b.Prefix, &p).checksums(ctx)
 	switch status := s3error.Status(err); {
 	case kept:
-		p := b.Profile
+		p = b.Profile
 		p.Checksums = true
 		b.setProfile(p)
 		return nil

@@ -207,7 +207,7 @@ func (p *prober) verifyProfile(ctx context.Context) {
 		return
 	}
 	b := p.bucket
-	broken, err := verifyProfile(context.WithoutCancel(ctx), p.scratch, b.Prefix, b.Profile)
+	broken, err := brokenPromises(context.WithoutCancel(ctx), p.scratch, b.Prefix, b.Profile)
 	if err != nil {
 		p.ended = true
 		p.problem("the profile was not verified: %s", strings.ReplaceAll(err.Error(), "\n", " "))

@@ -48,7 +48,7 @@ func (p *prober) storeObject(ctx context.Context) {
 		return
 	}
 	copied := p.own + "-copy"
-	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &copied, CopySource: aws.String(b.Name + "/" + escape(p.own))}
+	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &copied, CopySource: copySource(b.Name, p.own)}
 	a := o.OfFile("")
 	a.ApplyToCopy(in)
 	if _, ok := try(ctx, p, p.client.CopyObject, in); ok {
@@ -135,7 +135,7 @@ func (p *prober) upload(ctx context.Context) {
 	if p.exists && b.Profile.PartCopy {
 		try(ctx, p, p.client.UploadPartCopy, &s3.UploadPartCopyInput{
 			Bucket: &b.Name, Key: &p.users, UploadId: id, PartNumber: aws.Int32(2),
-			CopySource: aws.String(b.Name + "/" + escape(p.own)),
+			CopySource: copySource(b.Name, p.own),
 		})
 	}
 	if b.Resumable() {

@@ -20,7 +20,7 @@ func (b *Bucket) findProfile(ctx context.Context, s *scratch, header http.Header
 	auto := b.account.profile == ""
 	if auto && name == "strict" && (b.asked || b.denies()) {
 		var err error
-		if b.Profile, err = probeProfile(ctx, s, b.Prefix, b.Profile); err != nil {
+		if b.Profile, err = detectProfile(ctx, s, b.Prefix, b.Profile); err != nil {
 			return b.explain(err)
 		}
 	}
