@@ -1,18 +1,24 @@
-// Package i18n keeps the texts of the server in every language and chooses the
-// language for a reader. It renders texts and never writes to a connection.
+// Package i18n holds the texts of the server in every language, and chooses the language for a reader. It renders texts
+// and never writes to a connection.
 //
-// Texts come from the catalogues of package locales and from folders of the
-// operator. Each Localizer has one map of all messages, by stable identifiers: the
-// text of the tenant, else of the language or its parent, else of English. A tenant
-// may offer fewer languages.
-//
-// A catalogue is in the JSON syntax of golang.org/x/text/cmd/gotext. [Load] reads
-// what translation tools write, such as translate-toolkit, the library of Weblate, and
-// [formatFile] writes files in one layout.
+// A [Bundle] has all languages. [Load] reads it once, from the catalogues of package locales and from folders of the
+// operator. A [Localizer] renders texts in one language, or in the language of one tenant. An [ID] names a message, and
+// stays the same when its English text is reworded.
 //
 //	bundle, err := i18n.Load()                    // at the start
 //	match, err := bundle.Negotiate("fr-CA")       // LANG fr-CA
 //	text := bundle.Localizer(match.Tag).Text(i18n.Goodbye)
+//
+// A lookup takes these steps:
+//   - Negotiate compares what the client asks for with the languages that are offered, and returns the closest one as a
+//     [Match], or an error. A tenant may offer fewer languages.
+//   - Localizer returns the texts of that language, as one complete map: each text is from the tenant
+//     ([Bundle.WithOverrides]), otherwise from the language or its parent, otherwise from English.
+//   - Text finds the message in the map, and fills in its arguments.
+//
+// A catalogue is in the JSON syntax of golang.org/x/text/cmd/gotext. Load also reads what translation tools write, such
+// as translate-toolkit, the library of Weblate. [Format] writes catalogues in one layout, and [Lint] reports mistakes in
+// them.
 //
 // It follows
 //

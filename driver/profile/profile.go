@@ -1,10 +1,29 @@
-// Package profile is a table of what S3 servers differ in: which optional operations each offers, and which rules it
+// Package profile describes what S3 servers differ in: which optional operations each offers, and which rules it
 // enforces.
 //
-// Code asks a [Profile] for the one fact that it depends on and never for the name of a server. docs/s3-servers.md
-// shows the table.
+// A [Profile] is a struct of facts about one kind of server, almost all of them bools. Code asks for the one fact that
+// it depends on, and never for the name of a server:
 //
-// The facts were tried, but for those of these profiles, which have them from documents:
+//	p, ok := profile.Named("minio") // false if there is no such profile
+//	if p.PartCopy {
+//		// use UploadPartCopy
+//	} else {
+//		// read the object, and upload it again
+//	}
+//
+// A profile comes from the table of this package. The caller finds its name in the configuration, in the endpoint or in
+// the headers of a response; package internal/storage/s3client does so for babelftp. For a server that nobody knows,
+// use the profile "strict", the zero value but for its name, and set the facts that the server has shown. [Names]
+// returns all names.
+//
+// Methods answer questions that several facts decide: [Profile.Resumes], [Profile.PutsOn], [Profile.MaxParts] and
+// [Profile.Parts].
+//
+// To add a server, add an entry to the table, with the source of each fact here. docs/s3-servers.md shows the table.
+//
+// # Sources
+//
+// The facts were tried on servers, except those of these profiles, which come from documents:
 //   - aws and aws-directory: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-requests.html,
 //     https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompletedPart.html,
 //     https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-express-differences.html
