@@ -17,8 +17,8 @@
 //   - Text finds the message in the map, and fills in its arguments.
 //
 // A catalogue is in the JSON syntax of golang.org/x/text/cmd/gotext. Load also reads what translation tools write, such
-// as translate-toolkit, the library of Weblate. [Format] writes catalogues in one layout, and [Lint] reports mistakes in
-// them.
+// as translate-toolkit, the library of Weblate. [Format] writes catalogues in one layout, and [Lint] reports their
+// mistakes.
 //
 // It follows
 //

@@ -11,8 +11,9 @@
 // What the S3 servers differ in is data of the driver, its profiles. Which profile a server has is found out here. Its
 // address or the headers of its responses may tell (quirks.go). Otherwise the server shows it in experiments.
 //
-// There is one table of experiments (experiments.go). A row has a name, the field of the profile that it proves, and the
-// requests that prove it (conditions.go, abilities.go), for an object of their own (sample.go). Three readers share it:
+// There is one table of experiments (experiments.go). A row has a name, the field of the profile that it proves, and
+// the requests that prove it (conditions.go, abilities.go), for an object of their own (sample.go). Three readers share
+// it:
 //   - The detection of an unknown server sets the fields of its profile.
 //   - "check --probe" names the rows that the profile promises and the server does not keep.
 //   - The table of docs/s3-servers.md lists which profiles lack what.

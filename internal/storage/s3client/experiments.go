@@ -46,7 +46,7 @@ type experiment struct {
 type tester int
 
 const (
-	both tester = iota
+	_ tester = iota // both
 
 	// onlyVerified is for experiments that an unknown server is not asked for. It keeps the value of "strict".
 	onlyVerified
