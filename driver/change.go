@@ -12,16 +12,19 @@ import (
 )
 
 // Mkdir makes a directory by writing its marker, and fails with fs.ErrExist where there is a file or a directory of
-// the name. It takes two requests. The parents need not exist; the mode is not kept.
-func (f *Fs) Mkdir(name string, _ fs.FileMode) error { return f.change("mkdir", name, f.tree.Mkdir) }
+// the name. It takes two requests. The parents need not exist.
+func (f *Fs) Mkdir(ctx context.Context, name string) error {
+	return f.change(ctx, "mkdir", name, f.tree.Mkdir)
+}
 
 // MkdirAll makes a directory, and its parents where they are missing. It fails with ENOTDIR where one of them is a
 // file.
-func (f *Fs) MkdirAll(name string, _ fs.FileMode) error {
-	return f.change("mkdir", name, f.tree.MkdirAll)
+func (f *Fs) MkdirAll(ctx context.Context, name string) error {
+	return f.change(ctx, "mkdir", name, f.tree.MkdirAll)
 }
 
-// Rename moves a file or, if there is no file with this name, a directory. S3 copies each object with its metadata,
+// RenameTo moves a file or, if there is no file with this name, a directory to a name in target, which may be the same
+// file system, or another one of the same account of the same S3 server. S3 copies each object with its metadata,
 // tags, storage class and encryption. Rename deletes an object only after S3 has confirmed all copies. A file without
 // a set time gets the time of the copy.
 //
@@ -42,17 +45,14 @@ func (f *Fs) MkdirAll(name string, _ fs.FileMode) error {
 // ENOTEMPTY. If CopyObject takes no condition, Rename checks right before each copy instead.
 //
 // An [s3error.EntryError] names the file of a directory that an error is about.
-func (f *Fs) Rename(oldname, newname string) error { return f.RenameTo(f, oldname, newname) }
-
-// RenameTo is [Fs.Rename] to a name in another file system, which must be of the same account of the same S3 server.
-func (f *Fs) RenameTo(target *Fs, oldname, newname string) error {
+func (f *Fs) RenameTo(ctx context.Context, target *Fs, oldname, newname string) error {
 	if err := f.changeable(); err != nil {
 		return s3error.LinkError("rename", oldname, newname, err)
 	}
-	return f.move(f.ctx, "rename", noting(f, target, f.tree.Rename), target, oldname, newname)
+	return f.move(ctx, "rename", noting(f, target, f.tree.Rename), target, oldname, newname)
 }
 
-// MoveObject moves one object in S3, as [Fs.Rename] does: a file, or the marker of a directory if both names end in a
+// MoveObject moves one object in S3, as [Fs.RenameTo] does: a file, or the marker of a directory if both names end in a
 // slash. It replaces nothing. The error is fs.ErrExist if a file has the new name, unless an interrupted MoveObject or
 // Rename has copied it from this object: then MoveObject completes the move. A directory keeps the marker that it has.
 // Canceling ctx stops the move.
@@ -75,32 +75,16 @@ func (f *Fs) IsMoving(ctx context.Context, oldname, newname string) (moving bool
 	return moving, err
 }
 
-// Copy copies a file or, where there is none of the name, a directory. It takes along what Rename does, by the same
-// rules, and the source stays. It completes a directory that an interrupted attempt has copied in part. The end of
-// ctx ends the copying.
-func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
-	return f.CopyTo(ctx, f, oldname, newname)
-}
-
-// CopyTo is [Fs.Copy] to a name in another file system, which must be of the same account of the same S3 server.
+// CopyTo copies a file or, if there is no file with this name, a directory to a name in target, by the same rules as
+// [Fs.RenameTo], and the source stays. It completes a directory that an interrupted attempt has copied in part.
 func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) error {
 	return f.move(ctx, "copy", noting(nil, target, f.tree.Copy), target, oldname, newname)
 }
 
-// Remove removes a file or, where there is none of the name, an empty directory. It takes two requests for a file;
-// [Fs.RemoveFile] and [Fs.RemoveDir] leave the other alone.
-func (f *Fs) Remove(name string) error {
-	err := f.RemoveFile(name)
-	if errors.Is(err, syscall.EISDIR) {
-		return f.RemoveDir(name)
-	}
-	return err
-}
-
 // RemoveFile removes a file, and fails with EISDIR for a directory. It takes two requests: S3 does not say whether
 // what it deletes was there.
-func (f *Fs) RemoveFile(name string) error {
-	return f.changeFile("remove", name, func(ctx context.Context, key string) error {
+func (f *Fs) RemoveFile(ctx context.Context, name string) error {
+	return f.changeFile(ctx, "remove", name, func(ctx context.Context, key string) error {
 		return f.removed(f.tree.RemoveFile(ctx, key), key)
 	})
 }
@@ -108,8 +92,8 @@ func (f *Fs) RemoveFile(name string) error {
 // RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others. A directory without a marker
 // is never empty, so it takes two requests. A marker that other software has stored bytes in is content. Where S3 has
 // no conditional delete ([Profile]), bytes that are stored in the marker between both requests are lost.
-func (f *Fs) RemoveDir(name string) error {
-	return f.change("remove", name, func(ctx context.Context, key string) error {
+func (f *Fs) RemoveDir(ctx context.Context, name string) error {
+	return f.change(ctx, "remove", name, func(ctx context.Context, key string) error {
 		return f.removed(f.tree.RemoveDir(ctx, key), f.keys.Directory(key))
 	})
 }
@@ -117,8 +101,8 @@ func (f *Fs) RemoveDir(name string) error {
 // RemoveAll removes a directory with everything in it, and fails with ENOTDIR for a file. If there is neither, it does
 // nothing. After an error some files may be gone, and RemoveAll can be called again. The error is ESTALE if another
 // client replaces a file meanwhile, which then stays if S3 compares ETags.
-func (f *Fs) RemoveAll(name string) error {
-	return f.change("remove", name, func(ctx context.Context, key string) error {
+func (f *Fs) RemoveAll(ctx context.Context, name string) error {
+	return f.change(ctx, "remove", name, func(ctx context.Context, key string) error {
 		return f.removed(f.tree.RemoveAll(ctx, key), f.keys.Directory(key))
 	})
 }
@@ -135,22 +119,24 @@ func (f *Fs) removed(err error, key string) error {
 	return err
 }
 
-// Chtimes sets the modification time of a file; S3 has no other time. The time is in the user metadata that rclone
+// SetTime sets the modification time of a file; S3 has no other time. The time is in the user metadata that rclone
 // reads too, so S3 copies the object onto itself. The error is errors.ErrUnsupported for a directory. It is ESTALE
 // where another client replaces the file meanwhile, which then stays as it is.
 //
 // Where S3 has no condition for the copy ([Profile]), a file smaller than a part goes through this process, and S3
 // copies others by parts. A server without any conditions is asked right before whether the file is still the same.
 // What is stored between these two requests may be replaced by the old bytes.
-func (f *Fs) Chtimes(name string, _, mtime time.Time) error {
-	return f.changeFile("chtimes", name, func(ctx context.Context, key string) error {
+func (f *Fs) SetTime(ctx context.Context, name string, mtime time.Time) error {
+	return f.changeFile(ctx, "chtimes", name, func(ctx context.Context, key string) error {
 		return f.tree.SetTime(ctx, key, mtime)
 	})
 }
 
 // changeFile runs do for the key of a file, and returns an error for the name of a directory.
-func (f *Fs) changeFile(op, name string, do func(ctx context.Context, key string) error) error {
-	return f.change(op, name, func(ctx context.Context, key string) error {
+func (f *Fs) changeFile(
+	ctx context.Context, op, name string, do func(ctx context.Context, key string) error,
+) error {
+	return f.change(ctx, op, name, func(ctx context.Context, key string) error {
 		if err := f.refuseDirectory(ctx, name, key); err != nil {
 			return err
 		}
@@ -159,13 +145,15 @@ func (f *Fs) changeFile(op, name string, do func(ctx context.Context, key string
 }
 
 // change does what changes the file or directory of a name.
-func (f *Fs) change(op, name string, do func(ctx context.Context, key string) error) error {
+func (f *Fs) change(
+	ctx context.Context, op, name string, do func(ctx context.Context, key string) error,
+) error {
 	key, err := f.keys.Key(name)
 	if err == nil {
 		err = f.changeable()
 	}
 	if err == nil {
-		err = do(f.ctx, key)
+		err = do(f.opts.withRetries(ctx), key)
 	}
 	return s3error.PathError(op, name, err)
 }

@@ -42,7 +42,7 @@ func TestChecksumsRequired(t *testing.T) {
 }
 
 // checkTransfers writes, appends, copies, reads and deletes. One of its files has more than two parts.
-func checkTransfers(t *testing.T, f *driver.Fs, partSize int) {
+func checkTransfers(t *testing.T, f *drivertest.Fs, partSize int) {
 	t.Helper()
 	files := map[string][]byte{"/empty": nil, "/small": []byte("content"), "/large": patterned(2*partSize + 10)}
 	for name, content := range files {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
@@ -83,24 +84,24 @@ func TestRenameRefusedDuringCompletion(t *testing.T) {
 func TestLateCompletion(t *testing.T) {
 	t.Parallel()
 	content := patterned(2*journalPart + 1)
-	for name, between := range map[string]func(x *journalTest, f *driver.Fs, j *driver.Journal) error{
-		"nothing": func(*journalTest, *driver.Fs, *driver.Journal) error { return nil },
-		"removed": func(_ *journalTest, f *driver.Fs, _ *driver.Journal) error {
+	for name, between := range map[string]func(x *journalTest, f *drivertest.Fs, j *driver.Journal) error{
+		"nothing": func(*journalTest, *drivertest.Fs, *driver.Journal) error { return nil },
+		"removed": func(_ *journalTest, f *drivertest.Fs, _ *driver.Journal) error {
 			if err := f.RemoveFile("file"); !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 			return nil
 		},
-		"stored": func(_ *journalTest, f *driver.Fs, _ *driver.Journal) error {
+		"stored": func(_ *journalTest, f *drivertest.Fs, _ *driver.Journal) error {
 			return afero.WriteFile(f, "file", content, 0)
 		},
-		"swept": func(x *journalTest, _ *driver.Fs, j *driver.Journal) error {
+		"swept": func(x *journalTest, _ *drivertest.Fs, j *driver.Journal) error {
 			if n, err := j.Sweep(x.Context(), 0); n != 0 || err != nil {
 				return fmt.Errorf("%d uploads were swept: %w", n, err)
 			}
 			return nil
 		},
-		"aborted-by-an-administrator": func(x *journalTest, _ *driver.Fs, j *driver.Journal) error {
+		"aborted-by-an-administrator": func(x *journalTest, _ *drivertest.Fs, j *driver.Journal) error {
 			pending, _, err := j.Pending(x.Context(), 1)
 			if err != nil || len(pending) != 1 {
 				return fmt.Errorf("%d uploads are pending: %w", len(pending), err)
@@ -110,7 +111,7 @@ func TestLateCompletion(t *testing.T) {
 			}
 			return nil
 		},
-		"resumed": func(x *journalTest, f *driver.Fs, _ *driver.Journal) error {
+		"resumed": func(x *journalTest, f *drivertest.Fs, _ *driver.Journal) error {
 			if n := x.pending(f); n != 0 {
 				return fmt.Errorf("%d bytes can be resumed", n)
 			}

@@ -1,7 +1,6 @@
 package driver_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -29,8 +28,8 @@ func conform(t *testing.T, s *s3test.Server, groups ...string) {
 	t.Helper()
 	drivertest.Run(t, drivertest.Harness{
 		PartSize: int(s.SmallestPart),
-		New: func(ctx context.Context, c driver.Client, bucket string, opts *driver.Options) (*driver.Fs, error) {
-			return driver.New(ctx, c, bucket, opts.WithSmallestPart(s.SmallestPart))
+		New: func(c driver.Client, bucket string, opts *driver.Options) (*driver.Fs, error) {
+			return driver.New(c, bucket, opts.WithSmallestPart(s.SmallestPart))
 		},
 		Bucket: func(tb testing.TB) (*s3.Client, string) {
 			return s.Client(s3client.RepeatUnstored("")), s.Bucket(tb)

@@ -119,7 +119,7 @@ func later(a, b time.Time) time.Time {
 
 // download fetches the object for a client.
 func (s *store) download(t *testing.T, f *Fs, client slowClient) {
-	file, err := f.Open("file")
+	file, err := f.OpenReader(t.Context(), "file", 0)
 	if err != nil {
 		t.Error(err)
 		return
@@ -169,7 +169,7 @@ func TestRequestsOfDownload(t *testing.T) {
 				for range test.reservations {
 					defer opts.Memory.Reserve(func() {}).Close()
 				}
-				f := mustNew(t.Context(), s, opts)
+				f := mustNew(s, opts)
 				var mu sync.Mutex
 				var samples []int
 				go func() {
@@ -228,7 +228,7 @@ func TestDownloads(t *testing.T) {
 				var downloads sync.WaitGroup
 				for range test.downloads {
 					downloads.Go(func() {
-						f := mustNew(t.Context(), s, opts)
+						f := mustNew(s, opts)
 						for range test.files {
 							s.download(t, f, 800*mib)
 						}

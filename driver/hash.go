@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"syscall"
 
 	"github.com/babelftp/babelftp/driver/internal/s3object"
@@ -21,37 +20,32 @@ import (
 //
 // An offset beyond the end is an fs.ErrInvalid, a directory EISDIR.
 func (f *Fs) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
-	sum, end, err = f.WithContext(ctx).hash(name, algorithm, from, to)
+	sum, end, err = f.hash(f.opts.withRetries(ctx), name, algorithm, from, to)
 	return sum, end, s3error.PathError("hash", name, err)
 }
 
-func (f *Fs) hash(name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
-	key, err := f.keys.Key(name)
+func (f *Fs) hash(
+	ctx context.Context, name, algorithm string, from, to int64,
+) (sum []byte, end int64, err error) {
 	h := s3object.NewHash(algorithm)
-	switch {
-	case err != nil:
-		return nil, 0, err
-	case h == nil:
+	if h == nil {
 		return nil, 0, errors.ErrUnsupported
-	case f.keys.IsRoot(key):
-		return nil, 0, syscall.EISDIR
-	case from < 0:
-		return nil, 0, s3error.ErrInvalid
 	}
-	if err := f.refuseDirectory(f.ctx, name, key); err != nil {
+	key, err := f.fileKey(ctx, name, from)
+	if err != nil {
 		return nil, 0, err
 	}
 	if from == 0 {
-		sum, end, err = f.bucket.StoredHash(f.ctx, key, algorithm)
+		sum, end, err = f.bucket.StoredHash(ctx, key, algorithm)
 		if err == nil && sum != nil && (to < 0 || to >= end) {
 			return sum, end, nil
 		}
 	}
 	if err == nil {
-		end, err = f.readInto(h, name, from, to)
+		end, err = f.readInto(ctx, h, name, from, to)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := f.find.Dir(f.ctx, key); err == nil {
+		if _, err := f.find.Dir(ctx, key); err == nil {
 			return nil, 0, syscall.EISDIR
 		}
 	}
@@ -61,33 +55,29 @@ func (f *Fs) hash(name, algorithm string, from, to int64) (sum []byte, end int64
 	return h.Sum(nil), end, nil
 }
 
-// readInto reads the bytes [from, to) of a file, or as many of them as it has, and returns where they end.
-func (f *Fs) readInto(w io.Writer, name string, from, to int64) (until int64, err error) {
-	file, err := f.OpenAt(name, os.O_RDONLY, from)
+// readInto writes the bytes [from, to) of a file to w, or as many of them as the file has, and returns where they end.
+func (f *Fs) readInto(ctx context.Context, w io.Writer, name string, from, to int64) (until int64, err error) {
+	r, err := f.OpenReader(ctx, name, from)
 	if err != nil {
 		return 0, errors.Unwrap(err)
 	}
-	defer file.Close() // nothing was written
+	defer r.Close() // nothing was written
 	wait, end, err := f.opts.BeginHash()
 	if err != nil {
 		return 0, err
 	}
 	defer end()
-	w = &pacedWriter{w, func(bytes int) error { return wait(f.ctx, bytes) }}
-	info, err := file.Stat()
-	if err != nil {
-		return 0, err
-	}
-	if to < 0 || to >= info.Size() {
-		to = info.Size()
-		_, err = io.Copy(w, file)
+	w = &pacedWriter{w, func(bytes int) error { return wait(ctx, bytes) }}
+	if to < 0 || to >= r.version.Size {
+		to = r.version.Size
+		_, err = io.Copy(w, r)
 	} else {
-		_, err = io.CopyN(w, file, max(0, to-from))
+		_, err = io.CopyN(w, r, max(0, to-from))
 	}
 	return to, err
 }
 
-// A pacedWriter waits after the bytes that it has written, as long as their number asks for.
+// A pacedWriter waits after each write for as long as the number of bytes requires.
 type pacedWriter struct {
 	io.Writer
 	wait func(bytes int) error

@@ -122,7 +122,7 @@ type session struct {
 	world   *world
 	plan    sessionPlan
 	replica *replica
-	files   map[string]*driver.Fs // by bucket
+	files   map[string]*drivertest.Fs // by bucket
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 
@@ -262,7 +262,7 @@ func (s *session) open(journals map[string]*driver.Journal) {
 		limits := []driver.Limit{{Usage: r.quota, Bytes: w.Quota}}
 		opts.Quotas = driver.Quotas{Usages: r.usages, Limits: func() []driver.Limit { return limits }}
 	}
-	s.files = map[string]*driver.Fs{}
+	s.files = map[string]*drivertest.Fs{}
 	for bucket, journal := range journals {
 		opts.Journal = journal
 		s.files[bucket] = drivertest.MustNewSteady(
@@ -271,7 +271,7 @@ func (s *session) open(journals map[string]*driver.Journal) {
 }
 
 // file finds what a step names.
-func (s *session) file(name string) (files *driver.Fs, inside string) {
+func (s *session) file(name string) (files *drivertest.Fs, inside string) {
 	bucket, inside := placeOf(name)
 	return s.files[bucket], inside
 }
@@ -757,7 +757,7 @@ func (s *session) read(op *operation) error {
 
 func (s *session) list(op *operation) error {
 	files, name := s.file(op.Name)
-	entries, err := files.ReadDirSeq(name)
+	entries, err := files.List(name)
 	if err != nil {
 		return err
 	}

@@ -29,14 +29,14 @@ func (acceptance) Close() {}
 // The file is not there, and the next session, or a sweep, removes the object.
 func TestDeathBeforeVerdict(t *testing.T) {
 	t.Parallel()
-	for name, clean := range map[string]func(x *journalTest, f *driver.Fs, j *driver.Journal){
-		"session": func(x *journalTest, f *driver.Fs, _ *driver.Journal) { x.wantPending(f, 0) },
-		"sweep": func(x *journalTest, _ *driver.Fs, j *driver.Journal) {
+	for name, clean := range map[string]func(x *journalTest, f *drivertest.Fs, j *driver.Journal){
+		"session": func(x *journalTest, f *drivertest.Fs, _ *driver.Journal) { x.wantPending(f, 0) },
+		"sweep": func(x *journalTest, _ *drivertest.Fs, j *driver.Journal) {
 			if n, err := j.Sweep(x.Context(), time.Hour); n != 1 || err != nil {
 				x.Errorf("a sweep has removed %d uploads: %v", n, err)
 			}
 		},
-		"stored": func(x *journalTest, f *driver.Fs, j *driver.Journal) {
+		"stored": func(x *journalTest, f *drivertest.Fs, j *driver.Journal) {
 			x.write(f, anew, 0, []byte("new"))
 			if err := j.RemoveChanged(x.Context()); err != nil {
 				x.Error(err)
@@ -46,7 +46,7 @@ func TestDeathBeforeVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inVirtualTime(t, func(x *journalTest) {
 				died := errors.New("the server has died")
-				judged := func(before func(*drivertest.Spy)) *driver.Fs {
+				judged := func(before func(*drivertest.Spy)) *drivertest.Fs {
 					spy := drivertest.NewSpy(x.s3.Client(nil))
 					return x.files(x.Context(), spy, driver.Options{
 						Owner: "alice",

@@ -56,7 +56,7 @@ func inVirtualTime(t *testing.T, run func(x *journalTest)) {
 }
 
 // replica opens the file system of alice on a server of its own, whose requests go through the spy.
-func (x *journalTest) replica(ctx context.Context, owner string) (*driver.Fs, *driver.Journal, *drivertest.Spy) {
+func (x *journalTest) replica(ctx context.Context, owner string) (*drivertest.Fs, *driver.Journal, *drivertest.Spy) {
 	spy := drivertest.NewSpy(x.s3.Client(nil))
 	journal := driver.NewEndpoint().NewJournal(spy, journalBucket, "", x.profile, driver.Objects{}, nil)
 	go upkeep(ctx, journal)
@@ -76,13 +76,13 @@ func upkeep(ctx context.Context, j *driver.Journal) {
 }
 
 // files opens a file system that makes small parts.
-func (x *journalTest) files(ctx context.Context, client driver.Client, opts driver.Options) *driver.Fs {
+func (x *journalTest) files(ctx context.Context, client driver.Client, opts driver.Options) *drivertest.Fs {
 	opts.Profile, opts.PartSize = x.profile, journalPart
 	return drivertest.MustNew(ctx, client, journalBucket, opts.WithSmallestPart(journalPart))
 }
 
 // pending is the size of the pending upload that a file system tells of, 0 for none.
-func (x *journalTest) pending(f *driver.Fs) int64 {
+func (x *journalTest) pending(f *drivertest.Fs) int64 {
 	x.Helper()
 	info, err := f.PendingUpload("file")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func (x *journalTest) pending(f *driver.Fs) int64 {
 }
 
 // wantPending wants a file system to tell of a pending upload of that size, or of none for 0.
-func (x *journalTest) wantPending(f *driver.Fs, size int64) {
+func (x *journalTest) wantPending(f *drivertest.Fs, size int64) {
 	x.Helper()
 	if n := x.pending(f); n != size {
 		x.Fatalf("%d bytes are pending, want %d", n, size)
@@ -101,14 +101,14 @@ func (x *journalTest) wantPending(f *driver.Fs, size int64) {
 }
 
 // resume wants a pending upload of that size, and sends the rest of the file.
-func (x *journalTest) resume(f *driver.Fs, size int64, content []byte) {
+func (x *journalTest) resume(f *drivertest.Fs, size int64, content []byte) {
 	x.Helper()
 	x.wantPending(f, size)
 	x.write(f, resume, size, content[size:])
 	x.wantFile(content)
 }
 
-func (x *journalTest) begin(f *driver.Fs, flag int, offset int64) afero.File {
+func (x *journalTest) begin(f *drivertest.Fs, flag int, offset int64) afero.File {
 	x.Helper()
 	file, err := f.OpenAt("file", flag, offset)
 	must.OK(x, err)
@@ -116,7 +116,7 @@ func (x *journalTest) begin(f *driver.Fs, flag int, offset int64) afero.File {
 }
 
 // open opens the file, and what the client sends comes by the writer; done tells how receiving ended.
-func (x *journalTest) open(f *driver.Fs, flag int, offset int64) (file afero.File, client net.Conn, done chan error) {
+func (x *journalTest) open(f *drivertest.Fs, flag int, offset int64) (file afero.File, client net.Conn, done chan error) {
 	x.Helper()
 	file = x.begin(f, flag, offset)
 	server, client := net.Pipe()
@@ -851,7 +851,7 @@ func TestResumeWithoutAnswer(t *testing.T) {
 }
 
 // withSmallQuota is alice with a quota of six parts.
-func (x *journalTest) withSmallQuota() *driver.Fs {
+func (x *journalTest) withSmallQuota() *drivertest.Fs {
 	client := x.s3.Client(nil)
 	usages := driver.NewUsages()
 	usage, _ := usages.Of(client, journalBucket, "")
@@ -943,7 +943,7 @@ func TestRefusedAfterDoubt(t *testing.T) {
 	})
 }
 
-func (x *journalTest) write(f *driver.Fs, flag int, offset int64, content []byte) {
+func (x *journalTest) write(f *drivertest.Fs, flag int, offset int64, content []byte) {
 	x.Helper()
 	must.OK(x, drivertest.WriteAt(f, "file", flag, offset, content))
 }

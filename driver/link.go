@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path"
-	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -35,7 +34,7 @@ func (f *Fs) URI(name string) string {
 // The error is EINVAL for less than a second or more than seven days, and errors.ErrUnsupported without
 // [Options.Presigner].
 func (f *Fs) Presign(ctx context.Context, name string, valid time.Duration) (string, error) {
-	url, err := f.presign(ctx, name, valid)
+	url, err := f.presign(f.opts.withRetries(ctx), name, valid)
 	if err != nil {
 		return "", s3error.PathError("presign", name, err)
 	}
@@ -43,20 +42,16 @@ func (f *Fs) Presign(ctx context.Context, name string, valid time.Duration) (str
 }
 
 func (f *Fs) presign(ctx context.Context, name string, valid time.Duration) (string, error) {
-	key, err := f.keys.Key(name)
-	switch {
-	case err != nil:
-		return "", err
-	case f.opts.Presigner == nil:
+	if f.opts.Presigner == nil {
 		return "", errors.ErrUnsupported
-	case f.keys.IsRoot(key):
-		return "", syscall.EISDIR
-	case valid < time.Second || valid > maxLinkLifetime:
+	}
+	key, err := f.fileKey(ctx, name, 0)
+	if err != nil {
+		return "", err
+	}
+	if valid < time.Second || valid > maxLinkLifetime {
 		// a fraction of a second would become the SDK's default of 15 minutes
 		return "", s3error.ErrInvalid
-	}
-	if err := f.refuseDirectory(ctx, name, key); err != nil {
-		return "", err
 	}
 	return f.bucket.Presign(ctx, f.opts.Presigner, key, path.Base(key), valid)
 }

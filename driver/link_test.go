@@ -24,7 +24,7 @@ import (
 )
 
 // presigningFs is a file system that makes links, in a fresh bucket of a server that every HTTP client reaches.
-func presigningFs(t *testing.T, s *s3test.Server, prefix string) *driver.Fs {
+func presigningFs(t *testing.T, s *s3test.Server, prefix string) *drivertest.Fs {
 	t.Helper()
 	client := s.Client()
 	return drivertest.MustNew(

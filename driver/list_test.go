@@ -96,8 +96,8 @@ func TestListings(t *testing.T) {
 			syscall.EIO},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			f := mustNew(t.Context(), &scriptedListings{answers: test.answers}, nil)
-			entries, err := f.ReadDirSeq("d")
+			f := mustNew(&scriptedListings{answers: test.answers}, nil)
+			entries, err := f.List(t.Context(), "d")
 			must.OK(t, err)
 			got := []string{}
 			for info, entryErr := range entries {
@@ -122,7 +122,7 @@ func TestListings(t *testing.T) {
 func TestWalkTakesAll(t *testing.T) {
 	t.Parallel()
 	client := &scriptedListings{answers: []*s3.ListObjectsV2Output{answer("", "", "d/\uFFFD")}}
-	f := mustNew(t.Context(), client, nil)
+	f := mustNew(client, nil)
 	for v, err := range f.bucket.Walk(t.Context(), "d/") {
 		if !errors.Is(err, syscall.EILSEQ) {
 			t.Errorf("%q, %v", v.Key, err)

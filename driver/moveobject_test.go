@@ -61,7 +61,7 @@ func TestMoveObject(t *testing.T) {
 					server := s3sim.New(s3sim.Options{Profile: p, Versioning: true})
 					server.CreateBucket("bucket")
 					// open returns a file system of a process of its own. before is called ahead of its first delete.
-					open := func(ctx context.Context, before func() error) *driver.Fs {
+					open := func(ctx context.Context, before func() error) *drivertest.Fs {
 						spy, done := drivertest.NewSpy(server.Client(nil)), before == nil
 						spy.Before(func(_ context.Context, operation string, _ any) error {
 							if done || operation != "DeleteObject" && operation != "DeleteObjects" {

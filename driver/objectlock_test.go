@@ -85,7 +85,7 @@ func testObjectLock(t *testing.T, s *s3test.Server, p driver.Profile) {
 		afero.WriteFile(f, "gone/sub/file", []byte("content"), 0), f.Remove("gone/sub/file")); err != nil {
 		t.Error(err)
 	}
-	if infos, err := f.ReadDirSeq("gone"); !errors.Is(err, fs.ErrNotExist) {
+	if infos, err := f.List("gone"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the listing of a directory that is gone has %v, %v", infos, err)
 	}
 	if checked.sums.Load() == 0 {

@@ -70,7 +70,7 @@ type Options struct {
 	// file for writing. The default is false.
 	NoOverwrite bool
 
-	// Truncate ends a file with the last byte that is written after an offset ([Fs.OpenAt]). The default keeps the
+	// Truncate ends a file with the last byte that is written after an offset ([Fs.OpenWriter]). The default keeps the
 	// bytes of the object that follow. They take a request more, and another one for each GiB that S3 copies, or each
 	// part where all parts must have one size.
 	Truncate bool

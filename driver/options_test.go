@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"context"
 	"errors"
 	"math"
 	"strings"
@@ -14,8 +13,8 @@ import (
 )
 
 // mustNew is New for options in range.
-func mustNew(ctx context.Context, client Client, opts *Options) *Fs {
-	f, err := New(ctx, client, "bucket", opts)
+func mustNew(client Client, opts *Options) *Fs {
+	f, err := New(client, "bucket", opts)
 	if err != nil {
 		panic(err)
 	}
@@ -58,7 +57,7 @@ func TestOptionOutOfRange(t *testing.T) {
 			numbers + "requests\ndriver: option CopyLimit: -1 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := New(t.Context(), nil, "bucket", &test.opts)
+			f, err := New(nil, "bucket", &test.opts)
 			if f != nil || err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
@@ -80,7 +79,7 @@ func TestOptionAtItsBound(t *testing.T) {
 			CopyLimit: 5 << 30}, 5 << 30},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := New(t.Context(), nil, "bucket", test.opts)
+			f, err := New(nil, "bucket", test.opts)
 			if err != nil || f.uploads.PartSize != test.parts {
 				t.Errorf("%+v, %v; want parts of %d bytes", f, err, test.parts)
 			}
@@ -88,20 +87,18 @@ func TestOptionAtItsBound(t *testing.T) {
 	}
 }
 
-// The options that the past of a file system lacks stay those of the file system, and of its copies for a command.
+// The options that the past of a file system lacks stay those of the file system.
 func TestOptionsOfThePast(t *testing.T) {
 	t.Parallel()
-	f, err := New(t.Context(), nil, "bucket", &Options{Presigner: s3.NewPresignClient(s3.New(s3.Options{}))})
+	f, err := New(nil, "bucket", &Options{Presigner: s3.NewPresignClient(s3.New(s3.Options{}))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	past := f.Empty()
+	past := f.At(Moment{})
 	if _, err := past.Presign(t.Context(), "f", time.Minute); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("the past has a link: %v", err)
 	}
-	for _, of := range []*Fs{f, f.WithContext(t.Context())} {
-		if of.opts.Presigner == nil {
-			t.Error("the past has taken the presigner")
-		}
+	if f.opts.Presigner == nil {
+		t.Error("the past has taken the presigner")
 	}
 }

@@ -19,7 +19,7 @@ func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		opts driver.Options
-		run  func(f *driver.Fs) error
+		run  func(f *drivertest.Fs) error
 		kind error
 		want map[string]string
 	}{
@@ -73,6 +73,6 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-func storeMine(f *driver.Fs) error { return afero.WriteFile(f, "file", []byte("mine"), 0) }
+func storeMine(f *drivertest.Fs) error { return afero.WriteFile(f, "file", []byte("mine"), 0) }
 
-func renameOld(f *driver.Fs) error { return f.Rename("old", "file") }
+func renameOld(f *drivertest.Fs) error { return f.Rename("old", "file") }

@@ -93,7 +93,7 @@ func TestVersionsOnCeph(t *testing.T) {
 					t.Errorf("%q has %q, %v", "new/"+of+last, got, err)
 				}
 				var listed []string
-				entries, err := f.AsOf(time.Now().Add(time.Hour)).ReadDirSeq(path.Dir("new/" + of + last))
+				entries, err := f.At(driver.Moment{Time: time.Now().Add(time.Hour)}).List(path.Dir("new/" + of + last))
 				must.OK(t, err)
 				for entry, err := range entries {
 					must.OK(t, err)

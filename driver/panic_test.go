@@ -43,7 +43,7 @@ func TestPanics(t *testing.T) {
 		{"CopyObject", func() error { return f.Rename("dir", "other") }},
 		{"ListObjectsV2", func() error { return f.RemoveAll("dir") }},
 		{"HeadObject", func() error {
-			entries, err := f.ReadDirSeq("dir")
+			entries, err := f.List("dir")
 			if err != nil {
 				return err
 			}

@@ -32,9 +32,9 @@ func TestPartLimit(t *testing.T) {
 		{"unknown", false, driver.Profile{}},
 		{"unknown-and-growing", false, driver.Profile{UnequalParts: true, PartCopy: true, ConditionalPut: true}},
 	} {
-		for name, run := range map[string]func(x *journalTest, f *driver.Fs) error{
-			"STOR": func(_ *journalTest, f *driver.Fs) error { return drivertest.WriteAt(f, "file", anew, 0, tooMuch) },
-			"STOR-by-one-write-a-part": func(x *journalTest, f *driver.Fs) error {
+		for name, run := range map[string]func(x *journalTest, f *drivertest.Fs) error{
+			"STOR": func(_ *journalTest, f *drivertest.Fs) error { return drivertest.WriteAt(f, "file", anew, 0, tooMuch) },
+			"STOR-by-one-write-a-part": func(x *journalTest, f *drivertest.Fs) error {
 				file, client, done := x.open(f, anew, 0)
 				for part := tooMuch; len(part) > 0; part = part[min(journalPart, len(part)):] {
 					if _, err := client.Write(part[:min(journalPart, len(part))]); err != nil {
@@ -44,7 +44,7 @@ func TestPartLimit(t *testing.T) {
 				_ = client.Close()
 				return errors.Join(<-done, file.Close())
 			},
-			"resumed": func(x *journalTest, f *driver.Fs) error {
+			"resumed": func(x *journalTest, f *drivertest.Fs) error {
 				file, client, done := x.open(f, anew, 0)
 				x.send(client, tooMuch[:2*journalPart+1])
 				synctest.Wait()
@@ -52,7 +52,7 @@ func TestPartLimit(t *testing.T) {
 				x.wantPending(f, 2*journalPart)
 				return drivertest.WriteAt(f, "file", resume, 2*journalPart, tooMuch[2*journalPart:])
 			},
-			"APPE": func(_ *journalTest, f *driver.Fs) error { return drivertest.WriteAt(f, "file", resume, 3, tooMuch) },
+			"APPE": func(_ *journalTest, f *drivertest.Fs) error { return drivertest.WriteAt(f, "file", resume, 3, tooMuch) },
 		} {
 			t.Run(server.name+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -11,31 +11,28 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// AsOf returns the file system as it was at the end of a second, in a bucket that keeps versions. It can be read, and
-// be the source of [Fs.CopyTo]. What changes something fails with EROFS.
+// A Moment chooses the versions that a file system of the past shows: those at the end of a second, or what was deleted
+// and has not been stored again, each file as it was last. The zero value is before all versions.
+type Moment = s3api.Past
+
+// At returns the file system as it was at a moment, in a bucket that keeps versions. It can be read, and be the source
+// of [Fs.CopyTo]. What changes something fails with EROFS.
 //
-// It has what the bucket still has of that time. Where a lifecycle rule, or anybody, has removed a version, the one
-// before it shows in its place. What was stored while the bucket kept no versions is there since its last change. The
-// times are those by which S3 tells the versions. For an object of several parts AWS tells when its upload began.
+// It has what the bucket still has of that time. If a lifecycle rule, or anybody, has removed a version, the previous
+// version shows in its place. What was stored while the bucket kept no versions is there since its last change. The
+// times are those by which S3 distinguishes the versions. For an object of several parts AWS returns when its upload
+// began.
 //
 // A file takes a request more, which lists its versions. A listing takes a request for each thousand versions in the
 // directory. It takes another one for each directory in it, because only versions tell whether that was there. After
 // twenty requests that find nothing, a directory counts as one that was. A listing is an operation of
-// [Options.BeginOperation].
-func (f *Fs) AsOf(t time.Time) *Fs { return f.past(s3api.Past{Time: t.Truncate(time.Second)}) }
-
-// Deleted returns the files that were deleted and have not been stored again since, each as it was last. It is like
-// [Fs.AsOf] in everything else.
-func (f *Fs) Deleted() *Fs { return f.past(s3api.Past{Deleted: true}) }
-
-// Empty returns the file system as it was before all versions, without a request.
-func (f *Fs) Empty() *Fs { return f.past(s3api.Past{}) }
-
-func (f *Fs) past(p s3api.Past) *Fs {
+// [Options.BeginOperation]. The zero moment takes no request.
+func (f *Fs) At(m Moment) *Fs {
+	m.Time = m.Time.Truncate(time.Second)
 	g, opts := *f, *f.opts
 	opts.Journal, opts.Owner, opts.Quotas, opts.Presigner = nil, "", Quotas{}, nil
 	g.opts = &opts
-	g.use(f.bucket.AsOf(p))
+	g.use(f.bucket.AsOf(m))
 	return &g
 }
 

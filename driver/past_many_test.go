@@ -60,7 +60,7 @@ func TestPastOfManyVersions(t *testing.T) {
 		BaseEndpoint: aws.String("http://s3.invalid"), Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")})
 	p, _ := driver.ProfileNamed("aws")
 	operations := 0
-	files, err := driver.New(t.Context(), client, "bucket", &driver.Options{
+	files, err := driver.New(client, "bucket", &driver.Options{
 		Profile: p, BeginOperation: func() (func(), error) { operations++; return func() { operations-- }, nil },
 	})
 	must.OK(t, err)
@@ -71,7 +71,8 @@ func TestPastOfManyVersions(t *testing.T) {
 		return memory.HeapAlloc
 	}
 	begin, before := time.Now(), heap() // what the servers of other tests hold
-	entries, err := files.AsOf(pastEpoch().Add(4*time.Minute + 30*time.Second)).ReadDirSeq("/dir")
+	moment := driver.Moment{Time: pastEpoch().Add(4*time.Minute + 30*time.Second)}
+	entries, err := files.At(moment).List(t.Context(), "/dir")
 	must.OK(t, err)
 	if operations != 1 {
 		t.Errorf("a listing of the past takes %d operations", operations)

@@ -35,7 +35,7 @@ type past struct {
 	testing.TB
 	client *s3.Client
 	bucket string
-	fs     *driver.Fs
+	fs     *drivertest.Fs
 	keys   []string // that change
 	log    []pastChange
 	unsure map[time.Time]bool // seconds at whose end a change was under way
@@ -63,10 +63,11 @@ func newPast(tb testing.TB, client *s3.Client, bucket string, p driver.Profile) 
 	tb.Helper()
 	p.GhostPrefixes = true // as the server sets it for a bucket with versions
 	opts := driver.Options{Prefix: "in/", Profile: p}
-	fsys, err := driver.New(tb.Context(), smallPages{client}, bucket, &opts)
+	fsys, err := driver.New(smallPages{client}, bucket, &opts)
 	must.OK(tb, err)
 	keys := []string{"a", "a b", "dir/a", "dir/b&<é>", "dir/sub/x", "dir/sub/y", "gone/soon/z", "z", "été/1"}
-	return &past{TB: tb, client: client, bucket: bucket, fs: fsys, keys: keys, unsure: map[time.Time]bool{}}
+	return &past{TB: tb, client: client, bucket: bucket, fs: drivertest.Bind(tb.Context(), fsys), keys: keys,
+		unsure: map[time.Time]bool{}}
 }
 
 func (x *past) put(key, content string) {
@@ -132,9 +133,9 @@ func (x *past) deleted() map[string]string {
 }
 
 // tree reads a directory with all that it holds. The key of a directory has a slash at its end.
-func (x *past) tree(fsys *driver.Fs, dir string, into map[string]string) {
+func (x *past) tree(fsys *drivertest.Fs, dir string, into map[string]string) {
 	x.Helper()
-	entries, err := fsys.ReadDirSeq(dir)
+	entries, err := fsys.List(dir)
 	if err != nil {
 		x.Fatalf("list %s: %v", dir, err)
 	}
@@ -163,7 +164,7 @@ func (x *past) tree(fsys *driver.Fs, dir string, into map[string]string) {
 	}
 }
 
-func readAll(fsys *driver.Fs, name string, offset int64) (string, error) {
+func readAll(fsys *drivertest.Fs, name string, offset int64) (string, error) {
 	file, err := fsys.OpenAt(name, os.O_RDONLY, offset)
 	if err != nil {
 		return "", err
@@ -194,13 +195,13 @@ func (x *past) check() {
 	}
 	maps.DeleteFunc(times, func(t time.Time, _ bool) bool { return x.unsure[t] })
 	for _, t := range slices.SortedFunc(maps.Keys(times), time.Time.Compare) {
-		x.checkTree(t.Format("15:04:05"), x.fs.AsOf(t.Add(300*time.Millisecond)), withDirectories(x.at(t)))
+		x.checkTree(t.Format("15:04:05"), x.fs.At(driver.Moment{Time: t.Add(300 * time.Millisecond)}), withDirectories(x.at(t)))
 	}
-	x.checkTree("deleted", x.fs.Deleted(), withDirectories(x.deleted()))
-	x.checkTree("empty", x.fs.Empty(), map[string]string{})
+	x.checkTree("deleted", x.fs.At(driver.Moment{Deleted: true}), withDirectories(x.deleted()))
+	x.checkTree("empty", x.fs.At(driver.Moment{}), map[string]string{})
 }
 
-func (x *past) checkTree(when string, fsys *driver.Fs, want map[string]string) {
+func (x *past) checkTree(when string, fsys *drivertest.Fs, want map[string]string) {
 	x.Helper()
 	got := map[string]string{}
 	x.tree(fsys, "/", got)
@@ -282,7 +283,7 @@ func TestPastOfUnknownOrder(t *testing.T) {
 			write(t, f, name, "content")
 			must.OK(t, f.RemoveFile(name))
 		}
-		now := f.AsOf(time.Now())
+		now := f.At(driver.Moment{Time: time.Now()})
 		if _, err := now.StatFile("dir/file"); !errors.Is(err, syscall.EIO) {
 			t.Errorf("a file that was deleted: %v", err)
 		}
@@ -332,7 +333,7 @@ func TestPast(t *testing.T) {
 		for _, name := range []string{"/dir/50% é+.txt", "/dir/other"} {
 			must.OK(t, x.fs.RemoveFile(name))
 		}
-		gone := x.fs.Deleted()
+		gone := x.fs.At(driver.Moment{Deleted: true})
 		if content, err := readAll(gone, "/dir/50% é+.txt", 4); content != "second one" || err != nil {
 			t.Errorf("a deleted file from an offset on is %q, %v", content, err)
 		}
@@ -393,7 +394,7 @@ func TestPastNullVersion(t *testing.T) {
 		s.SetVersioning(t, bucket, types.BucketVersioningStatusEnabled)
 		x.remove("file")
 		s.SetVersioning(t, bucket, types.BucketVersioningStatusSuspended)
-		gone := x.fs.Deleted()
+		gone := x.fs.At(driver.Moment{Deleted: true})
 		if content, err := readAll(gone, "/file", 0); content != "null" || err != nil {
 			t.Errorf("a deleted null version is %q, %v", content, err)
 		}
@@ -414,7 +415,7 @@ func TestPastNullVersion(t *testing.T) {
 	})
 }
 
-func write(tb testing.TB, fsys *driver.Fs, name, content string) {
+func write(tb testing.TB, fsys *drivertest.Fs, name, content string) {
 	tb.Helper()
 	file, err := fsys.Create(name)
 	if err == nil {

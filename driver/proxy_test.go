@@ -53,7 +53,7 @@ func TestRepeatingProxy(t *testing.T) {
 			p, server := simulated(t, name)
 			client := server.Client(nil, func(o *s3.Options) { o.HTTPClient = repeatingProxy{o.HTTPClient} })
 			x := &journalTest{t, server, p}
-			files := func(opts driver.Options) *driver.Fs { return x.files(t.Context(), client, opts) }
+			files := func(opts driver.Options) *drivertest.Fs { return x.files(t.Context(), client, opts) }
 			f := files(driver.Options{})
 			journal := driver.NewEndpoint().NewJournal(client, "bucket", "", p, driver.Objects{}, nil)
 			recorded := files(driver.Options{Journal: journal, Owner: "alice"})

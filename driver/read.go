@@ -5,26 +5,43 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"syscall"
 
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// A reader is a file open for reading.
-type reader struct {
-	file.Handle
+// A Reader is a file that is open for reading. It reads the same version of the object to its end, also over another
+// connection. If another client replaces the object meanwhile, the error is ESTALE. Only Abort may be called while
+// another method runs.
+type Reader struct {
+	name    string
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	bucket  *s3api.Bucket
 	version s3api.Version
 	info    *file.Stored
 	content *file.Reader
+	closed  bool
 }
 
-func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
-	ctx, cancel := context.WithCancelCause(f.ctx)
+// OpenReader opens a file for a download that begins offset bytes after its beginning. One request asks for the object
+// at once. An offset beyond the end is an fs.ErrInvalid. The end of ctx ends the download.
+func (f *Fs) OpenReader(ctx context.Context, name string, offset int64) (*Reader, error) {
+	ctx = f.opts.withRetries(ctx)
+	key, err := f.fileKey(ctx, name, offset)
+	if err != nil {
+		return nil, s3error.PathError("open", name, err)
+	}
+	r, err := f.openReader(ctx, name, key, offset)
+	if err != nil {
+		return nil, s3error.PathError("open", name, err)
+	}
+	return r, nil
+}
+
+func (f *Fs) openReader(ctx context.Context, name, key string, offset int64) (*Reader, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	v, a, body, err := f.bucket.Get(ctx, key, offset)
 	if offset > 0 && errors.Is(err, fs.ErrInvalid) {
 		// There is no byte at offset. Where it is the end that is no error, but few servers tell the size with the
@@ -35,7 +52,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		}
 	}
 	if errors.Is(err, s3error.Archived) && f.opts.Restore.Days > 0 {
-		err = f.restore(key, err)
+		err = f.restore(ctx, key, err)
 	}
 	if err != nil {
 		cancel(nil)
@@ -46,18 +63,17 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 	if body != nil {
 		answer, stream = body.Answer, body
 	}
-	return &reader{
-		Handle: file.Handle{FileName: name, Unsupported: syscall.EBADF},
-		ctx:    ctx, cancel: cancel, bucket: f.bucket, version: v,
+	return &Reader{
+		name: name, ctx: ctx, cancel: cancel, bucket: f.bucket, version: v,
 		info: &file.Stored{Info: file.New(f.keys.Base(key), &v, &a), Answer: answer},
 		content: file.NewReader(
 			ctx, f.bucket, v, offset, stream, f.opts.Memory, f.opts.Endpoint.stats, f.opts.DownloadConcurrency),
 	}, nil
 }
 
-// restore asks S3 to restore an object. Where it cannot be restored, the object is archived as before.
-func (f *Fs) restore(key string, archived error) error {
-	err := f.bucket.Restore(f.ctx, key, f.opts.Restore)
+// restore asks S3 to restore an object. If S3 refuses, the error is that the object is archived.
+func (f *Fs) restore(ctx context.Context, key string, archived error) error {
+	err := f.bucket.Restore(ctx, key, f.opts.Restore)
 	if errors.Is(err, s3error.Archived) {
 		return err
 	}
@@ -66,18 +82,18 @@ func (f *Fs) restore(key string, archived error) error {
 }
 
 // Read reads the bytes that follow those read before.
-func (r *reader) Read(p []byte) (int, error) {
-	if r.Closed {
-		return 0, r.Refuse("read")
+func (r *Reader) Read(p []byte) (int, error) {
+	if r.closed {
+		return 0, s3error.PathError("read", r.name, fs.ErrClosed)
 	}
 	n, err := r.content.Read(p)
 	return n, r.readError(err)
 }
 
 // WriteTo writes all that is left to w.
-func (r *reader) WriteTo(w io.Writer) (written int64, err error) {
-	if r.Closed {
-		return 0, r.Refuse("read")
+func (r *Reader) WriteTo(w io.Writer) (written int64, err error) {
+	if r.closed {
+		return 0, s3error.PathError("read", r.name, fs.ErrClosed)
 	}
 	for {
 		next, err := r.content.Next()
@@ -96,21 +112,21 @@ func (r *reader) WriteTo(w io.Writer) (written int64, err error) {
 	}
 }
 
-func (r *reader) readError(err error) error {
+func (r *Reader) readError(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	return s3error.PathError("read", r.FileName, err)
+	return s3error.PathError("read", r.name, err)
 }
 
-// ReadAt reads from an offset, by a request of its own. It neither moves the offset of Read nor minds other calls at
-// the same time.
-func (r *reader) ReadAt(p []byte, offset int64) (int, error) {
-	if r.Closed {
-		return 0, r.Refuse("read")
+// ReadAt reads from an offset with a request of its own. It does not move the offset of Read, and may be called in
+// parallel.
+func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
+	if r.closed {
+		return 0, s3error.PathError("read", r.name, fs.ErrClosed)
 	}
 	if offset < 0 {
-		return 0, s3error.PathError("read", r.FileName, s3error.ErrInvalid)
+		return 0, s3error.PathError("read", r.name, s3error.ErrInvalid)
 	}
 	part := file.NewRange(r.ctx, r.bucket, r.version, offset, min(offset+int64(len(p)), r.version.Size))
 	defer part.Close()
@@ -125,10 +141,10 @@ func (r *reader) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// Seek sets where Read goes on. It makes no request, and where the offset is the present one it changes nothing at all.
-func (r *reader) Seek(offset int64, whence int) (int64, error) {
-	if r.Closed {
-		return 0, r.Refuse("seek")
+// Seek sets where Read continues. It makes no request, and does nothing if the offset is the present one.
+func (r *Reader) Seek(offset int64, whence int) (int64, error) {
+	if r.closed {
+		return 0, s3error.PathError("seek", r.name, fs.ErrClosed)
 	}
 	switch whence {
 	case io.SeekCurrent:
@@ -137,26 +153,26 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 		offset += r.version.Size
 	}
 	if offset < 0 || whence < io.SeekStart || whence > io.SeekEnd {
-		return 0, s3error.PathError("seek", r.FileName, s3error.ErrInvalid)
+		return 0, s3error.PathError("seek", r.name, s3error.ErrInvalid)
 	}
 	r.content.SeekTo(offset)
 	return offset, nil
 }
 
 // Stat describes the version of the object that is read.
-func (r *reader) Stat() (fs.FileInfo, error) { return r.info, nil }
+func (r *Reader) Stat() (fs.FileInfo, error) { return r.info, nil }
 
-// Abort ends reading: what reads or will read, and Close, returns cause.
-func (r *reader) Abort(cause error) { r.cancel(cause) }
+// Abort ends the download: Read and Close return cause.
+func (r *Reader) Abort(cause error) { r.cancel(cause) }
 
-// Close gives the connection back, where all was read, or ends it.
-func (r *reader) Close() error {
-	if r.Closed {
-		return r.Refuse("close")
+// Close returns the connection to the pool if all bytes were read, and closes it otherwise.
+func (r *Reader) Close() error {
+	if r.closed {
+		return s3error.PathError("close", r.name, fs.ErrClosed)
 	}
-	r.Closed = true
+	r.closed = true
 	err := context.Cause(r.ctx)
 	r.content.Close()
 	r.cancel(nil)
-	return s3error.PathError("close", r.FileName, err)
+	return s3error.PathError("close", r.name, err)
 }

@@ -14,8 +14,8 @@ import (
 
 // Stat describes a file or, where there is none of the name, a directory. It takes one request for a file and two for a
 // directory; [Fs.StatFile] and [Fs.StatDir] take one. A directory's modification time is zero unless a marker has it.
-func (f *Fs) Stat(name string) (fs.FileInfo, error) {
-	return f.stat(name, func(ctx context.Context, key string) (*file.Info, error) {
+func (f *Fs) Stat(ctx context.Context, name string) (fs.FileInfo, error) {
+	return f.stat(ctx, name, func(ctx context.Context, key string) (*file.Info, error) {
 		if namesDirectory(name) {
 			return f.find.DirAndMarker(ctx, key)
 		}
@@ -28,8 +28,8 @@ func (f *Fs) Stat(name string) (fs.FileInfo, error) {
 }
 
 // StatFile describes a file, in one request.
-func (f *Fs) StatFile(name string) (fs.FileInfo, error) {
-	return f.stat(name, func(ctx context.Context, key string) (*file.Info, error) {
+func (f *Fs) StatFile(ctx context.Context, name string) (fs.FileInfo, error) {
+	return f.stat(ctx, name, func(ctx context.Context, key string) (*file.Info, error) {
 		if namesDirectory(name) && !f.keys.IsRoot(key) {
 			return nil, fs.ErrNotExist
 		}
@@ -48,7 +48,9 @@ func (f *Fs) statFile(ctx context.Context, key string) (*file.Info, error) {
 
 // StatDir describes a directory, in one request, or two where listings are not sorted. The root always exists, which
 // takes none.
-func (f *Fs) StatDir(name string) (fs.FileInfo, error) { return f.stat(name, f.find.DirAndMarker) }
+func (f *Fs) StatDir(ctx context.Context, name string) (fs.FileInfo, error) {
+	return f.stat(ctx, name, f.find.DirAndMarker)
+}
 
 // PendingUpload describes the interrupted upload of a file that this owner can resume: the bytes that S3 holds of it.
 // There is none, which is an fs.ErrNotExist, where the file exists, and none that a session works on. It takes one
@@ -56,8 +58,8 @@ func (f *Fs) StatDir(name string) (fs.FileInfo, error) { return f.stat(name, f.f
 //
 // A file system that has reported an upload resumes it when it opens the file with that size as the offset, or next
 // with os.O_APPEND.
-func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) {
-	return f.stat(name, func(ctx context.Context, key string) (*file.Info, error) {
+func (f *Fs) PendingUpload(ctx context.Context, name string) (fs.FileInfo, error) {
+	return f.stat(ctx, name, func(ctx context.Context, key string) (*file.Info, error) {
 		if namesDirectory(name) {
 			return nil, fs.ErrNotExist
 		}
@@ -88,12 +90,12 @@ func (f *Fs) refuseDirectory(ctx context.Context, name, key string) error {
 
 // stat describes what find finds under the key of a name.
 func (f *Fs) stat(
-	name string, find func(ctx context.Context, key string) (*file.Info, error),
+	ctx context.Context, name string, find func(ctx context.Context, key string) (*file.Info, error),
 ) (fs.FileInfo, error) {
 	var info *file.Info
 	key, err := f.keys.Key(name)
 	if err == nil {
-		info, err = find(f.ctx, key)
+		info, err = find(f.opts.withRetries(ctx), key)
 	}
 	if err != nil {
 		return nil, s3error.PathError("stat", name, err)

@@ -50,7 +50,7 @@ func TestUnsortedListings(t *testing.T) {
 				want = append(want, dir)
 			}
 			want = append(want, "foo", "foo.", "bar", "dir")
-			entries, err := x.ReadDirSeq("")
+			entries, err := x.List("")
 			must.OK(t, err)
 			var got []string
 			for info, err := range entries {

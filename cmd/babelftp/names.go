@@ -178,9 +178,9 @@ func (r *namesRun) open(
 	if !ok {
 		return nil, errNoTenant(cfg, name)
 	}
-	t, err := mojibake.Open(ctx, now, cfg.Tenants[name], bucket, all, charset)
+	t, err := mojibake.Open(ctx, cfg.Tenants[name], bucket, all, charset)
 	if errors.Is(err, mojibake.ErrNoCharset) && r.apply != "" {
-		t, err = mojibake.Open(ctx, now, cfg.Tenants[name], bucket, all, &pathname.Encoding{})
+		t, err = mojibake.Open(ctx, cfg.Tenants[name], bucket, all, &pathname.Encoding{})
 	}
 	if errors.Is(err, mojibake.ErrNoCharset) {
 		return nil, fmt.Errorf("tenants.%s: %w: write compatibility.charset, or --charset gbk for example", name, err)

@@ -163,7 +163,7 @@ func testListTimes(t *testing.T, h Harness) {
 		}
 		return 0
 	})
-	entries, err := f.ReadDirSeq("dir")
+	entries, err := f.List("dir")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func testListTimes(t *testing.T, h Harness) {
 		t.Errorf("%d requests for files were under way in parallel", n)
 	}
 	t.Run("left-early", func(t *testing.T) {
-		next, stop := iter.Pull2(must(f.ReadDirSeq("dir")))
+		next, stop := iter.Pull2(must(f.List("dir")))
 		defer stop()
 		if info, err, ok := next(); !ok || err != nil || entryName(info) != names[0] {
 			t.Errorf("the first is %v, %v", info, err)

@@ -89,7 +89,7 @@ func testStat(t *testing.T, h Harness) {
 	x.run("no-bucket", func(x *fixture) {
 		gone := MustNew(x.Context(), x.client, "no-such-bucket", nil)
 		wantError(x, errorOf(gone.StatDir("directory")), syscall.ENXIO)
-		wantError(x, errorOf(gone.ReadDirSeq("/")), syscall.ENXIO)
+		wantError(x, errorOf(gone.List("/")), syscall.ENXIO)
 	})
 }
 
@@ -104,14 +104,14 @@ func testList(t *testing.T, h Harness) {
 	x.run("only-a-directory", func(x *fixture) { x.wantList("implied", "deep/") })
 	for label, name := range map[string]string{"missing": "nothing", "file": "a.txt", "beginning-of-a-name": "foo"} {
 		x.run(label, func(x *fixture) {
-			wantError(x, errorOf(x.ReadDirSeq(name)), fs.ErrNotExist)
+			wantError(x, errorOf(x.List(name)), fs.ErrNotExist)
 		})
 	}
 	x.run("empty-bucket", func(x *fixture) {
 		empty := h.open(x.T, nil)
 		empty.wantList("/")
 		other := empty.session(x.Context(), &driver.Options{Prefix: "no/such/prefix/"})
-		entries, err := other.ReadDirSeq("")
+		entries, err := other.List("")
 		x.must(err)
 		for info, err := range entries {
 			x.Errorf("it holds %v, %v", info, err)
@@ -271,7 +271,7 @@ func (x *fixture) testListedBefore() {
 // testWhileKeysComeAndGo adds and deletes keys in a directory that is listed. The listing has each key that stays
 // once, in the order of the server.
 func (x *fixture) testWhileKeysComeAndGo() {
-	entries, err := x.ReadDirSeq("many")
+	entries, err := x.List("many")
 	x.must(err)
 	var names []string
 	for info, err := range entries {

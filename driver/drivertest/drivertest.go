@@ -52,7 +52,7 @@ type Harness struct {
 	PartSize int
 
 	// New is [driver.New] for a server that takes smaller parts than S3 does. The default is driver.New.
-	New func(context.Context, driver.Client, string, *driver.Options) (*driver.Fs, error)
+	New func(driver.Client, string, *driver.Options) (*driver.Fs, error)
 
 	// OnlyProfile leaves out what takes long and is the same with every profile. It is for all simulators but one.
 	OnlyProfile bool
@@ -185,8 +185,8 @@ type fixture struct {
 	profile driver.Profile
 
 	partSize int
-	newFs    func(context.Context, driver.Client, string, *driver.Options) (*driver.Fs, error)
-	*driver.Fs
+	newFs    func(driver.Client, string, *driver.Options) (*driver.Fs, error)
+	*Fs
 }
 
 // open makes a fixture. Its parts are as small as S3 has them unless opts say otherwise; opts may be nil.
@@ -212,7 +212,7 @@ func (h Harness) fixture(t *testing.T, client *s3.Client, bucket string) *fixtur
 }
 
 // session opens another file system over the same bucket.
-func (x *fixture) session(ctx context.Context, opts *driver.Options) *driver.Fs {
+func (x *fixture) session(ctx context.Context, opts *driver.Options) *Fs {
 	var o driver.Options
 	if opts != nil {
 		o = *opts
@@ -223,11 +223,11 @@ func (x *fixture) session(ctx context.Context, opts *driver.Options) *driver.Fs 
 	if o.Profile == (driver.Profile{}) {
 		o.Profile = x.profile
 	}
-	f, err := x.newFs(s3api.WithRetries(ctx, retries()), x.spy, x.bucket, &o)
+	f, err := x.newFs(x.spy, x.bucket, &o)
 	if err != nil {
 		panic(err)
 	}
-	return f
+	return Bind(s3api.WithRetries(ctx, retries()), f)
 }
 
 // serverPatience is for how long a server repeats a request.
@@ -244,21 +244,21 @@ func retries() s3api.Retries {
 
 // MustNew is [driver.New] for tests, whose options are in range. It panics for others, also on a goroutine that is
 // not the test's.
-func MustNew(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *driver.Fs {
+func MustNew(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *Fs {
 	return mustNew(s3api.WithRetries(ctx, retries()), client, bucket, opts)
 }
 
 // MustNewSteady is MustNew with the retries of the server, but for their random pauses.
-func MustNewSteady(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *driver.Fs {
+func MustNewSteady(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *Fs {
 	return mustNew(s3api.WithRetries(ctx, s3api.Retries{Patience: serverPatience, Steady: true}), client, bucket, opts)
 }
 
-func mustNew(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *driver.Fs {
-	f, err := driver.New(ctx, client, bucket, opts)
+func mustNew(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *Fs {
+	f, err := driver.New(client, bucket, opts)
 	if err != nil {
 		panic(err)
 	}
-	return f
+	return Bind(ctx, f)
 }
 
 // run runs a subtest over the same bucket.
@@ -420,7 +420,7 @@ func (x *fixture) tryAppend(name string, content []byte) error {
 }
 
 // WriteAt opens a file for writing from an offset on, writes to it and closes it.
-func WriteAt(f *driver.Fs, name string, flag int, offset int64, content []byte) error {
+func WriteAt(f *Fs, name string, flag int, offset int64, content []byte) error {
 	file, err := f.OpenAt(name, os.O_WRONLY|flag, offset)
 	if err != nil {
 		return err
@@ -452,7 +452,7 @@ func (x *fixture) close(f io.Closer) {
 // list lists a directory through the driver. Names of directories end with a slash.
 func (x *fixture) list(name string) []string {
 	x.Helper()
-	entries, err := x.ReadDirSeq(name)
+	entries, err := x.List(name)
 	if err != nil {
 		x.Fatalf("list %q: %v", name, err)
 	}

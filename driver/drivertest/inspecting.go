@@ -178,11 +178,11 @@ func testInspectAppend(x *fixture, i *inspector) {
 	cut := size/2 + len(i.bad)/2 // both halves are good
 	good := append(slices.Clone(bad[:cut]), random(size)[cut:]...)
 	for _, opts := range []driver.Options{{}, {Quarantine: "bad/"}} {
-		for label, write := range map[string]func(f *driver.Fs, rest []byte) error{
-			"append": func(f *driver.Fs, rest []byte) error {
+		for label, write := range map[string]func(f *Fs, rest []byte) error{
+			"append": func(f *Fs, rest []byte) error {
 				return WriteAt(f, "file", os.O_WRONLY|os.O_APPEND, 0, rest)
 			},
-			"rest": func(f *driver.Fs, rest []byte) error { return WriteAt(f, "file", os.O_WRONLY, int64(cut), rest) },
+			"rest": func(f *Fs, rest []byte) error { return WriteAt(f, "file", os.O_WRONLY, int64(cut), rest) },
 		} {
 			x.run(label+opts.Quarantine, func(x *fixture) {
 				session := x.process().as("alice", *i.options(opts))

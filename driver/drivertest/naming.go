@@ -290,7 +290,7 @@ func testUnrepresentableKeys(t *testing.T, h Harness) {
 			"stat":       func() error { _, err := x.Stat(n.Path); return err },
 			"stat-file":  func() error { _, err := x.StatFile(n.Path); return err },
 			"stat-dir":   func() error { _, err := x.StatDir(n.Path); return err },
-			"list":       func() error { _, err := x.ReadDirSeq(n.Path); return err },
+			"list":       func() error { _, err := x.List(n.Path); return err },
 			"chtimes":    func() error { return x.Chtimes(n.Path, time.Now(), time.Now()) },
 		} {
 			x.run(n.Label+"-"+operation, func(x *fixture) { wantError(x, attempt(), kind) })

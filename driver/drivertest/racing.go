@@ -27,7 +27,7 @@ type race struct {
 	label  string
 	opts   driver.Options
 	before map[string]int // the sizes of the objects that there are, by their keys
-	run    func(f *driver.Fs, dir string) error
+	run    func(f *Fs, dir string) error
 
 	// victim is the key that the other client writes to, and size how many bytes.
 	victim string
@@ -50,9 +50,9 @@ type window struct {
 const raceSize = 1000
 
 func (h Harness) races() []race {
-	rename := func(f *driver.Fs, dir string) error { return f.Rename(dir+"/old", dir+"/new") }
-	copying := func(f *driver.Fs, dir string) error { return f.Copy(context.Background(), dir+"/old", dir+"/new") }
-	chtimes := func(f *driver.Fs, dir string) error {
+	rename := func(f *Fs, dir string) error { return f.Rename(dir+"/old", dir+"/new") }
+	copying := func(f *Fs, dir string) error { return f.Copy(context.Background(), dir+"/old", dir+"/new") }
+	chtimes := func(f *Fs, dir string) error {
 		return f.Chtimes(dir+"/old", time.Time{}, time.Unix(1_000_000_000, 0))
 	}
 	tree := map[string]int{"old/": 0, "old/a": raceSize, "old/b": raceSize, "old/sub/": 0, "old/sub/c": raceSize}
@@ -106,11 +106,11 @@ func (h Harness) races() []race {
 			victim: "new/sub/", size: raceSize, open: puts,
 		},
 		{
-			label: "make-directory", run: func(f *driver.Fs, dir string) error { return f.Mkdir(dir+"/old", 0) },
+			label: "make-directory", run: func(f *Fs, dir string) error { return f.Mkdir(dir+"/old", 0) },
 			victim: "old/", size: raceSize, open: puts,
 		},
 		{
-			label: "make-directories", run: func(f *driver.Fs, dir string) error {
+			label: "make-directories", run: func(f *Fs, dir string) error {
 				return f.MkdirAll(dir+"/old/new", 0)
 			},
 			victim: "old/", size: raceSize, open: puts,
@@ -125,7 +125,7 @@ func (h Harness) races() []race {
 			victim: "old", size: h.PartSize, open: completes,
 		},
 		{
-			label: "remove-directory", before: map[string]int{"old/": 0}, run: func(f *driver.Fs, dir string) error {
+			label: "remove-directory", before: map[string]int{"old/": 0}, run: func(f *Fs, dir string) error {
 				return f.RemoveDir(dir + "/old")
 			},
 			victim: "old/", size: raceSize, open: deletes,

@@ -79,7 +79,8 @@ func testRead(t *testing.T, h Harness) {
 	x.run("seek", func(x *fixture) { x.testSeek("file.txt", content) })
 	x.run("read-at", func(x *fixture) { x.testReadAt("file.txt", content) })
 	x.run("not-for-writing", func(x *fixture) {
-		f := x.openAt("file.txt", os.O_RDONLY, 0)
+		f, err := x.Open("file.txt")
+		x.must(err)
 		wantError(x, errorOf(f.Write([]byte("x"))), syscall.EBADF)
 		wantError(x, errorOf(f.WriteAt([]byte("x"), 0)), syscall.EBADF)
 		wantError(x, errorOf(f.WriteString("x")), syscall.EBADF)

@@ -35,7 +35,7 @@ func (x *fixture) process() *process {
 }
 
 // as opens a file system of a user, with the first of opts if there is one.
-func (p *process) as(owner string, opts ...driver.Options) *driver.Fs {
+func (p *process) as(owner string, opts ...driver.Options) *Fs {
 	o := append(opts, driver.Options{})[0]
 	o.Journal, o.Owner = p.journal, owner
 	return p.session(p.Context(), &o)
@@ -48,7 +48,7 @@ const (
 )
 
 // begin opens a file and writes to it.
-func (x *fixture) begin(session *driver.Fs, name string, flag int, offset int64, content []byte) afero.File {
+func (x *fixture) begin(session *Fs, name string, flag int, offset int64, content []byte) afero.File {
 	x.Helper()
 	f, err := session.OpenAt(name, flag, offset)
 	if err != nil {
@@ -63,7 +63,7 @@ func (x *fixture) begin(session *driver.Fs, name string, flag int, offset int64,
 var errInterrupted = errors.New("broken by the test")
 
 // interrupt uploads the beginning of a file, then its client disconnects.
-func (x *fixture) interrupt(session *driver.Fs, name string, flag int, offset int64, content []byte) {
+func (x *fixture) interrupt(session *Fs, name string, flag int, offset int64, content []byte) {
 	x.Helper()
 	f := x.begin(session, name, flag, offset, content)
 	f.(aborter).Abort(errInterrupted)
@@ -71,7 +71,7 @@ func (x *fixture) interrupt(session *driver.Fs, name string, flag int, offset in
 }
 
 // pendingSize returns the offset at which a user can resume an upload, 0 without one.
-func (x *fixture) pendingSize(session *driver.Fs, name string) int64 {
+func (x *fixture) pendingSize(session *Fs, name string) int64 {
 	x.Helper()
 	info, err := session.PendingUpload(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,7 +87,7 @@ func (x *fixture) pendingSize(session *driver.Fs, name string) int64 {
 }
 
 // wantPending wants a user to be able to resume an upload at an offset, or not at 0.
-func (x *fixture) wantPending(session *driver.Fs, name string, size int64) {
+func (x *fixture) wantPending(session *Fs, name string, size int64) {
 	x.Helper()
 	if n := x.pendingSize(session, name); n != size {
 		x.Errorf("%d bytes of %q are pending, want %d", n, name, size)
@@ -95,7 +95,7 @@ func (x *fixture) wantPending(session *driver.Fs, name string, size int64) {
 }
 
 // resume wants all but the last byte of what was sent to be pending, and sends the rest of a file from there.
-func (x *fixture) resume(session *driver.Fs, name string, sent int, content []byte) {
+func (x *fixture) resume(session *Fs, name string, sent int, content []byte) {
 	x.Helper()
 	x.wantPending(session, name, int64(sent-1))
 	x.close(x.begin(session, name, goOn, int64(sent-1), content[sent-1:]))
@@ -484,7 +484,7 @@ func (x *fixture) testPendingInvisible() {
 	p := x.process()
 	x.interrupt(p.as("alice"), "dir/file", create, 0, random(x.partSize+1000))
 	bob := p.as("bob")
-	for label, session := range map[string]*driver.Fs{"another-user": bob, "without-owner": p.as(""),
+	for label, session := range map[string]*Fs{"another-user": bob, "without-owner": p.as(""),
 		"herself": p.as("alice")} {
 		x.run(label, func(x *fixture) {
 			if label != "herself" && x.pendingSize(session, "dir/file") != 0 {
@@ -575,7 +575,7 @@ func (x *fixture) wantResumeError(err error, size int) {
 // testPendingAppended appends to a file of which an upload is pending.
 func (x *fixture) testPendingAppended() {
 	content := random(x.partSize + 1000)
-	appendTo := func(session *driver.Fs, name string, content []byte) error {
+	appendTo := func(session *Fs, name string, content []byte) error {
 		return WriteAt(session, name, goOn|os.O_APPEND, 0, content)
 	}
 	for label, size := range map[string]int{"small": 999, "parts": x.partSize + 500} {
@@ -692,7 +692,7 @@ func (x *fixture) testPendingReplaced() {
 		x.run(label, func(x *fixture) {
 			x.interrupt(other.as("alice"), label, create, 0, random(2*x.partSize+9))
 			x.close(x.begin(alice, label, create, 0, random(size)))
-			for process, session := range map[string]*driver.Fs{"this": alice, "other": other.as("alice")} {
+			for process, session := range map[string]*Fs{"this": alice, "other": other.as("alice")} {
 				_, err := session.OpenAt(label, goOn, int64(2*x.partSize+8))
 				var refused *driver.ResumeError
 				if process == "other" && (!errors.As(err, &refused) || !refused.Changed || refused.Size != int64(size)) {

@@ -40,7 +40,7 @@ func (w *Writer) beginInspection() error {
 	if w.u.Inspect == nil {
 		return nil
 	}
-	w.inspection = w.u.Inspect(w.ctx, w.FileName)
+	w.inspection = w.u.Inspect(w.ctx, w.name)
 	if w.part == nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (w *Writer) judge(v s3api.Version) error {
 	if w.u.Inspect == nil { // it was begun while there was an inspector
 		return nil
 	}
-	inspection := w.u.Inspect(w.ctx, w.FileName)
+	inspection := w.u.Inspect(w.ctx, w.name)
 	defer inspection.Close()
 	object := file.NewRange(w.ctx, w.u.Bucket, v, 0, v.Size)
 	defer object.Close()

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
@@ -26,7 +24,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		keeps     = flag&os.O_TRUNC == 0 && (whole || offset > 0)
 	)
 	w := &Writer{
-		Handle: file.Handle{FileName: name, Unsupported: syscall.EBADF}, u: u, key: key,
+		name: name, u: u, key: key,
 		attributes: u.Objects.OfFile(name),
 		condition:  s3api.Condition{Absent: exclusive},
 		exclusive:  exclusive,

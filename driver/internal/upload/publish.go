@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -18,10 +19,10 @@ const commitTimeout = 10 * time.Minute
 // answer to the request that publishes is lost, and a look at the object shows nothing. Then the complete object may
 // be there.
 func (w *Writer) Close() error {
-	if w.Closed {
-		return w.Refuse("close")
+	if w.closed {
+		return s3error.PathError("close", w.name, fs.ErrClosed)
 	}
-	w.Closed = true
+	w.closed = true
 	err := w.err
 	if err == nil {
 		err = w.finish()
@@ -54,7 +55,7 @@ func (w *Writer) Close() error {
 		w.part.Release()
 	}
 	w.cancel(nil)
-	return s3error.PathError("close", w.FileName, err)
+	return s3error.PathError("close", w.name, err)
 }
 
 // finish publishes the file.

@@ -20,7 +20,7 @@ import (
 // A Writer is a file open for writing. It collects bytes in a buffer, sends the full buffer as a part, and continues
 // with another buffer. A file that fits into one buffer becomes an object by one request.
 type Writer struct {
-	file.Handle
+	name   string // that it was opened with
 	u      *Uploader
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -58,37 +58,27 @@ type Writer struct {
 	next     [1]byte           // after a full buffer
 	client   journal.ClientWait
 	err      error // the first; Close publishes nothing then
+	closed   bool
 }
 
 // Write appends to what was written.
 func (w *Writer) Write(p []byte) (int, error) {
-	if len(p) == 0 && !w.Closed {
+	if len(p) == 0 && !w.closed {
 		return 0, nil
 	}
 	n, err := w.ReadFrom(bytes.NewReader(p))
 	return int(n), err
 }
 
-// WriteString is Write of a string.
-func (w *Writer) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
-
-// WriteAt is Write if offset is the end of the written bytes. Otherwise the error is errors.ErrUnsupported.
-func (w *Writer) WriteAt(p []byte, offset int64) (int, error) {
-	if _, err := w.Seek(offset, io.SeekStart); err != nil {
-		return 0, err
-	}
-	return w.Write(p)
-}
-
 // ReadFrom writes all bytes of r. An error of r other than io.EOF means that bytes are missing, also
 // io.ErrUnexpectedEOF. Close publishes nothing then. When the upload ends, by Abort for example, a waiting Read of r
 // ends too, if r is a connection.
 func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
-	if w.Closed {
-		return 0, w.Refuse("write")
+	if w.closed {
+		return 0, s3error.PathError("write", w.name, fs.ErrClosed)
 	}
 	if w.err != nil {
-		return 0, s3error.PathError("write", w.FileName, w.err)
+		return 0, s3error.PathError("write", w.name, w.err)
 	}
 	if conn, ok := r.(interface{ SetReadDeadline(t time.Time) error }); ok {
 		stop := context.AfterFunc(w.ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
@@ -97,7 +87,7 @@ func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 	n, err := w.fill(r)
 	if err != nil {
 		w.err = w.cause(err)
-		return n, s3error.PathError("write", w.FileName, w.err)
+		return n, s3error.PathError("write", w.name, w.err)
 	}
 	return n, nil
 }
@@ -277,27 +267,16 @@ func (w *Writer) partsContext() context.Context {
 
 // Seek finds the end of the written bytes, by any whence. For any other offset the error is errors.ErrUnsupported.
 func (w *Writer) Seek(offset int64, whence int) (int64, error) {
-	if w.Closed {
-		return 0, w.Refuse("seek")
+	if w.closed {
+		return 0, s3error.PathError("seek", w.name, fs.ErrClosed)
 	}
 	if whence != io.SeekStart {
 		offset += w.offset
 	}
 	if offset != w.offset {
-		return 0, s3error.PathError("seek", w.FileName, errors.ErrUnsupported)
+		return 0, s3error.PathError("seek", w.name, errors.ErrUnsupported)
 	}
 	return offset, nil
-}
-
-// Truncate does nothing if the file has this size. Otherwise the error is errors.ErrUnsupported.
-func (w *Writer) Truncate(size int64) error {
-	if w.Closed {
-		return w.Refuse("truncate")
-	}
-	if size != w.offset {
-		return s3error.PathError("truncate", w.FileName, errors.ErrUnsupported)
-	}
-	return nil
 }
 
 // Stat describes the file as Close would publish it now: bytes that stay after the written ones count too.

@@ -126,7 +126,7 @@ func (s *session) loginRequest() *account.LoginRequest {
 	return &account.LoginRequest{
 		Host: s.identity.hostname, HostByTLS: s.dialogue.namedToTLS() == s.identity.hostname,
 		Session: s.identity.guarded, User: s.identity.name,
-		Limits: s.identity.limits, Context: s.ctx, BeforeCommit: s.beforeCommit,
+		Limits: s.identity.limits, BeforeCommit: s.beforeCommit,
 		RemoteAddr: s.dialogue.conn.RemoteAddr(), Encrypted: s.dialogue.conn.Encrypted(), TLSRequired: s.requiresTLS(),
 		Certificates: s.dialogue.conn.Certificates(),
 	}

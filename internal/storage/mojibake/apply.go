@@ -72,7 +72,7 @@ func (a *application) wholeDirectory(p *Place, dir string) error {
 	if err != nil || !complete {
 		return err
 	}
-	switch _, err := p.Files.WithContext(a.ctx).StatDir(p.in(dir)); {
+	switch _, err := p.Files.StatDir(a.ctx, p.in(dir)); {
 	case err == nil:
 		a.keep(dir+"/", "it has objects without a pathname, or another client has stored some during the rename")
 	case !errors.Is(err, fs.ErrNotExist):
@@ -105,7 +105,7 @@ func (a *application) submit(p *Place, name string, ended func(complete bool)) {
 
 // directory moves everything in a directory and below it, and then its marker. It reports whether everything has moved.
 func (a *application) directory(p *Place, dir string) (complete bool, err error) {
-	entries, err := p.Files.WithContext(a.ctx).ReadDirSeq(p.in(dir))
+	entries, err := p.Files.List(a.ctx, p.in(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}

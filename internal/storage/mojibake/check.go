@@ -62,13 +62,14 @@ func (t *Tenant) check(ctx context.Context, l *Line, target string) error {
 		l.State, l.Note = Exists, "a folder of the configuration has this name"
 		return nil
 	}
-	files := p.Files.WithContext(ctx)
-	stat := files.StatFile
+	stat := p.Files.StatFile
 	if l.IsDir() {
-		stat = files.StatDir
+		stat = p.Files.StatDir
 	}
-	exists := func(stat func(string) (fs.FileInfo, error), name string) (bool, error) {
-		_, err := stat(strings.TrimSuffix(p.in(name), "/"))
+	exists := func(
+		stat func(context.Context, string) (fs.FileInfo, error), name string,
+	) (bool, error) {
+		_, err := stat(ctx, strings.TrimSuffix(p.in(name), "/"))
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR):
 			return false, nil
@@ -96,7 +97,7 @@ func (t *Tenant) check(ctx context.Context, l *Line, target string) error {
 		l.Note = "joins the directory " + path.Base(target) + ", which exists"
 	case there:
 		var moving bool
-		moving, err = files.IsMoving(ctx, p.in(l.Path), p.in(target))
+		moving, err = p.Files.IsMoving(ctx, p.in(l.Path), p.in(target))
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // the file or its copy is gone
 			return nil
@@ -106,7 +107,7 @@ func (t *Tenant) check(ctx context.Context, l *Line, target string) error {
 			l.State, l.Note = Exists, "a file has the new name"
 		}
 	case !l.IsDir():
-		if there, err = exists(files.StatDir, target); there {
+		if there, err = exists(p.Files.StatDir, target); there {
 			l.State, l.Note = Exists, "a directory has the new name"
 		}
 	}

@@ -51,7 +51,7 @@ func newBucket(keys map[string]string) *bucket {
 	return b
 }
 
-func (b *bucket) open(ctx context.Context, client driver.Client) *driver.Fs {
+func (b *bucket) open(ctx context.Context, client driver.Client) *drivertest.Fs {
 	return drivertest.MustNew(ctx, client, "bucket", &driver.Options{Profile: aws(), NoOverwrite: true})
 }
 
@@ -72,7 +72,7 @@ func (b *bucket) objects(t *testing.T) map[string]string {
 	files, found := b.open(t.Context(), b.server.Client(nil)), map[string]string{}
 	var walk func(dir string)
 	walk = func(dir string) {
-		entries, err := files.ReadDirSeq(dir)
+		entries, err := files.List(dir)
 		must.OK(t, err)
 		for entry, err := range entries {
 			must.OK(t, err)
@@ -96,7 +96,7 @@ func (b *bucket) tenant(ctx context.Context, t *testing.T, client driver.Client)
 	encoding, err := pathname.ParseEncoding("gbk")
 	must.OK(t, err)
 	return &Tenant{
-		Places:    []Place{{Dir: "/", Files: b.open(ctx, client)}},
+		Places:    []Place{{Dir: "/", Files: b.open(ctx, client).Driver}},
 		Encodings: func(string) []*pathname.Encoding { return []*pathname.Encoding{encoding} },
 		Normalize: pathname.NFC.Normalize,
 	}
@@ -168,7 +168,7 @@ func TestScan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBucket(map[string]string{tc.key: "x"})
 			tenant := &Tenant{
-				Places:     []Place{{Dir: "/", Files: b.open(t.Context(), b.server.Client(nil))}},
+				Places:     []Place{{Dir: "/", Files: b.open(t.Context(), b.server.Client(nil)).Driver}},
 				Encodings:  encodingsOf(&tc.tenant),
 				Normalize:  tc.tenant.Compatibility.NormalizationOf().Normalize,
 				Configured: configuredDirectories(&tc.tenant),

@@ -66,7 +66,7 @@ func Scan(ctx context.Context, t *Tenant, seen *atomic.Int64) ([]Line, error) {
 // directory searches the names in a directory, and below it. Each object counts for the directories above it that have
 // a line.
 func (s *scan) directory(ctx context.Context, p *Place, dir string, above []*finding) error {
-	entries, err := p.Files.WithContext(ctx).ReadDirSeq(p.in(dir))
+	entries, err := p.Files.List(ctx, p.in(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // removed since
 	}

@@ -22,10 +22,10 @@ import (
 // ErrNoCharset reports a tenant whose clients write UTF-8 only.
 var ErrNoCharset = errors.New("no charset is configured")
 
-// Open verifies the buckets of a tenant, and returns the tenant. Canceling session cancels its requests. others are all
-// buckets of the configuration. A charset that is not nil replaces the configured ones.
+// Open verifies the buckets of a tenant, and returns the tenant. others are all buckets of the configuration. A charset
+// that is not nil replaces the configured ones.
 func Open(
-	ctx, session context.Context, t *config.Tenant, bucket *s3client.Bucket, others []*s3client.Bucket,
+	ctx context.Context, t *config.Tenant, bucket *s3client.Bucket, others []*s3client.Bucket,
 	charset *pathname.Encoding,
 ) (*Tenant, error) {
 	opened := &Tenant{
@@ -42,7 +42,7 @@ func Open(
 		if err := b.Verify(ctx, slog.New(slog.DiscardHandler)); err != nil {
 			return nil, err
 		}
-		files, err := driver.New(session, b.ObjectClient(), b.Name, &driver.Options{
+		files, err := driver.New(b.ObjectClient(), b.Name, &driver.Options{
 			Prefix: b.Prefix, Profile: b.SessionProfile(), Endpoint: b.Endpoint, Objects: b.Objects, NoOverwrite: true,
 		})
 		if err != nil {

@@ -107,8 +107,9 @@ func TestExplainKeys(t *testing.T) {
 				o.APIOptions = append(o.APIOptions, Region(s.Region).Explain)
 			})
 			p, _ := driver.ProfileNamed("minio")
-			fs, err := driver.New(t.Context(), client, bucket, &driver.Options{Profile: p})
+			files, err := driver.New(client, bucket, &driver.Options{Profile: p})
 			must.OK(t, err)
+			fs := files.Afero(t.Context())
 			for _, file := range []string{"in/a.csv", "in/b.csv"} {
 				must.OK(t, afero.WriteFile(fs, file, []byte("x"), 0o644))
 			}

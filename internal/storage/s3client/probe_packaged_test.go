@@ -89,8 +89,9 @@ func testPolicyOfPrefix(t *testing.T, s *s3test.Server) {
 		t.Errorf("the probe reports %s", r)
 	}
 	options := &driver.Options{Prefix: b.Prefix, Profile: b.Profile}
-	fsys, err := driver.New(t.Context(), b.ObjectClient(), b.Name, options)
+	files, err := driver.New(b.ObjectClient(), b.Name, options)
 	must.OK(t, err)
+	fsys := files.Afero(t.Context())
 	must.OK(t, afero.WriteFile(fsys, "new", []byte("content"), 0))
 	must.OK(t, fsys.Rename("new", "renamed"))
 	if _, err := fsys.Stat("new"); !errors.Is(err, fs.ErrNotExist) {

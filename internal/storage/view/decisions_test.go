@@ -132,7 +132,7 @@ func decidedView(t *testing.T, s *s3test.Server, d *decider) *View {
 	client, first, second := s.Client(), s.VersionedBucket(t), s.VersionedBucket(t)
 	mount := func(dir, bucket, prefix string, account any) Mount {
 		return Mount{Dir: dir, Account: account,
-			Store: Of(drivertest.MustNew(t.Context(), client, bucket, &driver.Options{Prefix: prefix}))}
+			Store: Of(drivertest.MustNew(t.Context(), client, bucket, &driver.Options{Prefix: prefix}).Driver)}
 	}
 	(&bucket{first, client}).fill(t, "file", "dir/file", "secret/file", "drop/file", "foreign/file", "gone")
 	_, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &first, Key: aws.String("gone")})

@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -36,7 +35,7 @@ func (b *bucket) fill(t *testing.T, keys ...string) {
 // A storage is a bucket and its file system.
 type storage struct {
 	*bucket
-	*driver.Fs
+	*drivertest.Fs
 }
 
 // newStorage is a fresh bucket that holds the file /dir/file and the empty directory /empty.
@@ -51,7 +50,7 @@ func newStorage(t *testing.T) storage {
 }
 
 // at mounts a bucket at "/".
-func at(s storage) Mounts { return NewMounts(Mount{Dir: "/", Store: Of(s.Fs)}) }
+func at(s storage) Mounts { return NewMounts(Mount{Dir: "/", Store: Of(s.Driver)}) }
 
 // filesOf are the files of a user with all rights.
 func filesOf(t *testing.T, s storage, known *Directories) *Files {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/babelftp/babelftp/driver"
 )
 
 // Past is a directory in which users see their files as they were. The zero value has none.
@@ -28,11 +30,8 @@ type Past struct {
 	Policy Policy
 }
 
-// A Moment says as of when a store is seen. The zero value is before everything.
-type Moment struct {
-	Time    time.Time // the end of this second
-	Deleted bool      // no moment, but what was deleted and is not there now
-}
+// A Moment chooses the versions of the files that a store shows. The zero value is before everything.
+type Moment = driver.Moment
 
 // ErrPast refuses a change of the past.
 var ErrPast = fmt.Errorf("%w: the past cannot be changed", fs.ErrPermission)

@@ -284,7 +284,7 @@ func TestUnseenDirectories(t *testing.T) {
 // ALLO reaches the driver from a user who sees no names, because S3 servers that want equal parts must know the size
 // of a large file before its first part.
 func TestAnnounceUnseen(t *testing.T) {
-	announced := &announcedStore{Store: Of(newStorage(t).Fs)}
+	announced := &announcedStore{Store: Of(newStorage(t).Driver)}
 	v := &View{
 		Mounts: NewMounts(Mount{Dir: "/", Store: announced}), Directories: NewDirectories("/"),
 		Policy: Policy{NewLayer(Rights{Write: true}, nil)},

@@ -169,8 +169,6 @@ type LoginRequest struct {
 	Certificates []*x509.Certificate
 	Limits       limits.Scopes // of the server and of the address
 	Session      *limits.Session
-	// Context is that of the session, which the files of the login end with.
-	Context context.Context
 	// BeforeCommit must be asked before an upload becomes visible: it returns
 	// an error when the client is no longer there.
 	BeforeCommit func(context.Context) error

@@ -100,7 +100,7 @@ func (r *Registry) mounts(
 			end, err := scopes.EnterTransfer()
 			return scopes.Pace(false).Take, end, err
 		}
-		storage, err := driver.New(req.Context, objects, m.bucket.Name, &opts)
+		storage, err := driver.New(objects, m.bucket.Name, &opts)
 		if err != nil {
 			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.Tenant.Name, u.Name, m.at, err)
 		}
