@@ -99,7 +99,7 @@ func (u *Uploader) copyByParts(
 ) (made s3api.Stored, err error) {
 	partsCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	options := uploadOptions{key: to, partSize: u.PartSize, cancel: cancel, began: time.Now()}
+	options := uploadOptions{key: to, partSize: u.PartSize, cancel: cancel, began: time.Now(), kind: inParts}
 	m, err := u.createMultipart(partsCtx, partsCtx, options, a)
 	if err != nil {
 		return s3api.Stored{}, err

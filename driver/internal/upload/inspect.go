@@ -72,7 +72,7 @@ func (w *Writer) commitStaged() error {
 		return err
 	}
 	var verdict error
-	if !w.unseen {
+	if !w.upload.resumed {
 		if verdict = w.verdict(); verdict != nil && !w.quarantines(verdict) {
 			return verdict
 		}
@@ -83,12 +83,11 @@ func (w *Writer) commitStaged() error {
 	if _, err := w.upload.complete(w.ctx, s3api.Condition{}); err != nil {
 		return err
 	}
-	w.resumable = false
 	staged, _, err := w.u.Bucket.Head(w.ctx, w.upload.upload.Key)
 	if err == nil && staged.Size != w.offset {
 		err = s3error.ErrNoResult
 	}
-	if err == nil && w.unseen {
+	if err == nil && w.upload.resumed {
 		verdict = w.judge(staged)
 	}
 	switch {
@@ -104,10 +103,7 @@ func (w *Writer) commitStaged() error {
 	}
 	w.change.Send(w.offset)
 	w.stored, err = w.u.copyByParts(
-		w.ctx, staged, &w.attributes, w.key, w.condition, func() { w.asked = true })
-	if w.exclusive {
-		err = w.condition.Failed(err)
-	}
+		w.ctx, staged, &w.attributes, w.key, w.condition, func() { w.phase = asked })
 	if err == nil {
 		w.upload.abort()
 	}

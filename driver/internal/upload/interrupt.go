@@ -49,7 +49,7 @@ func (w *Writer) interrupt(cause error) {
 	before := int64(0) // bytes in a record that stays as it is
 	if w.resumed != nil {
 		if w.upload == nil && w.resumed.Upload != "" { // this session has not come to resume it
-			w.kept = !errors.Is(cause, journal.ErrTakenOver) && !w.open.Changed()
+			w.keepIf(!errors.Is(cause, journal.ErrTakenOver) && !w.open.Changed())
 			return
 		}
 		if w.resumed.Upload == "" {
@@ -58,7 +58,7 @@ func (w *Writer) interrupt(cause error) {
 	}
 	offset, length := w.progress()
 	if offset+length <= before && !w.open.Changed() {
-		w.kept = before > 0
+		w.keepIf(before > 0)
 		if w.upload != nil {
 			w.upload.abort()
 		}
@@ -87,14 +87,23 @@ func (w *Writer) interrupt(cause error) {
 	p := &pending{Record: e.Record()}
 	p.TailSize = length
 	err = w.u.readParts(ctx, p)
-	w.kept = err == nil && p.size() == offset+length
-	if w.upload != nil && (err == nil && !w.kept || s3error.IsNoSuchUpload(err)) {
+	kept := err == nil && p.size() == offset+length
+	w.keepIf(kept)
+	if w.upload != nil && (err == nil && !kept || s3error.IsNoSuchUpload(err)) {
 		w.upload.abort()
 		return
 	}
 	e.Release()
 	if before > 0 { // its bytes are in the new record
 		w.removeResumed(ctx)
+	}
+}
+
+// keepIf ends the upload as interrupted if its owner can resume it, else as one that failed.
+func (w *Writer) keepIf(kept bool) {
+	w.phase = ending
+	if kept {
+		w.phase = interrupted
 	}
 }
 
@@ -152,6 +161,7 @@ func (w *Writer) tail(length int64) s3object.Content {
 
 // discard removes the upload and its record.
 func (w *Writer) discard() {
+	w.phase = ending
 	if w.upload != nil {
 		w.upload.abort()
 	}

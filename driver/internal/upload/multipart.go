@@ -49,8 +49,8 @@ type multipart struct {
 	number   int32         // of the last part
 	bytes    int64         // of all parts
 	taken    atomic.Bool   // S3 has taken a part
-	staged   bool          // see [journal.Record].
-	made     bool          // S3 has made the object of the staged upload.
+	kind     kind          // inParts or stagedParts
+	phase    phase         // live or assembled
 	slots    semaphore     // of the parts that S3 copies; nil: the upload has slots of its own
 
 	resumed  bool // an earlier session may have asked S3 to complete the upload
@@ -63,7 +63,7 @@ type uploadOptions struct {
 	owner    string // the user that may resume the upload, empty for none
 	partSize int64  // bytes of the first part
 	uploaded bool   // this process sends the parts; otherwise S3 copies them
-	staged   bool   // see [journal.Record]; needs a journal
+	kind     kind   // inParts or stagedParts; the latter needs a journal
 
 	began  time.Time               // of the file
 	client *journal.ClientWait     // since when the upload waits for bytes, nil without an owner
@@ -85,7 +85,7 @@ func (u *Uploader) createMultipart(
 	key, name := p.key, "" // of the object, and of the request, by which a session that resumes the upload knows its object too
 	if u.Journal != nil {
 		record = u.Journal.NewRecord(p.owner, p.key, p.partSize, p.began)
-		record.Staged = p.staged
+		record.Staged = p.kind == stagedParts
 		of := record.MultipartUpload()
 		key, name = of.Key, of.Name
 	}
@@ -98,7 +98,7 @@ func (u *Uploader) createMultipart(
 		return nil, err
 	}
 	m := u.multipart(until, ctx, created, p.partSize)
-	m.staged = p.staged
+	m.kind = p.kind
 	if j := u.Journal; j != nil {
 		record.Upload = created.ID
 		m.entry = j.Enter(until, record, p.client, p.cancel)
@@ -109,8 +109,8 @@ func (u *Uploader) createMultipart(
 // multipart returns the state of an upload that S3 has created.
 func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload, partSize int64) *multipart {
 	m := &multipart{
-		partSize: partSize,
-		bucket:   u.Bucket, log: u.Log, upload: begun, session: until, transfer: u.Limiter.Join(u.Concurrency),
+		partSize: partSize, phase: live,
+		bucket: u.Bucket, log: u.Log, upload: begun, session: until, transfer: u.Limiter.Join(u.Concurrency),
 		slots: u.copySlots,
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
@@ -325,8 +325,8 @@ func (m *multipart) complete(ctx context.Context, c s3api.Condition) (s3api.Stor
 	made, err := m.bucket.CompleteUpload(ctx, m.upload, m.parts, c, m.isOurs)
 	m.cancel()
 	switch {
-	case err == nil && m.staged: // abort removes the object, and then the record
-		m.made = true
+	case err == nil && m.kind == stagedParts: // abort removes the object, and then the record
+		m.phase = assembled
 	case err == nil:
 		m.entry.Remove(ctx)
 	}
@@ -358,7 +358,7 @@ func (m *multipart) abort() {
 	}
 	switch {
 	case err != nil:
-	case m.made:
+	case m.phase == assembled:
 		err = m.bucket.Delete(ctx, m.upload.Key)
 	default:
 		err = m.bucket.AbortUpload(ctx, m.upload)

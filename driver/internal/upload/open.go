@@ -30,8 +30,8 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		exclusive:  exclusive,
 		partSize:   u.PartSize,
 		change:     u.Quotas.Change(key),
-		resumable:  u.Owner != "",
 	}
+	resumable := u.Owner != ""
 	defer func() {
 		if err != nil {
 			w.change.End(nil)
@@ -64,6 +64,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 			if err := w.appendToNothing(ctx, seen); err != nil {
 				return nil, err
 			}
+			resumable = w.resumed != nil
 		case errors.Is(err, fs.ErrNotExist) && create && !keeps: // the file begins empty
 		case err != nil:
 			return nil, err
@@ -73,6 +74,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 			// another session has stored it, and the client sends only the rest of its own
 			return nil, &ResumeError{Size: v.Size, Changed: true}
 		case keeps:
+			resumable = false
 			if whole {
 				offset = v.Size
 			}
@@ -81,8 +83,10 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 			}
 		}
 	}
-	if err := w.beginResumable(); err != nil {
-		return nil, err
+	if resumable {
+		if err := w.beginResumable(); err != nil {
+			return nil, err
+		}
 	}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	if w.head.Key != "" || w.condition.Absent {
@@ -100,9 +104,6 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 // beginResumable tells the journal of an upload that its owner can resume. An upload that is resumed began when it was
 // begun for the first time.
 func (w *Writer) beginResumable() error {
-	if !w.resumable {
-		return nil
-	}
 	began := time.Now()
 	if w.resumed != nil {
 		began = w.resumed.Began
@@ -120,7 +121,7 @@ func (w *Writer) keep(ctx context.Context, v s3api.Version, a s3object.Attribute
 	if offset > v.Size {
 		return s3error.ErrInvalid
 	}
-	w.head, w.headSize, w.offset, w.keptEnd, w.resumable = v, offset, offset, offset, false
+	w.head, w.headSize, w.offset, w.keptEnd = v, offset, offset, offset
 	if !w.u.Truncate {
 		w.keptEnd = v.Size
 	}
@@ -148,8 +149,6 @@ func (w *Writer) appendToNothing(ctx context.Context, seen int64) (err error) {
 		w.partSize, w.offset = w.resumed.PartSize, w.resumed.size()
 	case seen > 0: // another session has removed it, and the client sends only the rest of the file
 		return &ResumeError{Size: 0}
-	default:
-		w.resumable = false
 	}
 	w.condition.Absent = true
 	return nil

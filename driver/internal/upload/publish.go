@@ -27,7 +27,7 @@ func (w *Writer) Close() error {
 	if err == nil {
 		err = w.finish()
 	}
-	if !w.asked { // afterwards only S3 decides whether there is an object
+	if w.phase != asked { // afterwards only S3 decides whether there is an object
 		err = w.cause(err)
 	}
 	w.change.End(err)
@@ -35,12 +35,13 @@ func (w *Writer) Close() error {
 		w.endCopy()
 	}
 	switch {
-	case err == nil && !w.asked: // nothing was appended to the file, so it replaces no upload
+	case err == nil && w.phase != asked: // nothing was appended to the file, so it replaces no upload
 	case err == nil:
+		w.phase = stored
 		w.endPending()
-	case w.resumed != nil && !w.begun: // no byte has come, and the owner can resume the upload as before
-		w.kept = !w.open.Changed()
-	case w.resumable && canResumeAfter(err):
+	case w.resumed != nil && w.phase == opened: // no byte has come, and the owner can resume the upload as before
+		w.keepIf(!w.open.Changed())
+	case w.canResume() && canResumeAfter(err):
 		w.interrupt(err)
 	default:
 		w.discard()
@@ -64,7 +65,7 @@ func (w *Writer) finish() error {
 		return err
 	}
 	switch {
-	case w.begun:
+	case w.phase != opened:
 	case w.head.Key != "" && w.keptEnd == w.head.Size:
 		w.offset, w.stored.ETag = w.keptEnd, w.head.ETag
 		return nil // the object stays as it is
@@ -80,11 +81,11 @@ func (w *Writer) finish() error {
 	if err := w.copyTail(); err != nil {
 		return err
 	}
-	if w.upload == nil {
+	if w.kind() == oneRequest {
 		return w.commit(w.put)
 	}
 	if w.part != nil && w.part.Len() > 0 {
-		if w.part.Full() && w.resumable { // a session that resumes the upload must not continue after the last part
+		if w.part.Full() && w.canResume() { // a session that resumes the upload must not continue after the last part
 			if err := w.upload.entry.BoundParts(w.ctx, w.offset-w.part.Len()); err != nil {
 				return err
 			}
@@ -97,7 +98,7 @@ func (w *Writer) finish() error {
 	if err := w.upload.wait(); err != nil {
 		return err
 	}
-	if w.upload.staged {
+	if w.kind() == stagedParts {
 		return w.commitStaged()
 	}
 	return w.commit(func(ctx context.Context) (s3api.Stored, error) {
@@ -125,7 +126,7 @@ func (w *Writer) commit(publish func(context.Context) (s3api.Stored, error)) err
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
 	defer done()
-	w.asked = true
+	w.phase = asked
 	var err error
 	w.stored, err = publish(ctx)
 	if w.exclusive {

@@ -267,7 +267,10 @@ func (w *Writer) resume() error {
 	of := p.MultipartUpload()
 	of.Checksum = p.checksum
 	w.upload = w.u.multipart(w.ctx, w.partsContext(), of, p.PartSize)
-	w.upload.staged, w.unseen = p.Staged, true
+	w.upload.kind = inParts
+	if p.Staged {
+		w.upload.kind = stagedParts
+	}
 	w.upload.parts, w.upload.number, w.upload.bytes = p.parts, int32(len(p.parts)), p.end()
 	w.upload.taken.Store(len(p.parts) > 0)
 	w.upload.entry, w.upload.resumed = e, true

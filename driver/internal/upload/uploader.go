@@ -1,10 +1,3 @@
-// Package upload writes files: a small one by one request (S3 operation PutObject), others by parts in parallel
-// (CreateMultipartUpload, UploadPart, UploadPartCopy, CompleteMultipartUpload, AbortMultipartUpload).
-//
-// [Uploader.Open] opens a [Writer], whose Close makes the object visible. With a journal, the owner can resume an
-// interrupted upload: [Uploader.Pending] describes it, and Open with its size as the offset resumes it (ListParts).
-// [Uploader.CopyByParts] copies an object that is too large for CopyObject. A
-// [Limiter] says how many parts are under way.
 package upload
 
 import (

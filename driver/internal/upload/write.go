@@ -39,18 +39,13 @@ type Writer struct {
 	resumed *pending     // the upload that this one continues, nil when there is none
 	stored  s3api.Stored // what S3 said of the object that is there in the end
 
-	resumable bool // whether its owner can resume it
-	kept      bool // whether it was interrupted and can be resumed
 	exclusive bool // whether there must be no object
 	change    *quota.Change
 	open      *journal.Open // nil if its owner cannot resume it
 
 	inspection Inspection // of the bytes so far, nil before the first part
-	unseen     bool       // the inspector has not got the first parts, which an earlier session has sent
 
-	asked bool // S3 was asked to make the object visible
-
-	begun    bool              // whether begin has been called
+	phase    phase
 	offset   int64             // bytes so far
 	partSize int64             // bytes of the first part
 	upload   *multipart        // nil until more than a buffer has come
@@ -98,7 +93,7 @@ func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 // And S3 never holds all bytes of an interrupted upload. A client that found all of its file there would send no
 // more, and no session would complete it.
 func (w *Writer) fill(r io.Reader) (int64, error) {
-	if !w.begun {
+	if w.phase == opened {
 		if w.headSize > 0 || w.resumed != nil {
 			// The bytes that stay are copied only when another byte follows them.
 			first := make([]byte, 1)
@@ -187,10 +182,10 @@ func (w *Writer) bufferSpace() ([]byte, error) {
 
 // begin makes the bytes that stay the head of the upload, by resume or by copyHead.
 func (w *Writer) begin() error {
-	if w.begun {
+	if w.phase != opened {
 		return nil
 	}
-	w.begun = true
+	w.phase = live
 	switch {
 	case w.resumed != nil:
 		return w.resume()
@@ -240,16 +235,30 @@ func (w *Writer) flush() error {
 	return nil
 }
 
+// kind returns how the bytes get into the bucket, as far as they have come.
+func (w *Writer) kind() kind {
+	if w.upload == nil {
+		return oneRequest
+	}
+	return w.upload.kind
+}
+
+// canResume reports whether the owner may resume the upload, until S3 has assembled its staged parts.
+func (w *Writer) canResume() bool {
+	return w.open != nil && (w.upload == nil || w.upload.phase != assembled)
+}
+
 func (w *Writer) start() (err error) {
 	p := uploadOptions{
-		key: w.key, partSize: w.partSize, cancel: w.cancel, uploaded: w.head.Key == "", began: time.Now(),
+		key: w.key, partSize: w.partSize, kind: inParts, cancel: w.cancel, uploaded: w.head.Key == "",
+		began: time.Now(),
 	}
 	a := &w.attributes
-	if w.u.stages(w.resumable) {
+	if w.u.stages(w.canResume()) {
 		common := w.u.Objects.Common()
-		p.staged, a = true, &common
+		p.kind, a = stagedParts, &common
 	}
-	if w.resumable {
+	if w.canResume() {
 		p.owner, p.client, p.began = w.u.Owner, &w.client, w.open.Began
 	}
 	w.upload, err = w.u.createMultipart(w.ctx, w.partsContext(), p, a)
@@ -259,7 +268,7 @@ func (w *Writer) start() (err error) {
 // partsContext returns the context of the parts under way. If the owner can resume the upload, they continue after
 // the client disconnects.
 func (w *Writer) partsContext() context.Context {
-	if w.resumable {
+	if w.canResume() {
 		return context.WithoutCancel(w.ctx)
 	}
 	return w.ctx
@@ -295,7 +304,7 @@ func (w *Writer) Memory() int64 {
 }
 
 // Kept reports after Close whether the upload was interrupted, and its owner can resume it.
-func (w *Writer) Kept() bool { return w.kept }
+func (w *Writer) Kept() bool { return w.phase == interrupted }
 
 // Abort ends the upload: Close publishes nothing, and every write and Close return cause. If Close has already asked
 // S3 to publish, Abort does nothing.
