@@ -51,7 +51,7 @@ func group(name string) string {
 // purposes is what each group of packages is for.
 var purposes = map[string]string{
 	"cmd":               "the command line, one file a subcommand",
-	"driver":            "S3 as an `afero.Fs`, and operations that need fewer requests; usable without FTP",
+	"driver":            "S3 as a file system whose methods take a context, and as an `afero.Fs`; usable without FTP",
 	"i18n":              "chooses a language and renders texts",
 	"internal/admin":    "API, page and socket for administrators; metrics and probes",
 	"internal/base":     "what everything else builds on",

@@ -1,7 +1,27 @@
-// Package driver shows a part of an S3 bucket as a file system: an [afero.Fs], and operations that need fewer
-// requests.
+// Package driver presents an S3 bucket, or the keys below a prefix, as a file system. It needs nothing of FTP.
 //
-//	fs, err := driver.New(s3.NewFromConfig(cfg), "acme-data", &driver.Options{Prefix: "inbox/"})
+//	bucket, err := driver.New(s3.NewFromConfig(cfg), "acme-data", &driver.Options{Prefix: "inbox/"})
+//	if err != nil {
+//		return err
+//	}
+//	w, err := bucket.OpenWriter(ctx, "/2026/invoice.xml", os.O_CREATE|os.O_TRUNC, 0)
+//	if err != nil {
+//		return err
+//	}
+//	if _, err := io.Copy(w, source); err != nil {
+//		w.Abort(err)
+//	}
+//	return w.Close() // the object appears here, or the error says why it does not
+//
+// An [Fs] has a method for each operation: [Fs.OpenReader], [Fs.OpenWriter], [Fs.Stat], [Fs.List], [Fs.Mkdir],
+// [Fs.RemoveFile], [Fs.RenameTo], [Fs.CopyTo], [Fs.Hash] and others. Each method takes a context, which ends its
+// requests. A call resolves the pathname to a key, asks the [profile.Profile] of the S3 server which headers and
+// conditions the server understands, and sends as few requests as the operation allows. [Fs.Afero] binds a context and
+// returns an [afero.Fs] for programs that know only that interface.
+//
+// [Options] hold everything else: the quotas, what happens to existing files, the journal by which an interrupted
+// upload can be resumed, and the [Budget] of memory that file systems share. Package drivertest specifies the behavior
+// and runs against every kind of S3 server.
 //
 // A file is an object. A directory is a prefix that some key has; an empty object at "directory/" may mark it. It
 // needs no parents. Without a marker it ends with its last file. A file and a directory of the same name may exist
