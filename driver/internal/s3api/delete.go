@@ -1,14 +1,11 @@
 package s3api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -90,27 +87,6 @@ func (b *Bucket) current(ctx context.Context, v Version) (Version, error) {
 	return now, err
 }
 
-// identified reports whether HeadObject has shown more of a version than an equal object of another client may have.
-func (v *Version) identified() bool { return v.Name != "" || v.ID != "" }
-
-// IsStill reports whether another response about the key may describe the same version. Both have the same size and
-// time. If both come from HeadObject, they also have the same ETag, ID and metadata. Listings may have another ETag:
-// MinIO's of objects with a customer key, and Swift's of copies.
-func (v *Version) IsStill(now Version) bool {
-	return v.Key == now.Key && v.Size == now.Size && v.sameTime(now) && (!v.Looked || !now.Looked ||
-		sameETag(v.ETag, now.ETag) && v.ID == now.ID && maps.Equal(v.metadata, now.metadata))
-}
-
-// sameTime reports whether two responses may have the time of one version. Times in listings may have parts of a
-// second. HeadObject rounds them, and Swift rounds up.
-func (v *Version) sameTime(now Version) bool {
-	later := now.ModTime.Sub(v.ModTime)
-	if v.Looked == now.Looked {
-		return later.Abs() < time.Second
-	}
-	return later.Abs() <= time.Second
-}
-
 // isLockedMarker reports whether Object Lock keeps the server from deleting the marker of a directory with
 // DeleteObject.
 func (b *Bucket) isLockedMarker(key string, err error) bool {
@@ -140,81 +116,7 @@ func (b *Bucket) deleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s
 	return &s3.DeleteObjectOutput{}, nil
 }
 
-// DeleteVersions deletes versions that S3 has just listed with one DeleteObjects request, in which the server compares
-// ETags if it can. Then it deletes each version that the response does not confirm with [Bucket.DeleteVersion], whose
-// errors tell more. It returns an error for each version. After an error other than ESTALE it sends no more requests,
-// and the remaining versions get that error. Without a response the error is EAGAIN for each object that is still
-// there.
-func (b *Bucket) DeleteVersions(ctx context.Context, versions []Version) []error {
-	in := &types.Delete{Objects: make([]types.ObjectIdentifier, len(versions))}
-	for i, v := range versions {
-		in.Objects[i].Key = &v.Key
-		if b.Profile.ConditionalBatchDelete {
-			in.Objects[i].ETag = Condition{ETag: v.ETag}.ifMatch(&b.Profile)
-		}
-	}
-	out, err := b.deleteObjects(ctx, in)
-	var stopped error
-	if ctx.Err() != nil {
-		stopped = s3error.FromSDK(cmp.Or(err, ctx.Err()))
-	}
-	remove := b.DeleteVersion
-	if err != nil && !s3error.NotPerformed(err) {
-		failed := unknown(s3error.FromSDK(err))
-		remove = func(ctx context.Context, v Version) error {
-			if _, _, err := b.Head(ctx, v.Key); errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			return failed
-		}
-	}
-	deleted := confirmed(out)
-	errs := make([]error, len(versions))
-	for i, v := range versions {
-		switch {
-		case deleted[v.Key]:
-		case stopped != nil:
-			errs[i] = stopped
-		default:
-			errs[i] = remove(ctx, v)
-			if errs[i] != nil && !errors.Is(errs[i], syscall.ESTALE) {
-				stopped = errs[i]
-			}
-		}
-	}
-	return errs
-}
-
-// deleteObjects sends DeleteObjects. It repeats only a request that S3 has certainly not performed and in which the
-// server compares ETags.
-func (b *Bucket) deleteObjects(ctx context.Context, in *types.Delete) (out *s3.DeleteObjectsOutput, err error) {
-	for t := newTries(ctx, false); ; {
-		out, err = attempt(ctx, t, listTimeout, func(ctx context.Context) (*s3.DeleteObjectsOutput, error) {
-			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, b.once, withMD5)
-		})
-		if err == nil || !b.Profile.ConditionalBatchDelete || !s3error.NotPerformed(err) || !t.again(ctx, err) {
-			return out, err
-		}
-	}
-}
-
-// confirmed returns the keys that S3 says it has deleted. A server that returns neither a deleted key nor an error for
-// an object may have done nothing.
-func confirmed(out *s3.DeleteObjectsOutput) map[string]bool {
-	deleted := map[string]bool{}
-	if out == nil {
-		return deleted
-	}
-	for _, d := range out.Deleted {
-		deleted[aws.ToString(d.Key)] = true
-	}
-	for _, e := range out.Errors {
-		deleted[aws.ToString(e.Key)] = false
-	}
-	return deleted
-}
-
-// Delete deletes the object of a key that only this process writes. A missing object is not an error.
+// Delete deletes the object at a key that only this process writes. A missing object is not an error.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
 	_, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
 		return b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key}, b.once)
