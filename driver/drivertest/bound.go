@@ -121,3 +121,6 @@ type (
 	// others has the methods of a file that the suite does not call.
 	others struct{ afero.File }
 )
+
+// WriteString lets io.WriteString use Write.
+func (w writeFile) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
