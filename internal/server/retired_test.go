@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,10 @@ func TestUploadsOfRemovedPlaces(t *testing.T) {
 			srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 			c := session(t, srv, "alice")
 			c.Command(200, "TYPE I")
-			data := begin(t, c, "STOR f", "the beginning of a file")
+			const content = "the beginning of a file"
+			data := begin(t, c, "STOR f", content)
+			for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(len(content))) { // until all of it has come
+			}
 			idle := session(t, srv, "alice")
 			reload(t, srv, changed(t, cfg, func(next *config.Config) { change(s, next) }, "acme"))
 			c.Command(426, "ABOR")
