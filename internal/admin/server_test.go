@@ -538,8 +538,12 @@ func testRefusals(t *testing.T, lang string) {
 			tab.enter("#choose button")
 		}
 		tab.wait(cell(table, row, "actions"))
-		eval[any](tab, fmt.Sprintf(`Array.from(document.querySelectorAll('#%s tbody tr')).find(
-			row => row.textContent.includes(%q)).querySelector('button').focus()`, table, row))
+		// The page may still replace the rows by those that it has just requested.
+		tab.wait(fmt.Sprintf(`(() => {
+			const found = Array.from(document.querySelectorAll('#%s tbody tr')).find(row => row.textContent.includes(%q))
+			found?.querySelector('button').focus()
+			return found !== undefined
+		})()`, table, row))
 		tab.press("Enter", "\r")
 		tab.wait(`document.querySelector('#confirm').open`)
 		meanwhile()
