@@ -540,7 +540,8 @@ func testRefusals(t *testing.T, lang string) {
 		tab.wait(cell(table, row, "actions"))
 		// The page may still replace the rows by those that it has just requested.
 		tab.wait(fmt.Sprintf(`(() => {
-			const found = Array.from(document.querySelectorAll('#%s tbody tr')).find(row => row.textContent.includes(%q))
+			const rows = Array.from(document.querySelectorAll('#%s tbody tr'))
+			const found = rows.find(row => row.textContent.includes(%q))
 			found?.querySelector('button').focus()
 			return found !== undefined
 		})()`, table, row))
