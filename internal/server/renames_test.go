@@ -125,7 +125,8 @@ func TestRenameHistories(t *testing.T) {
 				x.first.Store("d/a", "one")
 				text := x.betweenCopyAndDelete("d", "e", "e/a", 451, func() { x.second.Store("d/a", "two") })
 				// versitygw's marker of d has the time of the directory, which changes with the file.
-				if !strings.HasPrefix(text, "d/a: ") && !strings.HasPrefix(text, "d/: ") {
+				marker := strings.Contains(x.Name(), "/versitygw") && strings.HasPrefix(text, "d/: ")
+				if !strings.HasPrefix(text, "d/a: ") && !marker {
 					x.Errorf("451 %s", text)
 				}
 				if text := x.rename(x.first, "d", "e", 550); !strings.HasPrefix(text, "e/a: ") {
