@@ -32,7 +32,7 @@ func TestCommandLine(t *testing.T) {
 // commandLinePage is the reference: exit codes, the flags that many commands share, and each command by its name.
 func commandLinePage(root *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("<!-- Written by go test ./cmd/babelftp -run TestCommandLine -update. -->\n\n# Command line\n\n" +
+	b.WriteString("<!-- Written by go test ./cmd/babelftp -run TestCommandLine -update. -->\n\n# Command line\n\n[Documentation](README.md)\n\n" +
 		"`babelftp COMMAND --help` shows the same. Commands that read the configuration have `-c, --config FILE` " +
 		"(default `/etc/babelftp/babelftp.yaml`), and those that show a list have `--json` for scripts.\n\n" +
 		"| exit code | meaning |\n| --- | --- |\n")
