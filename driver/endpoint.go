@@ -6,7 +6,6 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/listing"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/driver/internal/tree"
 	"github.com/babelftp/babelftp/driver/internal/upload"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
@@ -18,7 +17,7 @@ type Endpoint struct {
 	uploads     *upload.Limiter
 	stats       *s3api.Stats
 	splitPoints *listing.SplitPointCache
-	moves       *tree.Moves
+	moves       *moveLock
 	changes     *sync.Map // to [*journal.Changes] by bucket and prefix
 	requests    *schedule.Requests
 	user        *schedule.User // nil where no users share the server
@@ -29,7 +28,7 @@ func NewEndpoint() *Endpoint {
 	stats := &s3api.Stats{}
 	return &Endpoint{
 		stats: stats, uploads: upload.NewLimiter(stats), splitPoints: &listing.SplitPointCache{},
-		moves: &tree.Moves{}, changes: &sync.Map{},
+		moves: &moveLock{}, changes: &sync.Map{},
 		requests: schedule.NewRequests(stats.Far),
 	}
 }

@@ -57,11 +57,9 @@
 package driver
 
 import (
-	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
-	"github.com/babelftp/babelftp/driver/internal/tree"
 	"github.com/babelftp/babelftp/driver/internal/upload"
 )
 
@@ -83,9 +81,7 @@ type Fs struct {
 	opts    *Options // never change
 	bucket  *s3api.Bucket
 	keys    s3object.KeySpace
-	find    file.Finder
 	uploads *upload.Uploader
-	tree    *tree.Tree
 }
 
 // New returns a file system over a bucket, without a request. The options may be nil. The error is that of
@@ -112,7 +108,6 @@ func New(client Client, bucketName string, opts *Options) (*Fs, error) {
 func (f *Fs) use(bucket *s3api.Bucket) {
 	o := f.opts
 	f.bucket = bucket
-	f.find = file.Finder{Bucket: f.bucket, Keys: f.keys}
 	f.uploads = upload.New(upload.Options{
 		Bucket: f.bucket, Keys: f.keys, Memory: o.Memory, Log: o.Logger,
 		Limiter: o.Endpoint.uploads, Concurrency: uploadConcurrency,
@@ -120,11 +115,6 @@ func (f *Fs) use(bucket *s3api.Bucket) {
 		NoOverwrite: o.NoOverwrite, Truncate: o.Truncate, Quotas: o.Quotas, Objects: o.Objects,
 		BeforeCommit: o.BeforeCommit, Inspect: o.Inspect, Quarantine: o.Quarantine,
 		BeginOperation: o.BeginOperation, Journal: o.Journal, Owner: o.Owner,
-	})
-	f.tree = tree.New(tree.Options{
-		Finder: f.find, Memory: o.Memory, Uploads: f.uploads, CopyLimit: o.CopyLimit, NoOverwrite: o.NoOverwrite,
-		Quotas: o.Quotas, Objects: o.Objects,
-		BeginOperation: o.BeginOperation, Moves: o.Endpoint.moves,
 	})
 }
 

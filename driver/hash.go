@@ -45,7 +45,7 @@ func (f *Fs) hash(
 		end, err = f.readInto(ctx, h, name, from, to)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := f.find.Dir(ctx, key); err == nil {
+		if _, err := f.findDir(ctx, key); err == nil {
 			return nil, 0, syscall.EISDIR
 		}
 	}

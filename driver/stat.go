@@ -17,11 +17,11 @@ import (
 func (f *Fs) Stat(ctx context.Context, name string) (fs.FileInfo, error) {
 	return f.stat(ctx, name, func(ctx context.Context, key string) (*file.Info, error) {
 		if namesDirectory(name) {
-			return f.find.DirAndMarker(ctx, key)
+			return f.findDirAndMarker(ctx, key)
 		}
 		info, err := f.statFile(ctx, key)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
-			return f.find.DirAndMarker(ctx, key)
+			return f.findDirAndMarker(ctx, key)
 		}
 		return info, err
 	})
@@ -37,9 +37,9 @@ func (f *Fs) StatFile(ctx context.Context, name string) (fs.FileInfo, error) {
 	})
 }
 
-// statFile describes a file. A session that knows the file resumes no upload that it was shown before.
+// statFile describes a file. Then the session resumes no upload of the file that it was shown before.
 func (f *Fs) statFile(ctx context.Context, key string) (*file.Info, error) {
-	info, err := f.find.File(ctx, key)
+	info, err := f.findFile(ctx, key)
 	if err == nil {
 		f.uploads.FileSeen(key)
 	}
@@ -49,7 +49,7 @@ func (f *Fs) statFile(ctx context.Context, key string) (*file.Info, error) {
 // StatDir describes a directory, in one request, or two where listings are not sorted. The root always exists, which
 // takes none.
 func (f *Fs) StatDir(ctx context.Context, name string) (fs.FileInfo, error) {
-	return f.stat(ctx, name, f.find.DirAndMarker)
+	return f.stat(ctx, name, f.findDirAndMarker)
 }
 
 // PendingUpload describes the interrupted upload of a file that this owner can resume: the bytes that S3 holds of it.
@@ -76,7 +76,7 @@ func (f *Fs) refuseDirectory(ctx context.Context, name, key string) error {
 	if !namesDirectory(name) || f.keys.IsRoot(key) { // the operation itself refuses the root
 		return nil
 	}
-	file, directory, err := f.find.Both(ctx, key)
+	file, directory, err := f.findBoth(ctx, key)
 	switch {
 	case err != nil:
 		return err

@@ -35,7 +35,7 @@ func house() []string {
 // driverHouse lists the packages below driver/internal in the same way.
 func driverHouse() []string {
 	return strings.Fields(`
-		tree listing upload file quota journal membudget
+		listing upload file quota journal membudget
 		s3api s3object`)
 }
 

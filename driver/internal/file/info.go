@@ -1,6 +1,5 @@
-// Package file describes objects and prefixes as files and directories: an [Info] is an [fs.FileInfo] made of what
-// s3api tells. A [Finder] looks whether there is a file or a directory of a key (S3 operations HeadObject,
-// ListObjectsV2). A [Handle] is what open files have in common.
+// Package file describes objects and prefixes as files and directories: an [Info] is an [fs.FileInfo] made of a version
+// of package s3api.
 //
 // A [Range] reads some bytes of one version of an object (GetObject). A [Reader] reads on from an offset: it begins
 // with one request for all of the rest, and most downloads end with it. Where S3 is distant and slower than the client,

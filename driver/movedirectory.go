@@ -1,4 +1,4 @@
-package tree
+package driver
 
 import (
 	"bytes"
@@ -15,10 +15,15 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// directory moves a directory from one prefix to another. Its steps hold no list of the keys of a large directory,
-// because there may be millions: each step lists the directories again.
+// directory moves a directory from one prefix to another in three steps: it checks both directories, copies what is
+// missing, and deletes exactly the versions that were copied. Each request has a condition, or follows right after a
+// check if the server does not support the condition. So a file with other bytes that another client stores meanwhile
+// stays, and the same operation completes one that was interrupted.
+//
+// No step holds a list of the keys of a large directory, because there may be millions: each step lists the directories
+// again.
 func (r *treeMove) directory(ctx context.Context) error {
-	end, err := r.source.BeginOperation()
+	end, err := r.source.opts.BeginOperation()
 	if err != nil {
 		return err
 	}
@@ -68,7 +73,7 @@ func (r *treeMove) check(ctx context.Context) error {
 				return syscall.ENOTEMPTY
 			}
 			if e.source != nil && e.source.IsArchived() {
-				submit(func() error { return r.named(e, r.source.Bucket.CheckRestored(ctx, e.source.Key)) })
+				submit(func() error { return r.named(e, r.source.bucket.CheckRestored(ctx, e.source.Key)) })
 			}
 		}
 		if !hasSource {
@@ -80,10 +85,10 @@ func (r *treeMove) check(ctx context.Context) error {
 
 // mustBeCopy fails with ENOTEMPTY unless one of two files is the copy of the other one. Equal bytes do not prove that.
 func (r *treeMove) mustBeCopy(ctx context.Context, e mergeEntry) error {
-	v, _, err := r.source.Bucket.Head(ctx, e.source.Key)
+	v, _, err := r.source.bucket.Head(ctx, e.source.Key)
 	if err == nil {
 		var made s3api.Version
-		made, _, err = r.target.Bucket.Head(ctx, e.copy.Key)
+		made, _, err = r.target.bucket.Head(ctx, e.copy.Key)
 		if err == nil && !v.SharesStamp(&made) {
 			return syscall.ENOTEMPTY
 		}
@@ -128,7 +133,7 @@ func isMarker(v s3api.Version) bool {
 // copyEntry makes sure that a file or a marker has its copy. A source that is gone needs none. If the new name has an
 // object that is not a proven copy, the error is ENOTEMPTY, and ESTALE if another client replaces one of the two.
 func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry) error {
-	v, a, age, err := r.source.Bucket.HeadExact(ctx, *e.source)
+	v, a, age, err := r.source.bucket.HeadExact(ctx, *e.source)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -144,7 +149,7 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry) error {
 	}
 	c := s3api.Condition{Absent: true}
 	if e.copy != nil {
-		old, err := r.target.original(ctx, &v, age, to)
+		old, err := r.target.waitForRename(ctx, &v, age, to)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			e.copy = nil
@@ -154,7 +159,7 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry) error {
 			if !v.SharesStamp(&old) {
 				return syscall.ENOTEMPTY
 			}
-			if r.target.NoOverwrite || old.IsStampedCopyOf(&v) {
+			if r.noOverwrite || old.IsStampedCopyOf(&v) {
 				r.copied.add(v)
 				return nil
 			}
@@ -169,7 +174,7 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry) error {
 		return nil
 	case errors.Is(err, fs.ErrExist) && e.copy == nil:
 		// S3 may have performed a request of an interrupted attempt since, or another client has stored a file.
-		e.copy = &s3api.Version{Bucket: r.target.Bucket, Key: to}
+		e.copy = &s3api.Version{Bucket: r.target.bucket, Key: to}
 		return r.copyEntry(ctx, e)
 	case errors.Is(err, fs.ErrNotExist):
 		return &s3error.Error{Kind: syscall.ESTALE, Cause: err} // the file or its copy
@@ -182,14 +187,14 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry) error {
 func (r *treeMove) copyFile(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, old *s3api.Version,
 ) error {
-	if r.target.copiesAtOnce(v) && !r.target.Bucket.Profile.ConditionalCopy && !r.target.NoOverwrite {
-		if err := r.target.Bucket.CheckCondition(ctx, to, c); err != nil {
+	if r.target.copiesAtOnce(v) && !r.target.bucket.Profile.ConditionalCopy && !r.noOverwrite {
+		if err := r.target.bucket.CheckCondition(ctx, to, c); err != nil {
 			return err
 		}
 		c = s3api.Condition{}
 	}
 	r.stampCopy(v, a, to)
-	change := r.target.Quotas.Change(to)
+	change := r.target.opts.Quotas.Change(to)
 	if old == nil {
 		change.Saw(s3api.Version{})
 	} else {
@@ -200,17 +205,17 @@ func (r *treeMove) copyFile(
 
 // copyMarker makes a new marker, because versitygw does not copy markers. A marker that exists already is as good.
 func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *s3object.Attributes, to string) error {
-	r.target.Objects.Inherit(a)
-	if err := r.source.Bucket.ReadTags(ctx, v.Key, a); err != nil {
+	r.target.opts.Objects.Inherit(a)
+	if err := r.source.bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return err
 	}
 	c := s3api.Condition{Absent: true}
-	_, err := r.target.Bucket.Put(ctx, to, a, c, bytes.NewReader(nil), nil)
+	_, err := r.target.bucket.Put(ctx, to, a, c, bytes.NewReader(nil), nil)
 	err = c.Failed(err)
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	made, _, headErr := r.target.Bucket.Head(ctx, to)
+	made, _, headErr := r.target.bucket.Head(ctx, to)
 	if headErr == nil && made.Size == 0 {
 		return nil
 	}
@@ -237,7 +242,7 @@ func (r *treeMove) delete(ctx context.Context) error {
 			remove := func() error {
 				return r.named(e, r.stale.note(r.from, e.source.Key, r.deleteEntry(ctx, e)))
 			}
-			if r.source.Bucket.Profile.BatchDeletesMarkers || !isMarker(*e.source) {
+			if r.source.bucket.Profile.BatchDeletesMarkers || !isMarker(*e.source) {
 				submit(remove)
 			} else if err := remove(); err != nil {
 				return err
@@ -254,7 +259,7 @@ func (r *treeMove) deleteEntry(ctx context.Context, e mergeEntry) error {
 	if e.copy == nil {
 		return s3error.New(syscall.ESTALE, "another client has added the file, or removed its copy")
 	}
-	v, _, err := r.source.Bucket.Head(ctx, e.source.Key)
+	v, _, err := r.source.bucket.Head(ctx, e.source.Key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -276,9 +281,9 @@ func (r *treeMove) walk(ctx context.Context) iter.Seq2[mergeEntry, error] {
 			}
 			return &v, err
 		}
-		sources, stop := iter.Pull2(stored(r.source.Bucket.WalkInOrder(ctx, r.from)))
+		sources, stop := iter.Pull2(withoutReserved(r.source.bucket.WalkInOrder(ctx, r.from)))
 		defer stop()
-		copies, stop := iter.Pull2(stored(r.target.Bucket.WalkInOrder(ctx, r.to)))
+		copies, stop := iter.Pull2(withoutReserved(r.target.bucket.WalkInOrder(ctx, r.to)))
 		defer stop()
 		copied, err := advance(copies)
 		var source *s3api.Version
@@ -311,11 +316,24 @@ func (r *treeMove) walk(ctx context.Context) iter.Seq2[mergeEntry, error] {
 	}
 }
 
-// limited returns the tree whose requests stay within the slots of an operation. All parts that it copies share as
-// many slots, so that no queue of them keeps other requests waiting.
-func (t *Tree) limited(requests s3api.Slots) *Tree {
-	limited := *t
-	limited.Bucket = t.Bucket.Wrap(func(c s3api.Client) s3api.Client { return s3api.Limited(c, requests) })
-	limited.Uploads = t.Uploads.WithCopySlots(limited.Bucket, cap(requests))
+// limited returns the file system with a bound on its parallel requests. All parts that it copies share as many slots,
+// so that no queue of them keeps other requests waiting.
+func (f *Fs) limited(requests s3api.Slots) *Fs {
+	limited := *f
+	limited.bucket = f.bucket.Wrap(func(c s3api.Client) s3api.Client { return s3api.Limited(c, requests) })
+	limited.uploads = f.uploads.WithCopySlots(limited.bucket, cap(requests))
 	return &limited
+}
+
+// withoutReserved leaves out the objects of the server itself, such as the journal of uploads and waiting events. A
+// directory contains them if it holds the root of another tenant or of a folder. They stay where they are, whatever
+// happens to the directory.
+func withoutReserved(versions iter.Seq2[s3api.Version, error]) iter.Seq2[s3api.Version, error] {
+	return func(yield func(s3api.Version, error) bool) {
+		for v, err := range versions {
+			if !s3object.IsReserved(v.Key) && !yield(v, err) {
+				return
+			}
+		}
+	}
 }

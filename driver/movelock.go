@@ -1,4 +1,4 @@
-package tree
+package driver
 
 import (
 	"context"
@@ -8,20 +8,20 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// Moves serializes the renames, copies and changes of time of one process. One that has a name in common with another
-// one waits until that has ended, unless both are copies: many sessions may copy the same file.
+// A moveLock serializes the renames, copies and changes of time of one process. A move that has a name in common with
+// a running one waits until that has ended, unless both are copies: many sessions may copy the same file.
 //
-// So of two sessions that rename one file, only one succeeds. Between processes, [Tree.original] keeps two renames from
-// deleting each other's copies.
+// So of two sessions that rename one file, only one succeeds. Between processes, [Fs.waitForRename] keeps two renames
+// from deleting each other's copies.
 //
 // The zero value is ready. All file systems of an endpoint share one.
-type Moves struct {
+type moveLock struct {
 	mu      sync.Mutex
-	running map[*move]bool
+	running map[*runningMove]bool
 }
 
-// A move is a rename or a copy, by its two names.
-type move struct {
+// A runningMove is a rename or a copy, by its two names.
+type runningMove struct {
 	names  [2]string
 	copies bool          // deletes nothing
 	done   chan struct{} // closed when it has ended
@@ -29,8 +29,8 @@ type move struct {
 
 // begin waits until no other move touches the names, which begin with that of the bucket. The caller calls end when
 // the move has ended. The error is that of ctx.
-func (m *Moves) begin(ctx context.Context, names [2]string, copies bool) (end func(), err error) {
-	next := &move{names: names, copies: copies, done: make(chan struct{})}
+func (m *moveLock) begin(ctx context.Context, names [2]string, copies bool) (end func(), err error) {
+	next := &runningMove{names: names, copies: copies, done: make(chan struct{})}
 	for {
 		other := m.enter(next)
 		if other == nil {
@@ -45,7 +45,7 @@ func (m *Moves) begin(ctx context.Context, names [2]string, copies bool) (end fu
 }
 
 // enter begins a move, or returns one that it must wait for.
-func (m *Moves) enter(next *move) (other *move) {
+func (m *moveLock) enter(next *runningMove) (other *runningMove) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for other := range m.running {
@@ -54,13 +54,13 @@ func (m *Moves) enter(next *move) (other *move) {
 		}
 	}
 	if m.running == nil {
-		m.running = map[*move]bool{}
+		m.running = map[*runningMove]bool{}
 	}
 	m.running[next] = true
 	return nil
 }
 
-func (m *Moves) leave(ended *move) {
+func (m *moveLock) leave(ended *runningMove) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.running, ended)
@@ -68,7 +68,7 @@ func (m *Moves) leave(ended *move) {
 }
 
 // touches reports whether two moves have a file or a directory in common that one of them may delete.
-func (m *move) touches(other *move) bool {
+func (m *runningMove) touches(other *runningMove) bool {
 	if m.copies && other.copies {
 		return false
 	}

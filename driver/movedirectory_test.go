@@ -1,4 +1,4 @@
-package tree
+package driver
 
 import (
 	"errors"
@@ -33,8 +33,8 @@ func TestWalk(t *testing.T) {
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			for _, p := range []profile.Profile{{SortedListings: true}, {}} {
-				tree := newBucket(t, p, strings.Fields(test.keys)...).tree
-				m := treeMove{source: tree, target: tree, from: "from/", to: "to/"}
+				files := newBucket(t, p, strings.Fields(test.keys)...).fs
+				m := treeMove{source: files, target: files, from: "from/", to: "to/"}
 				got, err := walked(t, &m)
 				if want := strings.Fields(test.want); !slices.Equal(got, want) || err != nil {
 					t.Errorf("%q, %v; want %q", got, err, want)
@@ -73,7 +73,7 @@ func TestWalkFails(t *testing.T) {
 	for _, prefix := range []string{"from/", "to/"} {
 		b := newBucket(t, profile.Profile{SortedListings: true}, "from/a", "to/a")
 		b.refused = prefix
-		m := treeMove{source: b.tree, target: b.tree, from: "from/", to: "to/"}
+		m := treeMove{source: b.fs, target: b.fs, from: "from/", to: "to/"}
 		if got, err := walked(t, &m); len(got) > 0 || err == nil ||
 			!strings.Contains(err.Error(), errRefused.Error()) {
 			t.Errorf("without a list of %s: %q, %v", prefix, got, err)

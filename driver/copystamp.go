@@ -1,4 +1,4 @@
-package tree
+package driver
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func (f *fingerprints) of(v s3api.Version) uint64 {
 // stampCopy adds a stamp to the attributes of a future copy of a version. It is the proof for an attempt that completes
 // this one.
 func (r *treeMove) stampCopy(v s3api.Version, a *s3object.Attributes, to string) {
-	if value := v.Stamp(r.target.Bucket, to); s3object.HasRoom(a.Metadata, s3object.CopyStampKey, value) {
+	if value := v.Stamp(r.target.bucket, to); s3object.HasRoom(a.Metadata, s3object.CopyStampKey, value) {
 		a.SetMetadata(s3object.CopyStampKey, value)
 	}
 }
@@ -68,17 +68,17 @@ func (r *treeMove) stampCopy(v s3api.Version, a *s3object.Attributes, to string)
 // renameTime is how long a rename waits for another replica that may be about to delete the original of a copy.
 const renameTime = 5 * time.Second
 
-// original returns the file at a key. If an object of this age is the copy that a rename made of that very file, the
-// rename runs on another replica, or it was interrupted. original then waits until the file is gone, or the copy is
-// renameTime old.
+// waitForRename returns the file at a key. If an object of this age is the copy that a rename made of that very file,
+// the rename runs on another replica, or it was interrupted. waitForRename then waits until the file is gone, or the
+// copy is renameTime old.
 //
 // Without that, two replicas could both complete one rename, or one could rename the file back just before the delete
 // of the other reaches S3. S3 compares only ETags, so it would delete the file that has come back.
-func (t *Tree) original(
+func (f *Fs) waitForRename(
 	ctx context.Context, made *s3api.Version, age time.Duration, key string,
 ) (s3api.Version, error) {
 	for pause := firstPause; ; pause *= 2 {
-		v, _, err := t.Bucket.Head(ctx, key)
+		v, _, err := f.bucket.Head(ctx, key)
 		if err != nil || age >= renameTime || !made.IsStampedCopyOf(&v) {
 			return v, err
 		}
@@ -89,5 +89,5 @@ func (t *Tree) original(
 	}
 }
 
-// firstPause is the first pause of [Tree.original]. Each further one is twice as long.
+// firstPause is the first pause of [Fs.waitForRename]. Each further one is twice as long.
 const firstPause = 50 * time.Millisecond

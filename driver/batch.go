@@ -1,4 +1,4 @@
-package tree
+package driver
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const maxBatch = 1000
 
 // A batch collects the objects of a directory that is walked through, to delete as many by one request as S3 takes.
 type batch struct {
-	tree    *Tree
+	fs      *Fs
 	prefix  string             // of all keys
 	submit  func(func() error) // runs a request in parallel to the walk
 	waiting []s3api.Version    // for the next request
@@ -29,8 +29,8 @@ type batch struct {
 // If the server takes no markers together with files, a marker is deleted before add returns. Keys that XML cannot hold
 // go one by one, because the SDK would write other characters in their place.
 func (b *batch) add(ctx context.Context, v s3api.Version) error {
-	deleteOne := func() error { return b.stale.note(b.prefix, v.Key, b.tree.deleteCurrent(ctx, v)) }
-	p := &b.tree.Bucket.Profile
+	deleteOne := func() error { return b.stale.note(b.prefix, v.Key, b.fs.deleteCurrent(ctx, v)) }
+	p := &b.fs.bucket.Profile
 	switch {
 	case !p.BatchDeletesMarkers && strings.HasSuffix(v.Key, s3object.Separator):
 		return deleteOne()
@@ -52,8 +52,8 @@ func (b *batch) send(ctx context.Context) {
 		return
 	}
 	b.submit(func() error {
-		end := b.tree.Quotas.Removing(versions...)
-		errs := b.tree.Bucket.DeleteVersions(ctx, versions)
+		end := b.fs.opts.Quotas.Removing(versions...)
+		errs := b.fs.bucket.DeleteVersions(ctx, versions)
 		end(errs...)
 		for i, err := range errs {
 			if err = b.stale.note(b.prefix, versions[i].Key, err); err != nil {

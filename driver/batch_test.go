@@ -1,4 +1,4 @@
-package tree
+package driver
 
 import (
 	"errors"
@@ -57,7 +57,7 @@ func TestBatch(t *testing.T) {
 			if test.changed != "" {
 				s.put(test.changed, "of another client")
 			}
-			b := batch{tree: s.tree, prefix: "d/", submit: run(t)}
+			b := batch{fs: s.fs, prefix: "d/", submit: run(t)}
 			for _, key := range test.keys {
 				must.OK(t, b.add(t.Context(), s.version(key)))
 			}
@@ -90,7 +90,7 @@ func TestBatchOfMany(t *testing.T) {
 		keys = append(keys, fmt.Sprintf("d/%04d", i))
 	}
 	s := newBucket(t, profile.Profile{BatchDelete: true}, keys...)
-	b := batch{tree: s.tree, prefix: "d/", submit: run(t)}
+	b := batch{fs: s.fs, prefix: "d/", submit: run(t)}
 	for _, key := range keys {
 		must.OK(t, b.add(t.Context(), s.version(key)))
 	}

@@ -1,4 +1,4 @@
-package tree
+package driver
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// TestMoves asks which renames and copies wait for a rename or a copy that is running.
-func TestMoves(t *testing.T) {
+// TestMoveLock asks which renames and copies wait for a rename or a copy that is running.
+func TestMoveLock(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, test := range []struct {
@@ -26,7 +26,7 @@ func TestMoves(t *testing.T) {
 		{from: "b/ab", to: "b/c"},
 		{from: "c/a", to: "c/b"},
 	} {
-		var m Moves
+		var m moveLock
 		end, err := m.begin(t.Context(), [2]string{"b/a", "b/b"}, test.first)
 		must.OK(t, err)
 		endNext, err := m.begin(ended, [2]string{test.from, test.to}, test.second)

@@ -1,4 +1,4 @@
-package tree
+package driver
 
 import (
 	"context"
@@ -7,25 +7,24 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
+	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 const bucketName = "bucket"
 
-// A bucket is one of a simulated S3 server. It records the requests of its tree.
+// A bucket is a bucket of a simulated S3 server. It records the requests of its file system.
 type bucket struct {
 	*testing.T
 	server *s3sim.Server
 	client *s3.Client // of other software
-	tree   *Tree
+	fs     *Fs
 	first  map[string]*s3sim.Object // as they were at first
 
 	mu       sync.Mutex
@@ -46,9 +45,9 @@ func newBucket(t *testing.T, p profile.Profile, keys ...string) *bucket {
 	for _, o := range b.server.Objects(bucketName) {
 		b.first[o.Key] = o
 	}
-	stats := &s3api.Stats{}
-	recorded := s3api.NewBucket(s3api.Intercept(b.client, b.record), bucketName, p, stats, time.Minute)
-	b.tree = New(Options{Finder: file.Finder{Bucket: recorded}, Moves: &Moves{}})
+	var err error
+	b.fs, err = New(s3api.Intercept(b.client, b.record), bucketName, &Options{Profile: p})
+	must.OK(t, err)
 	return b
 }
 
@@ -62,14 +61,14 @@ func (b *bucket) put(key, content string) {
 	}
 }
 
-// has tells whether there is an object.
+// has reports whether there is an object.
 func (b *bucket) has(key string) bool {
 	return slices.ContainsFunc(b.server.Objects(bucketName), func(o *s3sim.Object) bool { return o.Key == key })
 }
 
-// version is an object as it was at first, as a listing tells it.
+// version describes an object as it was at first, as a listing does.
 func (b *bucket) version(key string) s3api.Version {
-	v := s3api.Version{Bucket: b.tree.Bucket, Key: key}
+	v := s3api.Version{Bucket: b.fs.bucket, Key: key}
 	if o := b.first[key]; o != nil {
 		v.ETag, v.Size, v.ModTime = o.ETag, o.Content.Size(), o.Modified
 	}

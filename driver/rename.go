@@ -1,0 +1,199 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/quota"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
+	"github.com/babelftp/babelftp/internal/base/s3error"
+)
+
+// RenameTo moves a file or, if there is no file with this name, a directory to a name in target, which may be the same
+// file system, or another one of the same account of the same S3 server. S3 copies each object with its metadata,
+// tags, storage class and encryption. RenameTo deletes an object only after S3 has confirmed all copies. A file without
+// a set time gets the time of the copy.
+//
+// A file replaces a file with the new name, unless [Options.NoOverwrite] is set. A directory moves to a name that
+// nothing has, or to an empty directory. Otherwise the error is ENOTEMPTY, so that two directories do not mix. If a
+// directory has the new name of a file, the error is EISDIR. If a file has the new name of a directory, it is ENOTDIR.
+// A directory moved into itself is an fs.ErrInvalid. Nothing happens if both names are the same.
+//
+// RenameTo undoes nothing. After an error, some files may have both names, none is lost, and the same RenameTo
+// completes the move in any session. It continues only if a stamp in its user metadata proves that the file at a new
+// name is the copy. Equal bytes do not.
+//
+// RenameTo deletes only the versions that it has copied. A file that another client replaces meanwhile stays, and the
+// error is ESTALE. S3 compares ETags, so a file with the same bytes, stored between the last check and the delete, is
+// deleted. Without conditional deletes ([Profile]), this goes for any file.
+//
+// If another client stores a file under a new name while a directory is moved, that file stays, and the error is
+// ENOTEMPTY. If CopyObject takes no condition, RenameTo checks right before each copy instead.
+//
+// An [s3error.EntryError] names the file of a directory that an error is about.
+func (f *Fs) RenameTo(ctx context.Context, target *Fs, oldname, newname string) error {
+	return f.move(ctx, "rename", target, oldname, newname, func(ctx context.Context, oldName, newName entryName) error {
+		if err := f.changeable(); err != nil {
+			return err
+		}
+		defer f.changing(oldName)()
+		defer target.changing(newName)()
+		move := treeMove{source: f, target: target, noOverwrite: target.opts.NoOverwrite}
+		return move.run(ctx, oldName, newName)
+	})
+}
+
+// A treeMove is a rename or, if it keeps the source, a copy.
+type treeMove struct {
+	source      *Fs // where it begins
+	target      *Fs // where it ends, perhaps the same
+	keepsSource bool
+	noOverwrite bool // a file at the new name is an error
+
+	// Of a directory:
+	from, to string        // the prefixes of both
+	copied   *fingerprints // the files and markers that have their copies
+	stale    staleEntry    // an entry that another client has changed
+}
+
+// run performs the move. The past of a bucket counts as another bucket.
+func (r *treeMove) run(ctx context.Context, oldName, newName entryName) error {
+	source, target, oldKey, newKey := r.source, r.target, oldName.key, newName.key
+	oneBucket := source.bucket.Name == target.bucket.Name && !source.bucket.IsPast()
+	switch {
+	case source.keys.IsRoot(oldKey) && oneBucket && strings.HasPrefix(newKey, oldKey):
+		return s3error.ErrIntoItself
+	case source.keys.IsRoot(oldKey) || target.keys.IsRoot(newKey):
+		return s3error.ErrInvalid
+	}
+	end, err := source.opts.Endpoint.moves.begin(ctx, [2]string{
+		source.bucket.Name + s3object.Separator + oldKey, target.bucket.Name + s3object.Separator + newKey,
+	}, r.keepsSource)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if !oldName.directory {
+		v, a, age, err := source.bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
+		switch {
+		case err == nil && oneBucket && oldName == newName:
+			return nil
+		case err == nil && newName.directory:
+			return r.fileAsDirectory(ctx, newKey)
+		case err == nil:
+			return r.file(ctx, v, &a, age, newKey)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	r.from, r.to = source.keys.Directory(oldKey), target.keys.Directory(newKey)
+	var result error // if the old directory exists
+	switch {
+	case oneBucket && oldKey == newKey:
+	case oneBucket && strings.HasPrefix(r.to, r.from):
+		result = s3error.ErrIntoItself
+	case oneBucket && strings.HasPrefix(r.from, r.to):
+		result = syscall.ENOTEMPTY
+	default:
+		file, _, err := target.findBoth(ctx, newKey)
+		if err != nil {
+			return err
+		}
+		if !file {
+			return r.directory(ctx)
+		}
+		result = syscall.ENOTDIR
+	}
+	if _, err := source.findDir(ctx, oldKey); err != nil {
+		return err
+	}
+	return result
+}
+
+// fileAsDirectory returns the error for renaming a file to the name of a directory.
+func (r *treeMove) fileAsDirectory(ctx context.Context, newKey string) error {
+	_, err := r.target.findDir(ctx, newKey)
+	switch {
+	case err == nil:
+		return syscall.EISDIR
+	case errors.Is(err, fs.ErrNotExist):
+		return syscall.ENOTDIR
+	}
+	return err
+}
+
+// file moves a file that S3 has just described. It replaces a file at the new name, unless noOverwrite is set. Then a
+// file there is an error, unless it is the copy that an interrupted rename of this version has made.
+func (r *treeMove) file(
+	ctx context.Context, v s3api.Version, a *s3object.Attributes, age time.Duration, newKey string,
+) error {
+	switch _, err := r.target.findDir(ctx, newKey); {
+	case err == nil:
+		return syscall.EISDIR
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if v.IsStamped() && age < renameTime {
+		if _, err := r.target.waitForRename(ctx, &v, age, newKey); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if r.noOverwrite {
+		switch old, _, oldAge, err := r.target.bucket.HeadWithAge(ctx, newKey); {
+		case err == nil:
+			return r.completeFile(ctx, v, old, oldAge)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	if !r.keepsSource {
+		r.stampCopy(v, a, newKey)
+	}
+	change := r.target.opts.Quotas.Change(newKey)
+	change.Look(ctx, r.target.bucket, newKey)
+	err := r.copyVersion(ctx, v, a, newKey, s3api.Condition{Absent: r.noOverwrite}, change)
+	if err != nil || r.keepsSource {
+		return err
+	}
+	return r.source.deleteVersion(ctx, v)
+}
+
+// completeFile ends a move to a name that has a file, which must stay. The error is fs.ErrExist unless that file is the
+// copy that another rename of this version has made.
+func (r *treeMove) completeFile(ctx context.Context, v, old s3api.Version, age time.Duration) error {
+	if r.keepsSource || !old.IsStampedCopyOf(&v) {
+		return fs.ErrExist
+	}
+	now, err := r.source.waitForRename(ctx, &old, age, v.Key)
+	switch {
+	case err != nil: // fs.ErrNotExist if another replica has completed its rename
+		return err
+	case !old.IsStampedCopyOf(&now):
+		return fs.ErrExist
+	}
+	return r.source.deleteVersion(ctx, now)
+}
+
+// copyVersion copies a version to a key on a condition, and ends the change of that key. A rename takes room only in
+// usages that do not contain the source.
+func (r *treeMove) copyVersion(
+	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, change *quota.Change,
+) (err error) {
+	defer func() { change.End(err) }()
+	if r.keepsSource {
+		err = change.Grow(ctx, v.Size)
+	} else {
+		err = change.Move(ctx, v.Size, r.source.opts.Quotas, v.Key)
+	}
+	if err != nil {
+		return err
+	}
+	change.Send(v.Size)
+	_, err = r.target.copyObject(ctx, v, a, to, c)
+	return err
+}
