@@ -76,7 +76,7 @@ s3-packages: ## install the Debian packages of Ceph and OpenStack Swift
 fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)
 
-clients: packages client-packages .tools/bin/minio .tools/clients/node_modules ## install all FTP clients of internal/acceptance, let each do all tasks, and run the tests of other projects; UPDATE=-update writes the tables
+clients: packages client-packages .tools/bin/minio .tools/bin/versitygw .tools/clients/node_modules ## install all FTP clients of internal/acceptance, let each do all tasks, and run the tests of other projects; UPDATE=-update writes the tables
 	go test -count 1 -timeout 60m -parallel 8 -run '^TestClients' ./internal/acceptance -clients.all $(UPDATE)
 
 # npm installs the exact versions of the lock file.
