@@ -807,6 +807,89 @@ func TestPartRefused(t *testing.T) {
 	}
 }
 
+// TestRecordRefused lets S3 refuse the record that gives an interrupted upload up. The client is told that the upload
+// has failed. If S3 has an older record, the owner can resume the upload when its session counts as dead, and a sweep
+// removes it; if S3 has none, nothing is left.
+func TestRecordRefused(t *testing.T) {
+	t.Parallel()
+	content := patterned(2*journalPart + 5000)
+	denied := refusal(http.StatusForbidden, "AccessDenied")
+	for _, test := range []struct {
+		label   string
+		sent    int
+		always  bool // S3 has never taken a record
+		lost    bool // S3 takes the record, but its response is lost
+		pending int64
+	}{
+		{"one-request", 1000, false, false, 0},
+		{"one-request-lost", 1000, false, true, 999},
+		{"parts", journalPart + 2000, false, false, journalPart},
+		{"parts-lost", journalPart + 2000, false, true, journalPart + 1999},
+		{"parts-without-record", journalPart + 2000, true, false, 0},
+		{"full-part", 2 * journalPart, false, false, journalPart},
+	} {
+		for _, end := range []string{"resume", "sweep"} {
+			t.Run(test.label+"-"+end, func(t *testing.T) {
+				inVirtualTime(t, func(x *journalTest) {
+					alice, _, spy := x.replica(x.Context(), "alice")
+					var refuses atomic.Bool
+					refuses.Store(test.always)
+					answer := func(put bool, err error) error {
+						if put && refuses.Load() {
+							return err
+						}
+						return nil
+					}
+					spy.Before(func(_ context.Context, o string, _ any) error {
+						return answer(o == "PutObject" && !test.lost, denied)
+					})
+					spy.After(func(o string, _ any) error {
+						return answer(test.lost && (o == "PutObject" || o == "HeadObject"), io.ErrUnexpectedEOF)
+					})
+					file, client, done := x.open(alice, anew, 0)
+					x.send(client, content[:test.sent])
+					synctest.Wait()
+					if test.lost { // the driver first looks what the key has
+						spy.Before(func(_ context.Context, o string, _ any) error {
+							refuses.Store(refuses.Load() || o == "PutObject")
+							return nil
+						})
+					} else {
+						refuses.Store(true)
+					}
+					x.interrupt(file, done)
+					if file.(interface{ Kept() bool }).Kept() {
+						x.Error("kept, though S3 has not confirmed the record")
+					}
+					spy.Before(nil)
+					spy.After(nil)
+					if _, err := alice.StatFile("file"); !errors.Is(err, fs.ErrNotExist) {
+						x.Errorf("the file: %v", err)
+					}
+					if test.pending == 0 {
+						x.wantFile(nil)
+					}
+					time.Sleep(3 * time.Minute)
+					other, journal, _ := x.replica(x.Context(), "alice")
+					x.wantPending(other, test.pending)
+					switch {
+					case end == "sweep":
+						if _, err := journal.Sweep(x.Context(), time.Minute); err != nil {
+							x.Error(err)
+						}
+						x.wantFile(nil)
+					case test.pending > 0:
+						x.resume(other, test.pending, content)
+					default:
+						x.write(other, anew, 0, content)
+						x.wantFile(content)
+					}
+				})
+			})
+		}
+	}
+}
+
 // S3 makes a session the holder of an upload that it resumes, and the answer is lost. The server says that the upload
 // is kept, and its client can resume it at once.
 func TestResumeWithoutAnswer(t *testing.T) {
@@ -957,34 +1040,59 @@ func (x *journalTest) wantObject(content []byte) {
 	}
 }
 
-// Of several clients that append to a missing file one begins it, and the others get an error.
+// acceptsAll is an inspector that accepts every file.
+type acceptsAll struct{}
+
+func (acceptsAll) Write(p []byte) (int, error) { return len(p), nil }
+func (acceptsAll) Verdict() error              { return nil }
+func (acceptsAll) Close()                      {}
+
+// Of several clients that append to a missing file one begins it, and the others are told that the file has changed,
+// also if S3 copies the file from a staged object.
 func TestConcurrentAppends(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, func(x *journalTest) {
-		var files []afero.File
-		for range 8 {
-			f, _, _ := x.replica(x.Context(), "")
-			file, err := f.OpenAt("file", resume|os.O_APPEND, 0)
-			must.OK(x, err)
-			if _, err := file.Write([]byte("line\n")); err != nil {
-				x.Fatal(err)
-			}
-			files = append(files, file)
-		}
-		acknowledged := 0
-		for _, file := range files {
-			switch err := file.Close(); {
-			case err == nil:
-				acknowledged++
-			case !errors.Is(err, syscall.ESTALE):
-				x.Error(err)
-			}
-		}
-		if acknowledged != 1 {
-			x.Errorf("%d were acknowledged", acknowledged)
-		}
-		x.wantFile([]byte(strings.Repeat("line\n", acknowledged)))
-	})
+	staged := driver.Options{Quarantine: "quarantine/", Inspect: func(context.Context, string) driver.Inspection {
+		return acceptsAll{}
+	}}
+	for _, test := range []struct {
+		label   string
+		opts    driver.Options
+		content []byte
+	}{
+		{"one-request", driver.Options{}, []byte("line\n")},
+		{"parts", driver.Options{}, patterned(journalPart + 1)},
+		{"staged-parts", staged, patterned(journalPart + 1)},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			inVirtualTime(t, func(x *journalTest) {
+				var files []afero.File
+				for range 8 {
+					client := x.s3.Client(nil)
+					opts := test.opts
+					opts.Journal = driver.NewEndpoint().NewJournal(client, journalBucket, "", x.profile, driver.Objects{}, nil)
+					file, err := x.files(x.Context(), client, opts).OpenAt("file", resume|os.O_APPEND, 0)
+					must.OK(x, err)
+					if _, err := file.Write(test.content); err != nil {
+						x.Fatal(err)
+					}
+					files = append(files, file)
+				}
+				acknowledged := 0
+				for _, file := range files {
+					switch err := file.Close(); {
+					case err == nil:
+						acknowledged++
+					case !errors.Is(err, syscall.ESTALE) || errors.Is(err, fs.ErrExist):
+						x.Error(err)
+					}
+				}
+				if acknowledged != 1 {
+					x.Errorf("%d were acknowledged", acknowledged)
+				}
+				x.wantFile(test.content)
+			})
+		})
+	}
 }
 
 // A heartbeat whose answer is lost, and that takes effect late, does not look like another session.

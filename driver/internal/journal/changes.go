@@ -93,7 +93,8 @@ func (c *Changes) below(prefix string, age time.Duration) []string {
 	return keys
 }
 
-// An Open is an upload that a session of this process works on.
+// An Open is an upload that a session of this process works on. A nil Open stands for an upload that no session can
+// resume, so that a change of its name does not matter.
 type Open struct {
 	changes *Changes
 	key     string
@@ -112,6 +113,9 @@ func (c *Changes) begin(key string, began time.Time) *Open {
 
 // Changed reports whether the name, or a directory above it, has changed since the upload began.
 func (o *Open) Changed() bool {
+	if o == nil {
+		return false
+	}
 	o.changes.mu.Lock()
 	defer o.changes.mu.Unlock()
 	return o.changed
@@ -119,6 +123,9 @@ func (o *Open) Changed() bool {
 
 // End forgets the upload.
 func (o *Open) End() {
+	if o == nil {
+		return
+	}
 	c := o.changes
 	c.mu.Lock()
 	defer c.mu.Unlock()

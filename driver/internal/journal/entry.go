@@ -79,7 +79,7 @@ func (j *Journal) Resume(
 	ctx context.Context, r Record, offset int64, client *ClientWait, cancel context.CancelCauseFunc,
 ) (*Entry, error) {
 	r.TailOffset = offset
-	err := j.takeOver(ctx, &r, stateLive)
+	err := j.takeOver(ctx, &r, live)
 	if errors.Is(err, ErrTakenOver) {
 		return nil, err
 	}
@@ -121,8 +121,8 @@ func (e *Entry) sendHeartbeats(ctx context.Context) {
 			}
 			// before the check, so that either this check or the client's next byte notices the other
 			e.stalled.Store(true)
-			if r.state = stateStalled; !e.client.tooLong() {
-				r.state = stateLive
+			if r.state = stalled; !e.client.tooLong() {
+				r.state = live
 				e.stalled.Store(false)
 			}
 		})
@@ -180,7 +180,7 @@ func (e *Entry) ConfirmHolder(ctx context.Context) error {
 	if e.ended {
 		return ErrTakenOver
 	}
-	e.record.state = stateLive
+	e.record.state = live
 	err := e.put(ctx, bytes.NewReader(nil))
 	if err == nil {
 		e.stalled.Store(false)
@@ -240,8 +240,8 @@ func (e *Entry) Interrupt(
 		return ErrTakenOver
 	}
 	e.ended = true
-	e.record.state = stateInterrupted
-	e.record.State, e.record.HasState = state, true
+	e.record.state = interrupted
+	e.record.KeyState = &state
 	e.bound.set(offset)
 	err := e.put(ctx, tail)
 	if err != nil {
@@ -283,7 +283,7 @@ func (e *Entry) BeginAbort(ctx context.Context) error {
 	if !e.written {
 		return nil
 	}
-	e.record.state = stateEnding
+	e.record.state = ending
 	return e.put(ctx, bytes.NewReader(nil))
 }
 

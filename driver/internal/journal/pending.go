@@ -85,7 +85,7 @@ func (j *Journal) Abort(ctx context.Context, id string) error {
 	switch {
 	case err != nil:
 		return err
-	case j.isOpen(name), !r.silent() && r.state != stateInterrupted:
+	case j.isOpen(name), !r.silent() && r.state != interrupted:
 		return errInUse
 	}
 	if err = j.Delete(ctx, r); errors.Is(err, ErrTakenOver) {

@@ -21,14 +21,15 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// A state says which sessions may change a record.
+// A state says which sessions may change a record. The words are those of the phases of package upload. The values are
+// in records, so a new one needs another format.
 type state string
 
 const (
-	stateLive        state = "live"
-	stateStalled     state = "stalled"
-	stateInterrupted state = "interrupted"
-	stateEnding      state = "ending"
+	live        state = "live"        // the session of the holder works on the upload
+	stalled     state = "stalled"     // it waits for a client that sends nothing
+	interrupted state = "interrupted" // it has given the upload up
+	ending      state = "ending"      // the holder removes the upload
 )
 
 // A Record describes an open upload. The body of an interrupted one begins with the last bytes that came, too few for
@@ -52,10 +53,9 @@ type Record struct {
 	// the bytes of an upload that was resumed can be judged before the file is there.
 	Staged bool
 
-	// State is the state of the key when the upload was interrupted, see [s3api.Bucket.State]. If the key has another
-	// one since, no session may resume the upload. HasState is false in the record of an upload that has not ended.
-	State    string
-	HasState bool
+	// KeyState is the state of the key when the upload was interrupted, see [s3api.Bucket.State]. If the key has another
+	// state now, no session may resume the upload. It is nil if the upload was never interrupted.
+	KeyState *string
 
 	Began time.Time // by the clock of this process; a little early if another process wrote the record
 
@@ -141,7 +141,7 @@ func (j *Journal) NewRecord(owner, key string, partSize int64, began time.Time) 
 	r := Record{
 		Name: j.recordsOf(key) + j.OwnerID(owner) + nameSeparator + nonce(), Key: key, PartSize: partSize,
 		Began: began,
-		state: stateLive, holder: nonce(), heartbeat: heartbeatInterval, TailOffset: unknownOffset,
+		state: live, holder: nonce(), heartbeat: heartbeatInterval, TailOffset: unknownOffset,
 	}
 	if owner == "" {
 		r.heartbeat = j.withoutOwner
@@ -229,8 +229,8 @@ func (j *Journal) attributes(r *Record) s3object.Attributes {
 		recordBegan:    strconv.FormatInt(int64(r.Began.Sub(j.changes.begun)), 10) + nameSeparator + j.changes.process,
 		recordElapsed:  strconv.FormatInt(time.Since(r.Began).Milliseconds(), 10),
 	}
-	if r.HasState {
-		a.Metadata[recordKeyState] = keyStatePrefix + r.State
+	if r.KeyState != nil {
+		a.Metadata[recordKeyState] = keyStatePrefix + *r.KeyState
 	}
 	if r.Staged {
 		a.Metadata[recordStaged] = "yes"
@@ -267,7 +267,9 @@ func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, erro
 		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
 		Staged: a.Metadata[recordStaged] != "", Began: j.beganAt(a.Metadata, max(0, age)),
 	}
-	r.State, r.HasState = strings.CutPrefix(a.Metadata[recordKeyState], keyStatePrefix)
+	if keyState, ok := strings.CutPrefix(a.Metadata[recordKeyState], keyStatePrefix); ok {
+		r.KeyState = &keyState
+	}
 	seconds, _ := strconv.ParseInt(a.Metadata[recordSilence], 10, 32)
 	r.heartbeat = max(heartbeatInterval, time.Duration(seconds)*time.Second)
 	if j.bucket.Profile.UnendedUploads {
@@ -295,11 +297,11 @@ func (r *Record) silent() bool { return r.age >= missedHeartbeats*r.heartbeat }
 // inUse reports whether a session works on the upload, or removes it, so that no other session may. An object that is
 // no record counts like a live one.
 func (r *Record) inUse() bool {
-	return !r.silent() && (r.state == stateLive || r.state == stateEnding || r.state == "")
+	return !r.silent() && (r.state == live || r.state == ending || r.state == "")
 }
 
 // CanResume reports whether the owner can resume the upload, by the state of the record.
-func (r *Record) CanResume() bool { return r.state != stateEnding && !r.inUse() }
+func (r *Record) CanResume() bool { return r.state != ending && !r.inUse() }
 
 // CountsPart tells whether a part that ends at an offset counts. It does not if it ends after TailOffset.
 func (r *Record) CountsPart(end int64) bool {
@@ -309,8 +311,8 @@ func (r *Record) CountsPart(end int64) bool {
 // EndedBy reports whether the object of the key was stored since the upload began, or the key has another state than
 // when the upload was interrupted. The age is that of the object, see [s3api.Bucket.State].
 func (r *Record) EndedBy(object *s3api.Version, state string, age time.Duration) bool {
-	if r.HasState {
-		return state != r.State
+	if r.KeyState != nil {
+		return state != *r.KeyState
 	}
 	return object.Key != "" && age < time.Since(r.Began)-ClockSlack
 }

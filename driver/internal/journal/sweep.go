@@ -18,7 +18,7 @@ func isGone(err error) bool {
 // deletes the record. It aborts none if the record names none, because other software may have begun each upload to
 // that key. The error is ErrTakenOver if another session has the upload.
 func (j *Journal) Delete(ctx context.Context, r *Record) error {
-	if err := j.takeOver(ctx, r, stateEnding); err != nil {
+	if err := j.takeOver(ctx, r, ending); err != nil {
 		return err
 	}
 	upload := r.MultipartUpload()

@@ -10,7 +10,7 @@ import (
 )
 
 // A Buffer collects the bytes of one part. Its memory comes from a budget, as much as its bytes need, and returns to
-// it by Release. It is an io.ReaderAt over the bytes collected.
+// it by Release. It is an io.ReaderAt over the bytes collected. A nil Buffer has no bytes and takes none.
 type Buffer struct {
 	budget *Budget
 	size   int64  // bytes it is for
@@ -26,14 +26,24 @@ type Buffer struct {
 
 func (b *Buffer) missing() int64 { return b.maxBytes - b.held }
 
-// Full tells whether the buffer has all bytes that it is for.
-func (b *Buffer) Full() bool { return b.length == b.size }
+// Full reports whether the buffer has all bytes that it is for.
+func (b *Buffer) Full() bool { return b != nil && b.length == b.size }
 
-// Len is how many bytes the buffer has.
-func (b *Buffer) Len() int64 { return b.length }
+// Len returns how many bytes the buffer has.
+func (b *Buffer) Len() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.length
+}
 
 // Memory returns how many bytes of memory the buffer takes.
-func (b *Buffer) Memory() int64 { return int64(len(b.blocks)) * BlockSize }
+func (b *Buffer) Memory() int64 {
+	if b == nil {
+		return 0
+	}
+	return int64(len(b.blocks)) * BlockSize
+}
 
 // Room returns memory for the bytes that come next. It is empty only if the buffer is full.
 func (b *Buffer) Room(ctx context.Context) ([]byte, error) {
@@ -99,8 +109,11 @@ func (b *Buffer) FillFrom(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// Checksum is the sum as S3 writes it.
+// Checksum returns the checksum of the bytes as S3 writes it, nil for a nil Buffer.
 func (b *Buffer) Checksum() *string {
+	if b == nil {
+		return nil
+	}
 	text := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, b.sum))
 	return &text
 }
@@ -136,7 +149,7 @@ func (b *Body) Sent() bool { return b.read.Load() == b.reader.Size() }
 // ReadAt implements io.ReaderAt.
 func (b *Buffer) ReadAt(p []byte, offset int64) (int, error) {
 	n := 0
-	for n < len(p) && offset < b.length {
+	for n < len(p) && offset < b.Len() {
 		block := b.blocks[offset/BlockSize][offset%BlockSize:]
 		m := copy(p[n:], block[:min(int64(len(block)), b.length-offset)])
 		n += m
@@ -149,10 +162,17 @@ func (b *Buffer) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 // Seal says that no more bytes will come.
-func (b *Buffer) Seal() { b.budget.seal(b) }
+func (b *Buffer) Seal() {
+	if b != nil {
+		b.budget.seal(b)
+	}
+}
 
 // Release returns the memory. The buffer must not be used after it.
 func (b *Buffer) Release() {
+	if b == nil {
+		return
+	}
 	for _, block := range b.blocks {
 		b.budget.Recycle(block)
 	}

@@ -111,6 +111,7 @@ type Version struct {
 // A Condition says which object a key must have, so that S3 performs a write. The zero value always holds.
 type Condition struct {
 	Absent bool   // there is no object
+	Still  bool   // with Absent: S3 has shown that there was none, so a failure means that the key has changed
 	ETag   string // the object is still this version
 
 	// Name and ModTime are those of the version, for looks. They are zero where they are not known.
@@ -118,8 +119,12 @@ type Condition struct {
 	ModTime time.Time
 }
 
-// Unchanged is the condition that the object is still this version, which S3 was asked for.
+// Unchanged returns the condition that the object is still this version, which S3 was asked for. For a version without
+// a key it is the condition that there is still no object.
 func (v *Version) Unchanged() Condition {
+	if v.Key == "" {
+		return Condition{Absent: true, Still: true}
+	}
 	return Condition{ETag: v.ETag, Name: v.Name, ModTime: v.ModTime}
 }
 
@@ -175,10 +180,10 @@ func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supp
 	return Condition{}, nil
 }
 
-// Failed returns the error of a request with this condition. If the condition was Absent and did not hold, it is
-// fs.ErrExist.
+// Failed returns the error of a request with this condition. If the caller wanted no object, whether or not it had
+// asked S3 before, and there is one, the error is fs.ErrExist.
 func (c Condition) Failed(err error) error {
-	if c.Absent && errors.Is(err, syscall.ESTALE) {
+	if c.Absent && !c.Still && errors.Is(err, syscall.ESTALE) {
 		return &s3error.Error{Kind: fs.ErrExist, Cause: err}
 	}
 	return err

@@ -24,23 +24,23 @@ const (
 // driver reads the others.
 func (w *Writer) copyHead() error {
 	p := &w.u.Bucket.Profile
-	copied, size := w.headSize, w.u.copySizeFor(w.headSize)
+	copied, size := w.kept.head, w.u.copySizeFor(w.kept.head)
 	if !p.UnequalParts {
 		size = w.u.partSizeAt(w.partSize, 0)
 		copied = copied / size * size
 	}
 	if copied < w.u.SmallestPart || !w.copiesParts() {
 		w.offset = 0
-		return w.read(w.head, 0, w.headSize)
+		return w.read(w.kept.Version, 0, w.kept.head)
 	}
 	if err := w.start(); err != nil {
 		return err
 	}
-	if err := w.upload.copy(w.head, 0, copied, size); err != nil {
+	if err := w.upload.copy(w.kept.Version, 0, copied, size); err != nil {
 		return err
 	}
 	w.offset = copied
-	rest := file.NewRange(w.ctx, w.u.Bucket, w.head, copied, w.headSize)
+	rest := file.NewRange(w.ctx, w.u.Bucket, w.kept.Version, copied, w.kept.head)
 	defer rest.Close()
 	_, err := w.fill(rest)
 	return err
@@ -50,27 +50,27 @@ func (w *Writer) copyHead() error {
 // driver reads those that the part under way lacks: S3 takes only a last part below its smallest size, and some
 // servers want equal parts.
 func (w *Writer) copyTail() error {
-	if w.offset >= w.keptEnd {
+	if w.offset >= w.kept.end {
 		return nil
 	}
 	p := &w.u.Bucket.Profile
-	need, size := max(w.u.SmallestPart-w.part.Len(), 0), w.u.copySizeFor(w.keptEnd-w.offset)
+	need, size := max(w.u.SmallestPart-w.part.Len(), 0), w.u.copySizeFor(w.kept.end-w.offset)
 	if !p.UnequalParts {
 		size = w.u.partSizeAt(w.partSize, 0)
 		need = size - w.part.Len()
 	}
 	copied := w.offset + need
-	if !w.copiesParts() || w.keptEnd-copied < w.u.SmallestPart {
-		return w.read(w.head, w.offset, w.keptEnd)
+	if !w.copiesParts() || w.kept.end-copied < w.u.SmallestPart {
+		return w.read(w.kept.Version, w.offset, w.kept.end)
 	}
-	if err := w.read(w.head, w.offset, copied); err != nil {
+	if err := w.read(w.kept.Version, w.offset, copied); err != nil {
 		return err
 	}
 	if err := w.flush(); err != nil {
 		return err
 	}
-	w.offset = w.keptEnd
-	return w.upload.copy(w.head, copied, w.keptEnd, size)
+	w.offset = w.kept.end
+	return w.upload.copy(w.kept.Version, copied, w.kept.end, size)
 }
 
 // copySizeFor returns the size of one copied part, so that the copied bytes take at most half of the parts of an
@@ -79,8 +79,8 @@ func (u *Uploader) copySizeFor(bytes int64) int64 {
 	return min(max(copyPartSize, 2*bytes/u.Bucket.Profile.MaxParts()), s3api.MaxPartSize)
 }
 
-// copiesParts tells whether S3 copies the bytes of the object that stay. The inspector has to see them too.
-func (w *Writer) copiesParts() bool { return w.u.Inspect == nil && w.u.Bucket.CopiesParts(w.head.Key) }
+// copiesParts reports whether S3 copies the bytes of the object that stay. An inspector has to see them too.
+func (w *Writer) copiesParts() bool { return w.u.Inspect == nil && w.u.Bucket.CopiesParts(w.kept.Key) }
 
 // CopyByParts copies a version that is too large for one request, or copies it on a condition.
 func (u *Uploader) CopyByParts(
@@ -104,6 +104,7 @@ func (u *Uploader) copyByParts(
 	if err != nil {
 		return s3api.Stored{}, err
 	}
+	phase := live
 	err = u.addAll(ctx, m, v)
 	if waitErr := m.wait(); err == nil {
 		err = waitErr
@@ -113,13 +114,15 @@ func (u *Uploader) copyByParts(
 	}
 	if err == nil {
 		ask()
-		made, err = m.complete(ctx, c)
-		err = c.Failed(err)
+		made, err = m.complete(ctx, c, m.entry.IsHolder)
+		phase = asked.settled(err, live, stored)
 	}
 	if err != nil {
-		m.abort()
+		m.abort(phase)
+		return made, c.Failed(err)
 	}
-	return made, err
+	m.entry.Remove(ctx)
+	return made, nil
 }
 
 // addAll adds all bytes of a version to an upload.

@@ -26,7 +26,15 @@ type Inspection interface {
 	Close()
 }
 
-// stages tells whether a multipart upload makes an object below the reserved prefix, which S3 copies after the verdict.
+// unjudged is the inspection of bytes that no inspector gets, or gets later.
+type unjudged struct{}
+
+func (unjudged) Write(p []byte) (int, error) { return len(p), nil }
+func (unjudged) Verdict() error              { return nil }
+func (unjudged) Close()                      {}
+
+// stages reports whether a multipart upload makes an object below the reserved prefix, which S3 copies after the
+// verdict.
 // That costs four requests and a copy. It must, where a session may resume the upload, because S3 returns no bytes of
 // an open upload. It also must where a refused file goes elsewhere, because S3 completes an upload under its own key
 // only.
@@ -40,23 +48,16 @@ func (w *Writer) beginInspection() error {
 	if w.u.Inspect == nil {
 		return nil
 	}
+	w.part.Seal()
 	w.inspection = w.u.Inspect(w.ctx, w.name)
-	if w.part == nil {
-		return nil
-	}
 	_, err := io.Copy(w.inspection, io.NewSectionReader(w.part, 0, w.part.Len()))
 	return err
 }
 
-// verdict waits for the verdict on the whole file. It needs no S3.
+// verdict waits for the verdict on the whole file, and makes no request to S3. It returns nil for staged parts that an
+// earlier session has begun, which judge reads from S3.
 func (w *Writer) verdict() error {
-	if w.u.Inspect == nil {
-		return nil
-	}
-	if w.inspection == nil {
-		if w.part != nil {
-			w.part.Seal()
-		}
+	if w.kind == oneRequest {
 		if err := w.beginInspection(); err != nil {
 			return err
 		}
@@ -71,23 +72,24 @@ func (w *Writer) commitStaged() error {
 	if err := w.u.BeforeCommit(w.ctx); err != nil {
 		return err
 	}
-	var verdict error
-	if !w.upload.resumed {
-		if verdict = w.verdict(); verdict != nil && !w.quarantines(verdict) {
-			return verdict
-		}
+	verdict := w.verdict()
+	if verdict != nil && !w.quarantines(verdict) {
+		return verdict
 	}
 	if err := w.upload.entry.ConfirmHolder(w.ctx); err != nil {
 		return err
 	}
-	if _, err := w.upload.complete(w.ctx, s3api.Condition{}); err != nil {
+	w.phase = asked
+	_, err := w.upload.complete(w.ctx, s3api.Condition{}, w.isOurs)
+	if w.phase = w.phase.settled(err, live, assembled); err != nil {
 		return err
 	}
+	w.owner = ""
 	staged, _, err := w.u.Bucket.Head(w.ctx, w.upload.upload.Key)
 	if err == nil && staged.Size != w.offset {
 		err = s3error.ErrNoResult
 	}
-	if err == nil && w.upload.resumed {
+	if err == nil && w.resumed.Upload != "" {
 		verdict = w.judge(staged)
 	}
 	switch {
@@ -103,9 +105,9 @@ func (w *Writer) commitStaged() error {
 	}
 	w.change.Send(w.offset)
 	w.stored, err = w.u.copyByParts(
-		w.ctx, staged, &w.attributes, w.key, w.condition, func() { w.phase = asked })
-	if err == nil {
-		w.upload.abort()
+		w.ctx, staged, &w.attributes, w.key, w.condition, func() { w.phase = copying })
+	if w.phase = w.phase.settled(err, assembled, stored); err == nil {
+		w.upload.abort(assembled)
 	}
 	return err
 }
@@ -125,7 +127,7 @@ func (w *Writer) judge(v s3api.Version) error {
 	return inspection.Verdict()
 }
 
-// quarantines tells whether a file with this verdict is stored in the quarantine.
+// quarantines reports whether a file with this verdict is stored in the quarantine.
 func (w *Writer) quarantines(verdict error) bool {
 	return w.u.Quarantine != "" && errors.Is(verdict, fs.ErrInvalid)
 }
@@ -133,7 +135,7 @@ func (w *Writer) quarantines(verdict error) bool {
 // quarantineBuffer stores a refused file of one buffer in the quarantine, if there is one, and returns the verdict. It
 // also gets the verdicts on uploads that are not staged, which have none.
 func (w *Writer) quarantineBuffer(verdict error) error {
-	if w.upload != nil || !w.quarantines(verdict) {
+	if w.kind != oneRequest || !w.quarantines(verdict) {
 		return verdict
 	}
 	return w.quarantine(verdict, func(ctx context.Context, key string) error {

@@ -1,7 +1,6 @@
 package upload
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/journal"
-	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -35,107 +33,83 @@ func canResumeAfter(err error) bool {
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// interrupt ends the upload, which cause has ended, so that its owner can resume it. It waits for the parts under
-// way. Then it writes the record that gives the upload up, with the bytes after the parts. The upload counts as kept
-// only when S3 has that record and all these parts: until then other sessions take it for one on which a session works.
-func (w *Writer) interrupt(cause error) {
+// interrupt ends the upload, which cause has ended, so that its owner can resume it. It waits for the parts in flight.
+// Then it writes the record that gives the upload up, with the bytes after the parts. The upload is interrupted only
+// when S3 has that record and all these parts: until then other sessions take it for one on which a session works.
+func (w *Writer) interrupt(cause error) phase {
 	var e *journal.Entry
-	if w.upload != nil {
+	if w.kind != oneRequest {
 		e = w.upload.entry
 		w.upload.drain(w.ctx)
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
-	before := int64(0) // bytes in a record that stays as it is
-	if w.resumed != nil {
-		if w.upload == nil && w.resumed.Upload != "" { // this session has not come to resume it
-			w.keepIf(!errors.Is(cause, journal.ErrTakenOver) && !w.open.Changed())
-			return
-		}
-		if w.resumed.Upload == "" {
-			before = w.resumed.size()
-		}
-	}
 	offset, length := w.progress()
-	if offset+length <= before && !w.open.Changed() {
-		w.keepIf(before > 0)
-		if w.upload != nil {
-			w.upload.abort()
+	switch before := w.resumed.inRecord(); {
+	case w.kind == oneRequest && w.resumed.Upload != "": // this session has not come to resume it
+		if errors.Is(cause, journal.ErrTakenOver) || w.open.Changed() {
+			return ending
 		}
-		return
+		return interrupted
+	case offset+length > before:
+	case before > 0 && !w.open.Changed(): // the record that is there has all bytes
+		w.removeParts()
+		return interrupted
+	default:
+		return w.discard()
 	}
+	record := w.u.Journal.NewRecord(w.owner, w.key, w.partSize, w.open.Began)
+	record.KeyState = w.resumed.KeyState
 	most := w.u.Quotas.Smallest(w.key) / pendingShare
-	record := w.u.Journal.NewRecord(w.u.Owner, w.key, w.partSize, w.open.Began)
-	if w.resumed != nil {
-		record.State, record.HasState = w.resumed.State, w.resumed.HasState
-	}
 	object, state, age, err := w.u.Bucket.State(ctx, w.key)
 	switch {
-	case err == nil && (w.open.Changed() || record.EndedBy(&object, state, age) || most > 0 && offset+length > most):
-		w.discard()
-		return
-	case err == nil && e == nil:
+	case err != nil:
+		return w.abandon(e, err)
+	case w.open.Changed() || record.EndedBy(&object, state, age) || most > 0 && offset+length > most:
+		return w.discard()
+	case w.kind == oneRequest:
 		e = w.u.Journal.Take(ctx, record, nil, w.cancel)
-		fallthrough
-	case err == nil:
-		err = e.Interrupt(ctx, state, offset, w.tail(length), most)
 	}
-	if err != nil {
-		w.notKept(e, err)
-		return
+	if err := e.Interrupt(ctx, state, offset, io.NewSectionReader(w.part, 0, length), most); err != nil {
+		return w.abandon(e, err)
 	}
 	p := &pending{Record: e.Record()}
 	p.TailSize = length
 	err = w.u.readParts(ctx, p)
-	kept := err == nil && p.size() == offset+length
-	w.keepIf(kept)
-	if w.upload != nil && (err == nil && !kept || s3error.IsNoSuchUpload(err)) {
-		w.upload.abort()
-		return
+	last := abandoned
+	switch {
+	case err == nil && p.size() == offset+length:
+		last = interrupted
+	case err == nil || s3error.IsNoSuchUpload(err):
+		return w.removeParts()
 	}
 	e.Release()
-	if before > 0 { // its bytes are in the new record
-		w.removeResumed(ctx)
-	}
+	w.removeResumed() // its bytes are in the new record
+	return last
 }
 
-// keepIf ends the upload as interrupted if its owner can resume it, else as one that failed.
-func (w *Writer) keepIf(kept bool) {
-	w.phase = ending
-	if kept {
-		w.phase = interrupted
-	}
-}
-
-// notKept ends an upload whose record could not be given up. If S3 has a record all the same, its owner can resume it
+// abandon leaves an upload whose record S3 has not taken. If S3 has an older record, the owner can resume the upload
 // when the session counts as dead.
-func (w *Writer) notKept(e *journal.Entry, err error) {
+func (w *Writer) abandon(e *journal.Entry, err error) phase {
+	defer e.Release()
 	if errors.Is(err, journal.ErrTakenOver) {
-		e.Release()
-		return
+		return takenOver
 	}
 	w.u.Log.Warn(
 		"interrupted upload could not be kept; its client has to send it again, or to come back after two minutes",
 		"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
-	if w.upload != nil && !e.Recorded() {
-		w.upload.abort() // its owner would not find it
-		return
+	if w.kind != oneRequest && !e.Recorded() {
+		return w.removeParts() // its owner would not find it
 	}
-	e.Release()
+	return abandoned
 }
 
 // progress returns up to where S3 has the parts of the upload, and how many bytes in memory follow and can be kept.
 // These are all but the last one, or those that were pending before.
 func (w *Writer) progress() (offset, length int64) {
-	offset = w.offset
-	if w.part != nil {
-		offset -= w.part.Len()
-		length = max(w.part.Len()-1, 0)
-		if w.resumed != nil {
-			length = max(length, min(w.part.Len(), w.resumed.size()-offset))
-		}
-	}
-	if w.upload == nil {
+	offset = w.offset - w.part.Len()
+	length = max(w.part.Len()-1, min(w.part.Len(), w.resumed.size()-offset), 0)
+	if w.kind == oneRequest {
 		return offset, length
 	}
 	stored := int64(0)
@@ -151,30 +125,27 @@ func (w *Writer) progress() (offset, length int64) {
 	return offset, length
 }
 
-// tail returns the first length bytes of the buffer.
-func (w *Writer) tail(length int64) s3object.Content {
-	if w.part == nil {
-		return bytes.NewReader(nil)
+// removeParts removes what S3 has of the parts, and returns the phase in which it leaves the upload.
+func (w *Writer) removeParts() phase {
+	if w.kind == oneRequest {
+		return ending
 	}
-	return io.NewSectionReader(w.part, 0, length)
+	return w.upload.abort(w.phase)
 }
 
-// discard removes the upload and its record.
-func (w *Writer) discard() {
-	w.phase = ending
-	if w.upload != nil {
-		w.upload.abort()
-	}
-	if w.resumed == nil || w.resumed.Upload != "" {
+// discard removes the parts, and the bytes of the upload that this one resumes.
+func (w *Writer) discard() phase {
+	defer w.removeResumed()
+	return w.removeParts()
+}
+
+// removeResumed removes the record of the upload that this one resumes, if that has no parts.
+func (w *Writer) removeResumed() {
+	if w.resumed.inRecord() == 0 {
 		return
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), abortTimeout)
 	defer done()
-	w.removeResumed(ctx)
-}
-
-// removeResumed removes the record of the resumed upload, where that had no parts.
-func (w *Writer) removeResumed(ctx context.Context) {
 	if err := w.u.Journal.Delete(ctx, &w.resumed.Record); err != nil && !errors.Is(err, journal.ErrTakenOver) {
 		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it",
 			"bucket", w.u.Bucket.Name, "key", w.key, "err", err)

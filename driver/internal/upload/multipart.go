@@ -49,12 +49,7 @@ type multipart struct {
 	number   int32         // of the last part
 	bytes    int64         // of all parts
 	taken    atomic.Bool   // S3 has taken a part
-	kind     kind          // inParts or stagedParts
-	phase    phase         // live or assembled
 	slots    semaphore     // of the parts that S3 copies; nil: the upload has slots of its own
-
-	resumed  bool // an earlier session may have asked S3 to complete the upload
-	doubtful bool // S3 may yet complete the upload
 }
 
 // uploadOptions describe an upload that is about to be created.
@@ -98,7 +93,6 @@ func (u *Uploader) createMultipart(
 		return nil, err
 	}
 	m := u.multipart(until, ctx, created, p.partSize)
-	m.kind = p.kind
 	if j := u.Journal; j != nil {
 		record.Upload = created.ID
 		m.entry = j.Enter(until, record, p.client, p.cancel)
@@ -109,8 +103,8 @@ func (u *Uploader) createMultipart(
 // multipart returns the state of an upload that S3 has created.
 func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload, partSize int64) *multipart {
 	m := &multipart{
-		partSize: partSize, phase: live,
-		bucket: u.Bucket, log: u.Log, upload: begun, session: until, transfer: u.Limiter.Join(u.Concurrency),
+		partSize: partSize,
+		bucket:   u.Bucket, log: u.Log, upload: begun, session: until, transfer: u.Limiter.Join(u.Concurrency),
 		slots: u.copySlots,
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
@@ -313,37 +307,27 @@ func (m *multipart) wait() error {
 	}
 }
 
-// complete makes the object visible. The caller has waited for all parts. Neither the end of the session nor the
-// failure of another copy in the same directory ends this request, because S3 may perform it anyway, and only the
-// answer tells.
-func (m *multipart) complete(ctx context.Context, c s3api.Condition) (s3api.Stored, error) {
+// complete makes the object of the parts. The caller has waited for all of them, and removes the record. Neither the
+// end of the session nor the failure of another copy in the same directory ends this request, because S3 may perform it
+// anyway, and only the response tells. isOurs reports whether no other session may have completed the upload.
+func (m *multipart) complete(
+	ctx context.Context, c s3api.Condition, isOurs func(context.Context) bool,
+) (s3api.Stored, error) {
 	if err := context.Cause(ctx); err != nil {
 		return s3api.Stored{}, err
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer done()
-	made, err := m.bucket.CompleteUpload(ctx, m.upload, m.parts, c, m.isOurs)
-	m.cancel()
-	switch {
-	case err == nil && m.kind == stagedParts: // abort removes the object, and then the record
-		m.phase = assembled
-	case err == nil:
-		m.entry.Remove(ctx)
-	}
-	m.doubtful = s3error.IsDoubtful(err)
-	return made, err
+	defer m.cancel()
+	return m.bucket.CompleteUpload(ctx, m.upload, m.parts, c, isOurs)
 }
 
-// isOurs reports whether no other session may have completed the upload: none before this one, and none since.
-func (m *multipart) isOurs(ctx context.Context) bool { return !m.resumed && m.entry.IsHolder(ctx) }
-
-// abort removes the upload and its parts, or the object that a staged upload has made. It waits for the requests under
-// way, because a part that arrives after the abort may stay. If S3 does not answer, the record stays in the journal,
-// and a sweep removes the upload.
+// abort removes what S3 has of an upload in a phase: the upload with its parts, or the object that staged parts have
+// become. It waits for the requests in flight, because a part that arrives after the abort may stay. It leaves an
+// upload to a sweep if S3 does not respond, or was asked to complete it and has not responded.
 //
-// A sweep also removes an upload that S3 may yet complete, because no S3 server promises that it performs only one of
-// the two requests. Without a record, such an upload is left to the bucket's lifecycle rules.
-func (m *multipart) abort() {
+// abort returns the phase in which it leaves the upload.
+func (m *multipart) abort(p phase) phase {
 	m.cancel()
 	_ = m.group.Wait() // the caller knows the error already
 	ctx, done := context.WithTimeout(context.WithoutCancel(m.ctx), abortTimeout)
@@ -351,14 +335,15 @@ func (m *multipart) abort() {
 	err := m.entry.BeginAbort(ctx)
 	if errors.Is(err, journal.ErrTakenOver) {
 		m.entry.Release()
-		return
+		return takenOver
 	}
-	if err == nil && m.doubtful {
-		err = errDoubtful
-	}
+	left := ending
 	switch {
 	case err != nil:
-	case m.phase == assembled:
+		left = abandoned
+	case p == asked:
+		err = errDoubtful
+	case p == assembled || p == copying:
 		err = m.bucket.Delete(ctx, m.upload.Key)
 	default:
 		err = m.bucket.AbortUpload(ctx, m.upload)
@@ -367,9 +352,10 @@ func (m *multipart) abort() {
 		m.entry.Release()
 		m.log.Warn("multipart upload could not be aborted; a later sweep aborts it if it has a record in the upload journal",
 			"bucket", m.bucket.Name, "key", m.upload.Key, "upload", m.upload.ID, "recorded", m.entry.Recorded(), "err", err)
-		return
+		return left
 	}
 	m.entry.Remove(ctx)
+	return ending
 }
 
 // errDoubtful is why an upload is not aborted.

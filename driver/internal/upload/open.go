@@ -17,80 +17,33 @@ import (
 // of the present one. It ends with those that follow as many as are written, unless Options.Truncate is set. The end
 // of ctx ends the upload.
 func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (_ *Writer, err error) {
-	var (
-		create    = flag&os.O_CREATE != 0
-		exclusive = create && flag&os.O_EXCL != 0 || u.NoOverwrite
-		whole     = flag&os.O_APPEND != 0
-		keeps     = flag&os.O_TRUNC == 0 && (whole || offset > 0)
-	)
 	w := &Writer{
-		name: name, u: u, key: key,
+		name: name, key: key, u: u, owner: u.Owner,
 		attributes: u.Objects.OfFile(name),
-		condition:  s3api.Condition{Absent: exclusive},
-		exclusive:  exclusive,
+		condition:  s3api.Condition{Absent: u.NoOverwrite || flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0},
 		partSize:   u.PartSize,
 		change:     u.Quotas.Change(key),
+		endCopy:    func() {},
+		inspection: unjudged{},
 	}
-	resumable := u.Owner != ""
 	defer func() {
 		if err != nil {
 			w.change.End(nil)
-			if w.open != nil {
-				w.open.End()
-			}
-			if w.endCopy != nil {
-				w.endCopy()
-			}
+			w.open.End()
+			w.endCopy()
 		}
 	}()
-	seen := u.reported.take(key)
-	if keeps && !whole {
-		var err error
-		if w.resumed, err = u.resumeAt(ctx, key, offset); err != nil {
-			return nil, err
-		}
+	if err := w.findBeginning(ctx, flag, offset); err != nil {
+		return nil, err
 	}
-	if w.resumed != nil {
-		keeps, create = false, true // the first bytes come from the upload
-		w.partSize, w.offset = w.resumed.PartSize, offset
-		if !exclusive {
-			w.condition = w.resumed.condition
-		}
-	}
-	if keeps || exclusive || !create {
-		v, a, _, err := u.Bucket.HeadExact(ctx, s3api.Version{Key: key})
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && create && whole:
-			if err := w.appendToNothing(ctx, seen); err != nil {
-				return nil, err
-			}
-			resumable = w.resumed != nil
-		case errors.Is(err, fs.ErrNotExist) && create && !keeps: // the file begins empty
-		case err != nil:
-			return nil, err
-		case exclusive:
-			return nil, fs.ErrExist
-		case keeps && seen >= 0 && (whole || offset == seen):
-			// another session has stored it, and the client sends only the rest of its own
-			return nil, &ResumeError{Size: v.Size, Changed: true}
-		case keeps:
-			resumable = false
-			if whole {
-				offset = v.Size
-			}
-			if err := w.keep(ctx, v, a, offset); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if resumable {
+	if w.owner != "" {
 		if err := w.beginResumable(); err != nil {
 			return nil, err
 		}
 	}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
-	if w.head.Key != "" || w.condition.Absent {
-		w.change.Saw(w.head)
+	if w.kept.Key != "" || w.condition.Absent {
+		w.change.Saw(w.kept.Version)
 	} else {
 		w.change.Look(w.ctx, u.Bucket, key)
 	}
@@ -101,36 +54,97 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 	return w, nil
 }
 
+// findBeginning decides which bytes come before the written ones: those of an interrupted upload, those of the present
+// object, or none. It also decides which object the new one may replace.
+func (w *Writer) findBeginning(ctx context.Context, flag int, offset int64) error {
+	var (
+		create    = flag&os.O_CREATE != 0
+		exclusive = w.condition.Absent
+		appends   = flag&os.O_APPEND != 0
+		keeps     = flag&os.O_TRUNC == 0 && (appends || offset > 0)
+	)
+	seen := w.u.reported.take(w.key)
+	if keeps && !appends {
+		p, err := w.u.resumeAt(ctx, w.key, offset)
+		if err != nil {
+			return err
+		}
+		if p.size() > 0 {
+			w.continueWith(p)
+			keeps, create = false, true // the first bytes come from the upload
+			if !exclusive {
+				w.condition = p.condition
+			}
+		}
+	}
+	if create && !keeps && !exclusive {
+		return nil
+	}
+	v, a, _, err := w.u.Bucket.HeadExact(ctx, s3api.Version{Key: w.key})
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && create && appends:
+		return w.appendToNothing(ctx, seen)
+	case errors.Is(err, fs.ErrNotExist) && create && !keeps: // the file begins empty
+		return nil
+	case err != nil:
+		return err
+	case exclusive:
+		return fs.ErrExist
+	case keeps && seen >= 0 && (appends || offset == seen):
+		// another session has stored it, and the client sends only the rest of its own
+		return &ResumeError{Size: v.Size, Changed: true}
+	case keeps && appends:
+		return w.keep(ctx, v, a, v.Size)
+	case keeps:
+		return w.keep(ctx, v, a, offset)
+	}
+	return nil
+}
+
+// continueWith lets the upload continue an interrupted one.
+func (w *Writer) continueWith(p pending) {
+	w.resumed, w.partSize, w.offset = p, p.PartSize, p.size()
+}
+
 // beginResumable tells the journal of an upload that its owner can resume. An upload that is resumed began when it was
 // begun for the first time.
 func (w *Writer) beginResumable() error {
-	began := time.Now()
-	if w.resumed != nil {
+	resumes, began := w.resumed.size() > 0, time.Now()
+	if resumes {
 		began = w.resumed.Began
 	}
 	w.open = w.u.Journal.Begin(w.key, began)
-	if w.resumed != nil && w.open.Changed() {
+	if resumes && w.open.Changed() {
 		return journal.ErrTakenOver
 	}
 	return nil
 }
 
+// A kept describes the object of which bytes stay in the new one.
+type kept struct {
+	s3api.Version       // its key is empty if no bytes stay
+	head          int64 // bytes before the written ones
+	end           int64 // where the bytes end that stay
+}
+
 // keep lets the bytes of a version up to an offset stay, and those after what will be written, unless the upload is to
-// end the file. The new object has the attributes of the version, but for its set time.
+// end the file. The new object has the attributes of the version, except its set time. No session can resume such an
+// upload.
 func (w *Writer) keep(ctx context.Context, v s3api.Version, a s3object.Attributes, offset int64) error {
 	if offset > v.Size {
 		return s3error.ErrInvalid
 	}
-	w.head, w.headSize, w.offset, w.keptEnd = v, offset, offset, offset
+	w.owner = ""
+	w.kept, w.offset = kept{Version: v, head: offset, end: offset}, offset
 	if !w.u.Truncate {
-		w.keptEnd = v.Size
+		w.kept.end = v.Size
 	}
-	end, err := w.u.BeginCopy(w.keptEnd)
+	end, err := w.u.BeginCopy(w.kept.end)
 	if err != nil {
 		return err
 	}
 	w.endCopy = end
-	w.partSize = w.u.partSizeFor(w.keptEnd)
+	w.partSize = w.u.partSizeFor(w.kept.end)
 	w.attributes, w.condition = a, v.Unchanged()
 	w.attributes.RemoveMTime()
 	w.u.Objects.Inherit(&w.attributes)
@@ -140,16 +154,20 @@ func (w *Writer) keep(ctx context.Context, v s3api.Version, a s3object.Attribute
 // appendToNothing appends to a missing file: it resumes the upload that the driver has reported with seen bytes, or
 // begins the file. A client that begins a file so does not expect to resume it, so the driver keeps nothing of an
 // interrupted one. In both cases no other session may store the file meanwhile.
-func (w *Writer) appendToNothing(ctx context.Context, seen int64) (err error) {
-	w.resumed, err = w.u.resumeAt(ctx, w.key, seen)
+func (w *Writer) appendToNothing(ctx context.Context, seen int64) error {
+	p, err := w.u.resumeAt(ctx, w.key, seen)
 	switch {
 	case err != nil:
 		return err
-	case w.resumed != nil:
-		w.partSize, w.offset = w.resumed.PartSize, w.resumed.size()
+	case p.size() > 0:
+		w.continueWith(p)
 	case seen > 0: // another session has removed it, and the client sends only the rest of the file
 		return &ResumeError{Size: 0}
+	default:
+		w.owner = ""
 	}
-	w.condition.Absent = true
+	if !w.condition.Absent {
+		w.condition = (&s3api.Version{}).Unchanged()
+	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (u *Uploader) partSizeFor(known int64) int64 {
 // Announce says how many bytes the file will probably have, before the first write. It is a hint: if all parts of an
 // upload must have one size, it makes them large enough.
 func (w *Writer) Announce(size int64) {
-	if w.offset == 0 && w.upload == nil && w.part == nil && w.resumed == nil {
+	if w.phase == opened && w.offset == 0 {
 		w.partSize = max(w.partSize, w.u.partSizeFor(size))
 	}
 }

@@ -1,41 +1,52 @@
 package upload
 
 import (
+	"errors"
 	"testing"
 
-	"github.com/babelftp/babelftp/driver/internal/journal"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// TestKindAndPhase checks which uploads their owner can resume, and which count as kept after Close.
-func TestKindAndPhase(t *testing.T) {
-	owned := &journal.Open{}
+// TestSettled checks the phase after each request that an upload waits for: S3 has done it, or refused it, or its
+// response was lost.
+func TestSettled(t *testing.T) {
+	refused := errors.New("refused")
 	for _, test := range []struct {
-		label     string
-		w         *Writer
-		kind      kind
-		canResume bool
+		label              string
+		asked              phase
+		err                error
+		before, done, want phase
 	}{
-		{"one-request", &Writer{open: owned}, oneRequest, true},
-		{"one-request-without-owner", &Writer{}, oneRequest, false},
-		{"parts", &Writer{open: owned, upload: &multipart{kind: inParts, phase: live}}, inParts, true},
-		{"parts-without-owner", &Writer{upload: &multipart{kind: inParts, phase: live}}, inParts, false},
-		{"staged-parts", &Writer{open: owned, upload: &multipart{kind: stagedParts, phase: live}}, stagedParts, true},
-		{"assembled", &Writer{open: owned, upload: &multipart{kind: stagedParts, phase: assembled}}, stagedParts, false},
-		{"asked-after-assembly", &Writer{open: owned, phase: asked,
-			upload: &multipart{kind: stagedParts, phase: assembled}}, stagedParts, false},
+		{"file-made", asked, nil, live, stored, stored},
+		{"file-refused", asked, refused, live, stored, live},
+		{"file-doubtful", asked, s3error.Doubtful(refused), live, stored, asked},
+		{"assembled", asked, nil, live, assembled, assembled},
+		{"assembly-refused", asked, refused, live, assembled, live},
+		{"assembly-doubtful", asked, s3error.Doubtful(refused), live, assembled, asked},
+		{"copied", copying, nil, assembled, stored, stored},
+		{"copy-refused", copying, refused, assembled, stored, assembled},
+		{"copy-doubtful", copying, s3error.Doubtful(refused), assembled, stored, copying},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			if got := test.w.kind(); got != test.kind {
-				t.Errorf("kind %d, want %d", got, test.kind)
-			}
-			if got := test.w.canResume(); got != test.canResume {
-				t.Errorf("canResume is %v", got)
-			}
-			for _, kept := range []bool{true, false} {
-				if test.w.keepIf(kept); test.w.Kept() != kept {
-					t.Errorf("Kept is not %v in phase %d", kept, test.w.phase)
-				}
+			if got := test.asked.settled(test.err, test.before, test.done); got != test.want {
+				t.Errorf("phase %d, want %d", got, test.want)
 			}
 		})
+	}
+}
+
+// TestLastPhases checks which phases end an upload, and that only one of them counts as kept.
+func TestLastPhases(t *testing.T) {
+	for p := opened; p <= ending; p++ {
+		w := &Writer{phase: p}
+		if over := p.isOver(); over != (p > copying) {
+			t.Errorf("phase %d is over: %v", p, over)
+		}
+		if w.Kept() != (p == interrupted) {
+			t.Errorf("phase %d is kept: %v", p, w.Kept())
+		}
+		if _, err := w.Write(nil); (err != nil) != p.isOver() {
+			t.Errorf("write in phase %d: %v", p, err)
+		}
 	}
 }

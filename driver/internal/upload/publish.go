@@ -1,7 +1,6 @@
 package upload
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"io/fs"
@@ -16,47 +15,46 @@ const commitTimeout = 10 * time.Minute
 
 // Close publishes the file, unless writing failed or was aborted. When it returns nil, S3 has confirmed the object.
 // After an error the bucket has at most an interrupted upload that the owner can resume. There is one exception: the
-// answer to the request that publishes is lost, and a look at the object shows nothing. Then the complete object may
+// response to the request that publishes is lost, and a check of the object shows nothing. Then the complete object may
 // be there.
 func (w *Writer) Close() error {
-	if w.closed {
+	if w.phase.isOver() {
 		return s3error.PathError("close", w.name, fs.ErrClosed)
 	}
-	w.closed = true
 	err := w.err
 	if err == nil {
 		err = w.finish()
 	}
-	if w.phase != asked { // afterwards only S3 decides whether there is an object
+	if w.phase != asked && w.phase != copying { // then only S3 decides whether there is an object
 		err = w.cause(err)
 	}
 	w.change.End(err)
-	if w.endCopy != nil {
-		w.endCopy()
-	}
-	switch {
-	case err == nil && w.phase != asked: // nothing was appended to the file, so it replaces no upload
-	case err == nil:
-		w.phase = stored
-		w.endPending()
-	case w.resumed != nil && w.phase == opened: // no byte has come, and the owner can resume the upload as before
-		w.keepIf(!w.open.Changed())
-	case w.canResume() && canResumeAfter(err):
-		w.interrupt(err)
-	default:
-		w.discard()
-	}
-	if w.open != nil {
-		w.open.End()
-	}
-	if w.inspection != nil {
-		w.inspection.Close()
-	}
-	if w.part != nil {
-		w.part.Release()
-	}
+	w.endCopy()
+	w.phase = w.end(err)
+	w.open.End()
+	w.inspection.Close()
+	w.part.Release()
 	w.cancel(nil)
 	return s3error.PathError("close", w.name, err)
+}
+
+// end keeps or removes what S3 has of the upload, which has ended with an error or without one. It returns the last
+// phase.
+func (w *Writer) end(err error) phase {
+	switch {
+	case err == nil && w.phase == opened: // nothing was appended to the file, so it replaces no upload
+		return stored
+	case err == nil:
+		w.endPending()
+		return stored
+	case w.phase == opened && w.resumed.size() > 0 && !w.open.Changed(): // the owner can resume it as before
+		return interrupted
+	case w.phase == opened && w.resumed.size() > 0:
+		return ending
+	case w.owner != "" && canResumeAfter(err):
+		return w.interrupt(err)
+	}
+	return w.discard()
 }
 
 // finish publishes the file.
@@ -66,26 +64,26 @@ func (w *Writer) finish() error {
 	}
 	switch {
 	case w.phase != opened:
-	case w.head.Key != "" && w.keptEnd == w.head.Size:
-		w.offset, w.stored.ETag = w.keptEnd, w.head.ETag
+	case w.kept.Key != "" && w.kept.end == w.kept.Size:
+		w.offset, w.stored.ETag = w.kept.end, w.kept.ETag
 		return nil // the object stays as it is
-	case w.resumed != nil:
+	case w.resumed.size() > 0:
 		return &ResumeError{Size: w.offset} // the pending upload lacks at least a byte
 	}
 	if err := w.begin(); err != nil {
 		return err
 	}
-	if err := w.change.Grow(w.ctx, max(w.offset, w.keptEnd)); err != nil {
+	if err := w.change.Grow(w.ctx, max(w.offset, w.kept.end)); err != nil {
 		return err
 	}
 	if err := w.copyTail(); err != nil {
 		return err
 	}
-	if w.kind() == oneRequest {
+	if w.kind == oneRequest {
 		return w.commit(w.put)
 	}
-	if w.part != nil && w.part.Len() > 0 {
-		if w.part.Full() && w.canResume() { // a session that resumes the upload must not continue after the last part
+	if w.part.Len() > 0 {
+		if w.part.Full() && w.owner != "" { // a session that resumes the upload must not continue after the last part
 			if err := w.upload.entry.BoundParts(w.ctx, w.offset-w.part.Len()); err != nil {
 				return err
 			}
@@ -98,16 +96,10 @@ func (w *Writer) finish() error {
 	if err := w.upload.wait(); err != nil {
 		return err
 	}
-	if w.kind() == stagedParts {
+	if w.kind == stagedParts {
 		return w.commitStaged()
 	}
-	return w.commit(func(ctx context.Context) (s3api.Stored, error) {
-		if err := w.upload.entry.ConfirmHolder(ctx); err != nil {
-			return s3api.Stored{}, err
-		}
-		w.change.Send(w.offset)
-		return w.upload.complete(ctx, w.condition)
-	})
+	return w.commit(w.completeParts)
 }
 
 // commit lets publish make the object visible, if the session still wants it, and the inspector accepts it.
@@ -129,10 +121,26 @@ func (w *Writer) commit(publish func(context.Context) (s3api.Stored, error)) err
 	w.phase = asked
 	var err error
 	w.stored, err = publish(ctx)
-	if w.exclusive {
-		return w.condition.Failed(err)
+	w.phase = w.phase.settled(err, live, stored)
+	return w.condition.Failed(err)
+}
+
+// completeParts makes the file of the parts.
+func (w *Writer) completeParts(ctx context.Context) (s3api.Stored, error) {
+	if err := w.upload.entry.ConfirmHolder(ctx); err != nil {
+		return s3api.Stored{}, err
 	}
-	return err
+	w.change.Send(w.offset)
+	made, err := w.upload.complete(ctx, w.condition, w.isOurs)
+	if err == nil {
+		w.upload.entry.Remove(ctx)
+	}
+	return made, err
+}
+
+// isOurs reports whether no other session may have completed the upload: none before this one, and none since.
+func (w *Writer) isOurs(ctx context.Context) bool {
+	return w.resumed.Upload == "" && w.upload.entry.IsHolder(ctx)
 }
 
 // put makes an object of the bytes in the buffer.
@@ -143,9 +151,6 @@ func (w *Writer) put(ctx context.Context) (s3api.Stored, error) {
 
 // putAs is put under any key.
 func (w *Writer) putAs(ctx context.Context, key string, c s3api.Condition) (s3api.Stored, error) {
-	if w.part == nil {
-		return w.u.Bucket.Put(ctx, key, &w.attributes, c, bytes.NewReader(nil), nil)
-	}
 	w.part.Seal()
 	return w.u.Bucket.Put(
 		ctx, key, &w.attributes, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())

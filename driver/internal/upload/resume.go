@@ -39,31 +39,42 @@ const (
 type pending struct {
 	journal.Record
 	parts    []*s3api.Part
-	ends     []int64                 // the offset after each part
+	end      int64                   // the offset after the last part
 	checksum types.ChecksumAlgorithm // of the parts, empty for none
 
 	ended     bool            // the key has changed since
 	condition s3api.Condition // that the key still has what S3 has just shown
 }
 
-// end returns the offset after the last part.
-func (p *pending) end() int64 {
-	if len(p.ends) == 0 {
-		return 0
-	}
-	return p.ends[len(p.ends)-1]
-}
-
 // tail returns how many bytes follow the parts. A record with another offset is older than these parts, and its bytes
 // do not count.
 func (p *pending) tail() int64 {
-	if p.TailOffset != p.end() {
+	if p.TailOffset != p.end {
 		return 0
 	}
 	return p.TailSize
 }
 
-func (p *pending) size() int64 { return p.end() + p.tail() }
+func (p *pending) size() int64 { return p.end + p.tail() }
+
+// kind returns the kind of the upload.
+func (p *pending) kind() kind {
+	switch {
+	case p.Upload == "":
+		return oneRequest
+	case p.Staged:
+		return stagedParts
+	}
+	return inParts
+}
+
+// inRecord returns how many bytes the upload has if all of them are in its record, and none are in parts.
+func (p *pending) inRecord() int64 {
+	if p.kind() != oneRequest {
+		return 0
+	}
+	return p.size()
+}
 
 // A ResumeError refuses to write to a file at a wrong offset while an upload of this owner is pending. It also
 // refuses the rest of an upload that has ended since the session was shown it. The owner can go on at Size, or begin
@@ -143,26 +154,26 @@ func (u *Uploader) Pending(ctx context.Context, key string) (*file.Info, error) 
 		u.Keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &s3object.Attributes{}), nil
 }
 
-// resumeAt returns the upload that the owner can resume at an offset, and nil if none is pending. The error is a
-// ResumeError if uploads are pending at other offsets only.
-func (u *Uploader) resumeAt(ctx context.Context, key string, offset int64) (*pending, error) {
+// resumeAt returns the upload that the owner can resume at an offset, and one without bytes if none is pending. The
+// error is a ResumeError if uploads are pending at other offsets only.
+func (u *Uploader) resumeAt(ctx context.Context, key string, offset int64) (pending, error) {
 	all, object, err := u.pendingUploads(ctx, key)
 	if err != nil {
-		return nil, err
+		return pending{}, err
 	}
 	for _, p := range all {
 		switch {
 		case p.size() != offset:
 		case !p.ended:
-			return p, nil
+			return *p, nil
 		case object.Key != "": // its client sends the rest of an upload that has ended
-			return nil, &ResumeError{Size: object.Size, Changed: true}
+			return pending{}, &ResumeError{Size: object.Size, Changed: true}
 		}
 	}
 	if all = slices.DeleteFunc(all, func(p *pending) bool { return p.ended }); len(all) == 0 {
-		return nil, nil
+		return pending{}, nil
 	}
-	return nil, &ResumeError{Size: all[0].size()}
+	return pending{}, &ResumeError{Size: all[0].size()}
 }
 
 // pendingUploads finds the interrupted uploads to a key of this owner, the latest first. If there are any, it returns
@@ -189,10 +200,8 @@ func (u *Uploader) pendingUploads(ctx context.Context, key string) (all []*pendi
 		return nil, object, nil
 	}
 	object, state, age, err := u.Bucket.State(ctx, key)
-	condition := object.Unchanged()
-	condition.Absent = object.Key == ""
 	for _, p := range all {
-		p.ended, p.condition = p.EndedBy(&object, state, age), condition
+		p.ended, p.condition = p.EndedBy(&object, state, age), object.Unchanged()
 	}
 	return all, object, err
 }
@@ -232,12 +241,12 @@ func (u *Uploader) readParts(ctx context.Context, p *pending) error {
 		return nil
 	}
 	a, err := u.Bucket.ListParts(ctx, p.MultipartUpload(), func(found s3api.Part) bool {
-		if found.Number != int32(len(p.parts)+1) || found.Size != u.partSizeAt(p.PartSize, p.end()) ||
-			!p.CountsPart(p.end()+found.Size) {
+		end := p.end + found.Size
+		if found.Number != int32(len(p.parts)+1) || found.Size != u.partSizeAt(p.PartSize, p.end) ||
+			!p.CountsPart(end) {
 			return false
 		}
-		p.parts = append(p.parts, &found)
-		p.ends = append(p.ends, p.end()+found.Size)
+		p.parts, p.end = append(p.parts, &found), end
 		return true
 	})
 	if a == s3object.Algorithm || a == u.Objects.Checksum {
@@ -248,43 +257,35 @@ func (u *Uploader) readParts(ctx context.Context, p *pending) error {
 
 // resume continues a pending upload. It reads the bytes of the record first, because Journal.Resume overwrites them.
 func (w *Writer) resume() error {
-	p := w.resumed
-	w.offset = p.end()
+	p := &w.resumed
+	w.offset = p.end
 	if p.tail() > 0 {
 		body := w.u.Journal.Body(p.Record)
 		if err := w.read(body, 0, p.tail()); err != nil {
 			return err
 		}
 	}
-	if p.Upload == "" {
+	if p.kind() == oneRequest {
 		// without parts there is no upload to take over: two sessions that resume it each make their own object
 		return nil
 	}
-	e, err := w.u.Journal.Resume(w.ctx, p.Record, p.end(), &w.client, w.cancel)
+	e, err := w.u.Journal.Resume(w.ctx, p.Record, p.end, &w.client, w.cancel)
 	if e == nil {
 		return err
 	}
 	of := p.MultipartUpload()
 	of.Checksum = p.checksum
 	w.upload = w.u.multipart(w.ctx, w.partsContext(), of, p.PartSize)
-	w.upload.kind = inParts
-	if p.Staged {
-		w.upload.kind = stagedParts
-	}
-	w.upload.parts, w.upload.number, w.upload.bytes = p.parts, int32(len(p.parts)), p.end()
+	w.kind, w.upload.entry = p.kind(), e
+	w.upload.parts, w.upload.number, w.upload.bytes = p.parts, int32(len(p.parts)), p.end
 	w.upload.taken.Store(len(p.parts) > 0)
-	w.upload.entry, w.upload.resumed = e, true
 	return err
 }
 
 // endPending ends the interrupted uploads to this file, which is stored. The journal removes those of which this
 // session does not know.
 func (w *Writer) endPending() {
-	if w.resumed != nil && w.resumed.Upload == "" {
-		ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
-		defer done()
-		w.removeResumed(ctx)
-	}
+	w.removeResumed()
 	if w.u.Owner != "" {
 		w.u.Journal.Changed(w.key)
 	}

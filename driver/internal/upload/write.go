@@ -21,44 +21,39 @@ import (
 // with another buffer. A file that fits into one buffer becomes an object by one request.
 type Writer struct {
 	name   string // that it was opened with
+	key    string
 	u      *Uploader
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	key        string
+	owner      string        // the user that can resume the upload; empty for none
+	open       *journal.Open // nil without an owner
+	change     *quota.Change
 	attributes s3object.Attributes
 	condition  s3api.Condition // on the object that this one replaces
 
-	head     s3api.Version // the object of which bytes stay; no key for none
-	headSize int64         // bytes of it before the written ones
-	keptEnd  int64         // end of its bytes that stay
+	resumed pending // the upload that this one continues; it has no bytes if there is none
+	kept    kept    // the object of which bytes stay
+	endCopy func()  // ends the operation that the copy of these bytes is
 
-	// endCopy ends the operation that the copy of these bytes is, nil for none.
-	endCopy func()
+	kind       kind
+	phase      phase
+	upload     *multipart // of the parts
+	inspection Inspection // of the parts that the client has sent to this session
+	client     journal.ClientWait
 
-	resumed *pending     // the upload that this one continues, nil when there is none
-	stored  s3api.Stored // what S3 said of the object that is there in the end
-
-	exclusive bool // whether there must be no object
-	change    *quota.Change
-	open      *journal.Open // nil if its owner cannot resume it
-
-	inspection Inspection // of the bytes so far, nil before the first part
-
-	phase    phase
 	offset   int64             // bytes so far
 	partSize int64             // bytes of the first part
-	upload   *multipart        // nil until more than a buffer has come
-	part     *membudget.Buffer // nil until bytes come
+	part     *membudget.Buffer // that is being filled; nil before its first byte
 	next     [1]byte           // after a full buffer
-	client   journal.ClientWait
-	err      error // the first; Close publishes nothing then
-	closed   bool
+
+	stored s3api.Stored // what S3 said of the object that is there in the end
+	err    error        // the first; Close publishes nothing then
 }
 
 // Write appends to what was written.
 func (w *Writer) Write(p []byte) (int, error) {
-	if len(p) == 0 && !w.closed {
+	if len(p) == 0 && !w.phase.isOver() {
 		return 0, nil
 	}
 	n, err := w.ReadFrom(bytes.NewReader(p))
@@ -69,7 +64,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 // io.ErrUnexpectedEOF. Close publishes nothing then. When the upload ends, by Abort for example, a waiting Read of r
 // ends too, if r is a connection.
 func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
-	if w.closed {
+	if w.phase.isOver() {
 		return 0, s3error.PathError("write", w.name, fs.ErrClosed)
 	}
 	if w.err != nil {
@@ -94,8 +89,7 @@ func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 // more, and no session would complete it.
 func (w *Writer) fill(r io.Reader) (int64, error) {
 	if w.phase == opened {
-		if w.headSize > 0 || w.resumed != nil {
-			// The bytes that stay are copied only when another byte follows them.
+		if w.offset > 0 { // the bytes that stay are copied only when another byte follows them
 			first := make([]byte, 1)
 			if _, err := io.ReadFull(r, first); err != nil {
 				return 0, ignoreEOF(err)
@@ -108,7 +102,7 @@ func (w *Writer) fill(r io.Reader) (int64, error) {
 	}
 	var total int64
 	for {
-		full, room := w.part != nil && w.part.Full(), w.next[:]
+		full, room := w.part.Full(), w.next[:]
 		if !full {
 			var err error
 			if room, err = w.bufferSpace(); err != nil {
@@ -125,10 +119,8 @@ func (w *Writer) fill(r io.Reader) (int64, error) {
 			w.part.Filled(n)
 			w.offset += int64(n)
 			total += int64(n)
-			if w.inspection != nil {
-				if _, err := w.inspection.Write(room[:n]); err != nil {
-					return total, err
-				}
+			if _, err := w.inspection.Write(room[:n]); err != nil {
+				return total, err
 			}
 		}
 		if err != nil {
@@ -152,7 +144,7 @@ func (w *Writer) receive(r io.Reader, p []byte) (int, error) {
 	w.client.Begin()
 	n, err := r.Read(p)
 	w.client.End()
-	if n > 0 && w.upload != nil {
+	if n > 0 && w.kind != oneRequest {
 		if err := w.upload.entry.ConfirmHolder(w.ctx); err != nil {
 			return 0, err
 		}
@@ -170,7 +162,7 @@ func ignoreEOF(err error) error {
 // bufferSpace returns memory for the bytes at offset. The slice is empty only if the buffer is full.
 func (w *Writer) bufferSpace() ([]byte, error) {
 	if w.part == nil {
-		if w.upload != nil {
+		if w.kind != oneRequest {
 			if err := w.upload.waitToFill(); err != nil {
 				return nil, err
 			}
@@ -187,12 +179,12 @@ func (w *Writer) begin() error {
 	}
 	w.phase = live
 	switch {
-	case w.resumed != nil:
+	case w.resumed.size() > 0:
 		return w.resume()
-	case w.headSize == 0:
-		return nil
+	case w.kept.head > 0:
+		return w.copyHead()
 	}
-	return w.copyHead()
+	return nil
 }
 
 // read adds the bytes [from, to) of an object to the upload. If the object has little more, it reads the whole
@@ -219,7 +211,7 @@ func (w *Writer) flush() error {
 	if err := w.change.Grow(w.ctx, w.offset); err != nil {
 		return err
 	}
-	if w.upload == nil {
+	if w.kind == oneRequest {
 		if err := w.beginInspection(); err != nil {
 			return err
 		}
@@ -235,40 +227,30 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// kind returns how the bytes get into the bucket, as far as they have come.
-func (w *Writer) kind() kind {
-	if w.upload == nil {
-		return oneRequest
-	}
-	return w.upload.kind
-}
-
-// canResume reports whether the owner may resume the upload, until S3 has assembled its staged parts.
-func (w *Writer) canResume() bool {
-	return w.open != nil && (w.upload == nil || w.upload.phase != assembled)
-}
-
+// start creates the multipart upload, when the bytes are more than one request sends.
 func (w *Writer) start() (err error) {
 	p := uploadOptions{
-		key: w.key, partSize: w.partSize, kind: inParts, cancel: w.cancel, uploaded: w.head.Key == "",
+		key: w.key, owner: w.owner, partSize: w.partSize, kind: inParts, cancel: w.cancel, uploaded: w.kept.Key == "",
 		began: time.Now(),
 	}
 	a := &w.attributes
-	if w.u.stages(w.canResume()) {
+	if w.u.stages(w.owner != "") {
 		common := w.u.Objects.Common()
 		p.kind, a = stagedParts, &common
 	}
-	if w.canResume() {
-		p.owner, p.client, p.began = w.u.Owner, &w.client, w.open.Began
+	if w.owner != "" {
+		p.client, p.began = &w.client, w.open.Began
 	}
-	w.upload, err = w.u.createMultipart(w.ctx, w.partsContext(), p, a)
+	if w.upload, err = w.u.createMultipart(w.ctx, w.partsContext(), p, a); err == nil {
+		w.kind = p.kind
+	}
 	return err
 }
 
-// partsContext returns the context of the parts under way. If the owner can resume the upload, they continue after
-// the client disconnects.
+// partsContext returns the context of the parts in flight. If the owner can resume the upload, they continue after the
+// client disconnects.
 func (w *Writer) partsContext() context.Context {
-	if w.canResume() {
+	if w.owner != "" {
 		return context.WithoutCancel(w.ctx)
 	}
 	return w.ctx
@@ -276,7 +258,7 @@ func (w *Writer) partsContext() context.Context {
 
 // Seek finds the end of the written bytes, by any whence. For any other offset the error is errors.ErrUnsupported.
 func (w *Writer) Seek(offset int64, whence int) (int64, error) {
-	if w.closed {
+	if w.phase.isOver() {
 		return 0, s3error.PathError("seek", w.name, fs.ErrClosed)
 	}
 	if whence != io.SeekStart {
@@ -290,18 +272,13 @@ func (w *Writer) Seek(offset int64, whence int) (int64, error) {
 
 // Stat describes the file as Close would publish it now: bytes that stay after the written ones count too.
 func (w *Writer) Stat() (fs.FileInfo, error) {
-	v := s3api.Version{Key: w.key, Size: max(w.offset, w.keptEnd), ETag: w.stored.ETag}
+	v := s3api.Version{Key: w.key, Size: max(w.offset, w.kept.end), ETag: w.stored.ETag}
 	return &file.Stored{Info: file.New(w.u.Keys.Base(w.key), &v, &w.attributes), Answer: w.stored}, nil
 }
 
 // Memory returns how many bytes of memory the part takes that is being filled. The reader of ReadFrom may ask it
 // during a Read.
-func (w *Writer) Memory() int64 {
-	if w.part == nil {
-		return 0
-	}
-	return w.part.Memory()
-}
+func (w *Writer) Memory() int64 { return w.part.Memory() }
 
 // Kept reports after Close whether the upload was interrupted, and its owner can resume it.
 func (w *Writer) Kept() bool { return w.phase == interrupted }
