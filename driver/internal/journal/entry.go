@@ -21,8 +21,8 @@ type Entry struct {
 	stopHeartbeats context.CancelFunc      // ends the heartbeat
 	client         *ClientWait             // nil for an upload without an owner, where a stall does not matter
 
-	stalled atomic.Bool // another session may have the upload
-	bound   bound       // of the parts
+	stalled atomic.Bool  // another session may have the upload
+	bound   atomic.Int64 // the next TailOffset of the record
 
 	mu      lock // held during a write of the record
 	record  Record
@@ -72,8 +72,9 @@ func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, cance
 	return e
 }
 
-// Resume makes the entry of an interrupted upload, whose parts count up to an offset. Those after it count when this
-// session has stored them itself, by PartStored. The error is ErrTakenOver if another session was faster, and then
+// Resume makes the entry of an interrupted upload, whose parts count up to an offset. The last part after it may end
+// with the file, and a client that found its whole file there would send no more. So these parts count only when the
+// client has sent a byte after them to this session too, see ByteAfter. The error is ErrTakenOver if another session was faster, and then
 // there is no entry. After another error S3 may have made this session the holder, and the entry can be given up.
 func (j *Journal) Resume(
 	ctx context.Context, r Record, offset int64, client *ClientWait, cancel context.CancelCauseFunc,
@@ -89,7 +90,7 @@ func (j *Journal) Resume(
 // Take makes the entry of a record, and begins its heartbeat, which ends with ctx.
 func (j *Journal) Take(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) *Entry {
 	e := &Entry{journal: j, record: r, written: r.etag != "", client: client, cancel: cancel, mu: make(lock, 1)}
-	e.bound.set(r.TailOffset)
+	e.bound.Store(r.TailOffset)
 	ctx, e.stopHeartbeats = context.WithCancel(ctx)
 	j.mu.Lock()
 	before := j.open[r.Name]
@@ -155,7 +156,7 @@ func (e *Entry) write(ctx context.Context, change func(*Record)) bool {
 
 // put writes the record, which the caller has locked. The tail is the bytes that follow the parts that count.
 func (e *Entry) put(ctx context.Context, tail s3object.Content) error {
-	e.record.TailOffset = e.bound.get()
+	e.record.TailOffset = e.bound.Load()
 	err := e.journal.put(ctx, &e.record, tail)
 	e.written = e.written || err == nil
 	e.taken = e.taken || errors.Is(err, ErrTakenOver)
@@ -202,26 +203,26 @@ func (e *Entry) IsHolder(ctx context.Context) bool {
 	return err == nil && r.holder == e.record.holder
 }
 
-// PartStored says that S3 has the part from begin to end, and that the client has sent a byte after it. It does not
-// wait: the next heartbeat writes how far the parts count since.
-func (e *Entry) PartStored(begin, end int64) {
-	if e != nil {
-		e.bound.move(begin, end)
+// ByteAfter says that the client has sent a byte after an offset, so that the parts up to there count. It does not wait:
+// the next heartbeat writes it into the record of a resumed upload. In another one all parts count.
+func (e *Entry) ByteAfter(offset int64) {
+	if e != nil && e.bound.Load() != unknownOffset {
+		e.bound.Store(offset)
 	}
 }
 
-// BoundParts makes sure that the part at an offset does not count, before it is sent. In a resumed upload none does
-// that PartStored has not told. In another one BoundParts writes it into the record.
+// BoundParts makes sure that the part at an offset does not count, before it is sent. In a resumed upload no part does
+// after the offset of ByteAfter. In another one BoundParts writes the offset into the record.
 func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
 	if e == nil {
 		return nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ended || e.bound.get() != unknownOffset {
+	if e.ended || e.bound.Load() != unknownOffset {
 		return nil
 	}
-	e.bound.set(offset)
+	e.bound.Store(offset)
 	err := e.put(ctx, bytes.NewReader(nil))
 	if !e.written && errors.Is(err, fs.ErrPermission) {
 		return nil // S3 takes no records from this server, so no session finds the upload
@@ -242,7 +243,7 @@ func (e *Entry) Interrupt(
 	e.ended = true
 	e.record.state = interrupted
 	e.record.KeyState = &state
-	e.bound.set(offset)
+	e.bound.Store(offset)
 	err := e.put(ctx, tail)
 	if err != nil {
 		return err

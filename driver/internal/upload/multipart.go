@@ -220,20 +220,13 @@ func (m *multipart) ended() error {
 // send adds the bytes of a buffer as a part, and calls done after the request. If send returns an error, the buffer
 // still belongs to the caller, and done is not called. The error may be that of an earlier part.
 func (m *multipart) send(b *membudget.Buffer, done func()) error {
-	return m.sendThen(b, done, func() {})
-}
-
-// sendThen is send, and calls stored when S3 has the part.
-func (m *multipart) sendThen(b *membudget.Buffer, done, stored func()) error {
 	b.Seal()
 	return m.add(m.transfer, b.Len(), func(ctx context.Context, p *s3api.Part) (err error) {
 		defer done()
 		body := b.Body()
 		ctx, stop := outlive(ctx, abortTimeout, body.Sent)
 		defer stop()
-		if *p, err = m.bucket.UploadPart(ctx, m.upload, p.Number, body, b.Checksum()); err == nil {
-			stored()
-		}
+		*p, err = m.bucket.UploadPart(ctx, m.upload, p.Number, body, b.Checksum())
 		return err
 	})
 }

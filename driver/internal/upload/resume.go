@@ -34,8 +34,8 @@ const (
 //
 // A pending upload is always at least a byte shorter than what its client has sent. A client that found all of its
 // file there would send no more, and no session would complete the upload. So a part counts only when a byte has come
-// after it. S3 may have others of an earlier session: these count when the session that resumes the upload has stored
-// them again (Journal.Resume).
+// after it. S3 may have others of an earlier session: these count when the session that resumes the upload has got
+// their bytes again, and one more (Journal.Resume).
 type pending struct {
 	journal.Record
 	parts    []*s3api.Part

@@ -219,10 +219,10 @@ func (w *Writer) flush() error {
 			return err
 		}
 	}
-	entry, begin, end := w.upload.entry, w.offset-w.part.Len(), w.offset
-	if err := w.upload.sendThen(w.part, w.part.Release, func() { entry.PartStored(begin, end) }); err != nil {
+	if err := w.upload.send(w.part, w.part.Release); err != nil {
 		return err
 	}
+	w.upload.entry.ByteAfter(w.offset)
 	w.part = nil
 	return nil
 }
