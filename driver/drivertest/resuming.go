@@ -292,7 +292,7 @@ func (x *fixture) testUnrecorded() {
 
 // testForeignRecord puts an object that is no record among the records. A sweep removes it, but not before it is old.
 func (x *fixture) testForeignRecord() {
-	x.put(reserved+"uploads/else", []byte("else"))
+	x.put(reserved+"uploads-1/else", []byte("else"))
 	p := x.process()
 	if n, err := p.journal.Sweep(x.Context(), 0); n != 0 || err != nil {
 		x.Errorf("%d uploads, %v", n, err)

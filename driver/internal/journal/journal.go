@@ -87,8 +87,6 @@ type Journal struct {
 	prefix string // of the records
 	levels int    // directories of the name of a record, at most
 
-	unversioned string // the prefix of records that have no version of their format, which a sweep removes
-
 	common s3object.Attributes // of the records
 	log    *slog.Logger
 
@@ -121,8 +119,6 @@ func New(
 		changes: changes,
 		open:    map[string]*Entry{},
 		limits:  map[string]int64{},
-
-		unversioned: prefix + s3object.Reserved + "/uploads/",
 
 		withoutOwner: heartbeatInterval,
 	}

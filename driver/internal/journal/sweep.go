@@ -90,23 +90,21 @@ func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	swept := 0
 	var failed error
 	now := time.Now()
-	for _, prefix := range []string{j.prefix, j.unversioned} {
-		for v, err := range j.bucket.Walk(ctx, prefix) {
-			if err != nil {
-				return swept, errors.Join(failed, err)
-			}
-			if now.Sub(v.ModTime) < age-clockSkew || j.isOpen(v.Key) { // compared by the clock of S3 below
-				continue
-			}
-			r, _, err := j.removeIdle(ctx, v, func(r *Record) bool { return r.age >= age })
-			failed = errors.Join(failed, err)
-			if r == nil {
-				continue
-			}
-			swept++
-			j.swept.Add(1)
-			j.log.Info("abandoned upload removed", "key", r.Key, "upload", r.Upload, "since", r.ModTime)
+	for v, err := range j.bucket.Walk(ctx, j.prefix) {
+		if err != nil {
+			return swept, errors.Join(failed, err)
 		}
+		if now.Sub(v.ModTime) < age-clockSkew || j.isOpen(v.Key) { // compared by the clock of S3 below
+			continue
+		}
+		r, _, err := j.removeIdle(ctx, v, func(r *Record) bool { return r.age >= age })
+		failed = errors.Join(failed, err)
+		if r == nil {
+			continue
+		}
+		swept++
+		j.swept.Add(1)
+		j.log.Info("abandoned upload removed", "key", r.Key, "upload", r.Upload, "since", r.ModTime)
 	}
 	return swept, failed
 }
