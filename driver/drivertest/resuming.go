@@ -294,10 +294,10 @@ func (x *fixture) testUnrecorded() {
 func (x *fixture) testForeignRecord() {
 	x.put(reserved+"uploads-1/else", []byte("else"))
 	p := x.process()
-	if n, err := p.journal.Sweep(x.Context(), 0); n != 0 || err != nil {
+	if n, err := p.journal.Sweep(x.Context(), time.Hour); n != 0 || err != nil {
 		x.Errorf("%d uploads, %v", n, err)
 	}
-	x.wantKeys(reserved + "uploads/else")
+	x.wantKeys(reserved + "uploads-1/else")
 	x.advanceClock()
 	defer x.spy.After(nil)
 	for _, age := range []time.Duration{time.Hour, 0} {

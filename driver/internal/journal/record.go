@@ -242,18 +242,9 @@ func (j *Journal) attributes(r *Record) s3object.Attributes {
 // It harms nothing, and a sweep removes it. The error is an EIO.
 var ErrNoRecord = s3error.New(syscall.EIO, "object in the upload journal is not a record")
 
-// Read reads a record without its body: that of a listing, or of a key. The state and the ETag are of one version,
-// because the next write relies on both. The error is ErrNoRecord for an object that is none.
+// Read reads a record without its body. listed is the record in a listing, or only its key. The state and the ETag are
+// of one version, because the next write relies on both. The error is ErrNoRecord if the object is not a record.
 func (j *Journal) Read(ctx context.Context, listed s3api.Version) (*Record, error) {
-	r, err := j.read(ctx, listed)
-	if err == nil && r.state == "" {
-		return nil, ErrNoRecord
-	}
-	return r, err
-}
-
-// read is Read, and returns an object that is no record as one without a state.
-func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, error) {
 	v, a, age, err := j.bucket.HeadExact(ctx, listed)
 	if err != nil {
 		return nil, err
@@ -275,8 +266,8 @@ func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, erro
 	if j.bucket.Profile.UnendedUploads {
 		r.heartbeat = max(r.heartbeat, lateCompletion/missedHeartbeats)
 	}
-	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.TailSize < 0 {
-		r.state = ""
+	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.TailSize < 0 || r.state == "" {
+		return nil, ErrNoRecord
 	}
 	return r, nil
 }
@@ -291,19 +282,18 @@ func (j *Journal) beganAt(metadata map[string]string, age time.Duration) time.Ti
 	return time.Now().Add(-age - time.Duration(elapsed)*time.Millisecond - ClockSlack)
 }
 
-// silent tells whether the holder of the record has missed so many heartbeats that it counts as dead.
+// silent reports whether the holder of the record has missed so many heartbeats that it counts as dead.
 func (r *Record) silent() bool { return r.age >= missedHeartbeats*r.heartbeat }
 
-// inUse reports whether a session works on the upload, or removes it, so that no other session may. An object that is
-// no record counts like a live one.
+// inUse reports whether a session works on the upload, or removes it, so that no other session may.
 func (r *Record) inUse() bool {
-	return !r.silent() && (r.state == live || r.state == ending || r.state == "")
+	return !r.silent() && (r.state == live || r.state == ending)
 }
 
 // CanResume reports whether the owner can resume the upload, by the state of the record.
 func (r *Record) CanResume() bool { return r.state != ending && !r.inUse() }
 
-// CountsPart tells whether a part that ends at an offset counts. It does not if it ends after TailOffset.
+// CountsPart reports whether a part that ends at an offset counts. It does not if it ends after TailOffset.
 func (r *Record) CountsPart(end int64) bool {
 	return r.TailOffset == unknownOffset || end <= r.TailOffset
 }

@@ -47,24 +47,22 @@ func (j *Journal) Delete(ctx context.Context, r *Record) error {
 func (j *Journal) removeIdle(
 	ctx context.Context, listed s3api.Version, ends func(*Record) bool,
 ) (removed *Record, inUse bool, err error) {
-	r, err := j.read(ctx, listed)
+	r, err := j.Read(ctx, listed)
+	switch {
+	case err == nil && !ends(r):
+		return nil, false, nil
+	case err == nil && r.inUse():
+		return nil, true, nil
+	case err == nil:
+		err = j.Delete(ctx, r)
+	}
 	switch {
 	case isGone(err):
 		return nil, false, nil
-	case err != nil || !ends(r):
+	case err != nil:
 		return nil, false, err
-	case r.inUse():
-		return nil, true, nil
-	case r.state == "":
-		return nil, false, j.removeBroken(ctx, r)
 	}
-	if err = j.Delete(ctx, r); err == nil {
-		return r, false, nil
-	}
-	if isGone(err) {
-		err = nil
-	}
-	return nil, false, err
+	return r, false, nil
 }
 
 // RemoveOf removes an owner's interrupted uploads to a key, and reports whether there was one.
@@ -84,8 +82,9 @@ func (j *Journal) RemoveOf(ctx context.Context, owner, key string) (found bool, 
 const clockSkew = time.Minute
 
 // Sweep removes the uploads on which no session has worked for the duration age, and returns how many. An upload whose
-// server may still live stays. Objects that are no records go too, and do not count. A sweep makes one request for each
-// 1,000 records, and a few for each upload that it removes.
+// server may still live stays. Objects that are not records are deleted too, and do not count. The upload of such an
+// object is not known, so it is left to the bucket's lifecycle rules. A sweep makes one request for each 1,000 records,
+// and a few for each upload that it removes.
 func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	swept := 0
 	var failed error
@@ -97,14 +96,23 @@ func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 		if now.Sub(v.ModTime) < age-clockSkew || j.isOpen(v.Key) { // compared by the clock of S3 below
 			continue
 		}
-		r, _, err := j.removeIdle(ctx, v, func(r *Record) bool { return r.age >= age })
-		failed = errors.Join(failed, err)
-		if r == nil {
-			continue
+		r, err := j.Read(ctx, v)
+		switch {
+		case errors.Is(err, ErrNoRecord):
+			err = j.bucket.Delete(ctx, v.Key)
+			j.log.Warn("object in the upload journal that is not a record removed; "+
+				"has a tool moved the bucket and lost the metadata?", "record", v.Key, "since", v.ModTime, "err", err)
+		case err != nil || r.age < age || r.inUse():
+		default:
+			if err = j.Delete(ctx, r); err == nil {
+				swept++
+				j.swept.Add(1)
+				j.log.Info("abandoned upload removed", "key", r.Key, "upload", r.Upload, "since", r.ModTime)
+			}
 		}
-		swept++
-		j.swept.Add(1)
-		j.log.Info("abandoned upload removed", "key", r.Key, "upload", r.Upload, "since", r.ModTime)
+		if !isGone(err) {
+			failed = errors.Join(failed, err)
+		}
 	}
 	return swept, failed
 }
@@ -116,18 +124,6 @@ func (j *Journal) IsEmpty(ctx context.Context) (bool, error) {
 	}
 	page, err := j.bucket.List(ctx, s3api.Listing{Prefix: j.prefix})
 	return err == nil && len(page.Versions) == 0, err
-}
-
-// removeBroken deletes an object that is no record. The upload that it belonged to is not known, so that one is left to
-// the bucket's lifecycle rules.
-func (j *Journal) removeBroken(ctx context.Context, r *Record) error {
-	if err := j.bucket.Delete(ctx, r.Name); err != nil {
-		return err
-	}
-	j.log.Warn(
-		"object in the upload journal that is not a record removed; has a tool moved the bucket and lost the metadata?",
-		"record", r.Name, "since", r.ModTime)
-	return nil
 }
 
 // isOpen reports whether this process works on the upload of a record.
