@@ -76,7 +76,7 @@ func (a *acceptor) Serve(ctx context.Context, listener net.Listener, newSession 
 		conn, err := listener.Accept()
 		if err != nil {
 			switch {
-			case a.isClosed():
+			case isClosed(a.closed):
 				return nil
 			case isTemporary(err):
 			case errors.Is(err, net.ErrClosed):
@@ -122,20 +122,11 @@ func isTemporary(err error) bool {
 func (a *acceptor) track(listener net.Listener) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.isClosed() {
+	if isClosed(a.closed) {
 		return false
 	}
 	a.listeners[listener] = struct{}{}
 	return true
-}
-
-func (a *acceptor) isClosed() bool {
-	select {
-	case <-a.closed:
-		return true
-	default:
-		return false
-	}
 }
 
 // enter counts a session. One that comes while the server drains ends before its
@@ -143,7 +134,7 @@ func (a *acceptor) isClosed() bool {
 func (a *acceptor) enter(s runner) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.isClosed() {
+	if isClosed(a.closed) {
 		return false
 	}
 	a.sessions[s] = !a.draining
@@ -222,7 +213,7 @@ func (a *acceptor) drain() {
 func (a *acceptor) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.isClosed() {
+	if !isClosed(a.closed) {
 		close(a.closed)
 	}
 	for listener := range a.listeners {

@@ -21,23 +21,25 @@ func siteCopy(r *fileRequest, arg string) (wire.Reply, error) {
 	return r.reply(200, i18n.Copied), err
 }
 
-// A copySource is what SITE CPTO copies.
-type copySource struct {
-	Path string // where the storage has it, with a final slash for a directory only
-	Name string // that the client has given, as a reply repeats it
-}
-
-// cpfr is SITE CPFR: the file or directory that SITE CPTO will copy, in the way of ProFTPD's mod_copy. The
-// operation keeps its path.
+// cpfr is SITE CPFR: it names the file or directory that SITE CPTO will copy, in the way of ProFTPD's mod_copy. Other
+// commands may come between the two.
 func cpfr(r *fileRequest, arg string) (wire.Reply, error) {
-	return r.reply(350, i18n.CopyReady), r.lookup(arg, r.Has)
+	r.copySource = nil
+	if err := r.lookup(arg, r.Has); err != nil {
+		return wire.Reply{}, err
+	}
+	r.copySource = &copySource{Path: r.Located, Name: r.echo(arg)}
+	return r.reply(350, i18n.CopyReady), nil
 }
 
-// cpto is SITE CPTO. S3 copies; nothing comes through this server.
-func cpto(from copySource) fileCommand {
-	return func(r *fileRequest, arg string) (wire.Reply, error) {
-		return r.reply(250, i18n.Copied), r.copy(from, arg)
+// cpto is SITE CPTO. S3 copies the file, so its bytes do not pass through this server.
+func cpto(r *fileRequest, arg string) (wire.Reply, error) {
+	from := r.copySource
+	if from == nil {
+		return r.reply(503, i18n.CopyFromFirst), nil
 	}
+	r.copySource = nil
+	return r.reply(250, i18n.Copied), r.copy(*from, arg)
 }
 
 func (r *fileRequest) copy(from copySource, arg string) error {

@@ -13,7 +13,7 @@ import (
 
 // pasv is PASV (RFC 959 4.1.2). It can name IPv4 addresses only.
 func (s *session) pasv(string) (wire.Reply, error) {
-	if s.settings.epsvAll {
+	if s.data.epsvAll {
 		return s.reply(503, i18n.ExtendedPassiveOnly)
 	}
 	address, err := s.publicAddress()
@@ -28,7 +28,7 @@ func (s *session) pasv(string) (wire.Reply, error) {
 	if !ok {
 		return s.reply(425, i18n.PassivePortUnavailable)
 	}
-	s.settings.next.address = netip.AddrPortFrom(address, port).String()
+	s.data.address = netip.AddrPortFrom(address, port).String()
 	text := s.identity.locale.Words(i18n.EnteringPassive)
 	return wire.NewReply(227, text+" ("+dataconn.FormatPort(address, port)+")"), nil
 }
@@ -44,11 +44,11 @@ func (s *session) epsv(arg string) (wire.Reply, error) {
 	switch wire.Upper(arg) {
 	case "":
 	case "ALL":
-		s.settings.epsvAll = true
+		s.data.epsvAll = true
 		return s.reply(200, i18n.OK)
 	default:
 		if !wire.IsNumber(arg) {
-			return s.syntaxError()
+			return wire.Reply{}, errSyntax
 		}
 		if own := s.dialogue.conn.Local(); arg != dataconn.Protocol(own) {
 			return s.unsupportedProtocol(own)
@@ -58,7 +58,7 @@ func (s *session) epsv(arg string) (wire.Reply, error) {
 	if !ok {
 		return s.reply(425, i18n.PassivePortUnavailable)
 	}
-	s.settings.next.address = ":" + strconv.Itoa(int(port))
+	s.data.address = ":" + strconv.Itoa(int(port))
 	text := s.identity.locale.Words(i18n.EnteringExtendedPassive)
 	return wire.NewReply(229, text+" (|||"+strconv.Itoa(int(port))+"|)"), nil
 }
@@ -84,19 +84,26 @@ func (s *session) listenPassive() (port uint16, ok bool) {
 		}
 		return 0, false
 	}
-	s.settings.next.data.Prepare(source)
+	s.data.prepared.Prepare(source)
 	return port, true
 }
 
 // closeDataPort closes the data connection that no transfer has taken. The log learns of a client that has not
 // connected to the port that it got: a firewall drops the port, or the address leads elsewhere.
 func (s *session) closeDataPort() {
-	next := &s.settings.next
-	if missing := next.data.Close(); missing != nil {
-		s.log.Info("no data connection came", "data_address", next.address,
+	if missing := s.data.prepared.Close(); missing != nil {
+		s.log.Info("no data connection came", "data_address", s.data.address,
 			"reached_address", s.dialogue.conn.Local(), "err", missing)
 	}
-	next.address = ""
+	s.data.address = ""
+}
+
+// mustEncrypt reports whether data connections must be encrypted.
+func (s *session) mustEncrypt() bool {
+	if login := s.identity.login; login != nil {
+		return login.TLSRequired
+	}
+	return s.cfg.requiresTLS(s.dialogue.conn.Remote())
 }
 
 // port is PORT (RFC 959 4.1.2).
@@ -116,8 +123,8 @@ func (s *session) prepareActive(address netip.AddrPort, err error) (wire.Reply, 
 	case errors.Is(err, dataconn.ErrProtocol):
 		return s.unsupportedProtocol(s.dialogue.conn.Remote())
 	case err != nil:
-		return s.syntaxError()
-	case s.settings.epsvAll:
+		return wire.Reply{}, errSyntax
+	case s.data.epsvAll:
 		return s.reply(503, i18n.ExtendedPassiveOnly)
 	case !dataconn.LeadsTo(address.Addr(), s.dialogue.conn.Remote().WithZone("")):
 		s.log.Warn("data connection to another address than the client's refused", "address", address)
@@ -128,7 +135,7 @@ func (s *session) prepareActive(address netip.AddrPort, err error) (wire.Reply, 
 	default:
 		address = netip.AddrPortFrom(s.dialogue.conn.Remote(), address.Port())
 		s.closeDataPort()
-		s.settings.next.data.Prepare(dataconn.Dial(s.ctx, address, s.dialogue.conn.Socket()))
+		s.data.prepared.Prepare(dataconn.Dial(s.ctx, address, s.dialogue.conn.Socket()))
 		return s.reply(200, i18n.DataAddressAccepted)
 	}
 }

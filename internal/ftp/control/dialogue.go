@@ -28,20 +28,12 @@ func newDialogue(conn net.Conn, implicit bool, done <-chan struct{}) dialogue {
 	return dialogue{conn: wire.NewConn(conn), implicit: implicit, drain: make(chan struct{}), done: done}
 }
 
-// drained tells whether the server is shutting down.
-func (d *dialogue) drained() bool {
-	select {
-	case <-d.drain:
-		return true
-	default:
-		return false
-	}
-}
+// drained reports whether the server is shutting down.
+func (d *dialogue) drained() bool { return isClosed(d.drain) }
 
-// cut tells whether the session is cut.
-func (d *dialogue) cut() bool {
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-d.done:
+	case <-c:
 		return true
 	default:
 		return false
@@ -61,7 +53,7 @@ var (
 // next waits for the next command, idle at most, and calls quiet when none has come for a while. Sessions that wait are
 // many, so it takes little of the stack.
 func (d *dialogue) next(idle, awhile time.Duration, quiet func()) (*wire.Line, error) {
-	if d.drained() || d.cut() {
+	if d.drained() || isClosed(d.done) {
 		return nil, errOver
 	}
 	tooLate := errIdle

@@ -10,38 +10,40 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
-	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// mlst (RFC 3659 7) tells some facts of one entry, with the pathname that was asked for.
-func mlst(facts list.Facts) fileCommand {
-	return func(r *fileRequest, arg string) (wire.Reply, error) {
-		info, err := r.find(arg)
-		if err != nil {
-			return wire.Reply{}, err
-		}
-		shown := r.echo(arg)
-		if arg == "" {
-			shown = r.codec.EncodePath(r.workingDirectory)
-		}
-		client := r.listClient()
-		entry := list.Entry{FileInfo: client.Dated(info, time.Time{}), Dir: path.Dir(r.Path)}
-		line := append(facts.Append([]byte(" "), client, entry), shown...)
-		return wire.NewReply(250, r.text(i18n.FileDetails), string(line), r.text(i18n.DetailsEnd)), nil
+// mlst (RFC 3659 7) returns some facts of one entry, with the pathname that was asked for.
+func mlst(r *fileRequest, arg string) (wire.Reply, error) {
+	info, err := r.find(arg)
+	if err != nil {
+		return wire.Reply{}, err
 	}
+	shown := r.echo(arg)
+	if arg == "" {
+		shown = r.codec.EncodePath(r.directory)
+	}
+	client := r.listClient()
+	entry := list.Entry{FileInfo: client.Dated(info, time.Time{}), Dir: path.Dir(r.Path)}
+	line := append(r.facts.Append([]byte(" "), client, entry), shown...)
+	return wire.NewReply(250, r.text(i18n.FileDetails), string(line), r.text(i18n.DetailsEnd)), nil
 }
 
-// mlst is MLST.
-func (s *session) mlst(arg string) (wire.Reply, error) {
-	return s.answer(arg, mlst(s.settings.facts))
-}
-
-// stat describes a file, an upload that can be resumed or a directory.
-func (r *fileRequest) stat(name string) (fs.FileInfo, error) {
-	if name == "/" {
-		return view.Directory("/"), nil
+// optsMLST is OPTS MLST: it chooses the facts of MLST and MLSD. Unknown ones are ignored, and the reply names what is
+// left; after a wrong list nothing changes (RFC 3659 7.9).
+func optsMLST(id *identity, set *settings, options string, hasOptions bool) (wire.Reply, error) {
+	var facts list.Facts
+	if hasOptions {
+		var ok bool
+		if facts, ok = list.ParseFacts(options); !ok {
+			return id.reply(501, i18n.OptionUnknown, "OPTS MLST")
+		}
 	}
-	return r.statOrPending(name, r.Storage.Stat)
+	set.facts = facts
+	line := "MLST OPTS"
+	if len(facts) > 0 {
+		line += " " + facts.String()
+	}
+	return wire.NewReply(200, line), nil
 }
 
 // mdtm (RFC 3659 3) tells when a file was modified. Directories have no such time. Clients from before MFMT set the
@@ -67,13 +69,16 @@ func mdtm(r *fileRequest, arg string) (wire.Reply, error) {
 	return wire.NewReply(213, string(value)), nil
 }
 
-// mfmt (draft-somers-ftp-mfxx 3) has a time, one SP and a pathname.
-func mfmt(r *fileRequest, arg string) (wire.Reply, error) {
-	t, pathname, ok := wire.ParseMFMT(arg)
-	if !ok {
-		return wire.Reply{}, errSyntax
+// setTime sets the time of modification that parse reads from the argument, before or behind the pathname. It is MFMT
+// (draft-somers-ftp-mfxx 3), and SITE UTIME, which clients from before MFMT send.
+func setTime(parse func(arg string) (t time.Time, pathname string, ok bool)) fileCommand {
+	return func(r *fileRequest, arg string) (wire.Reply, error) {
+		t, pathname, ok := parse(arg)
+		if !ok {
+			return wire.Reply{}, errSyntax
+		}
+		return r.setModified(pathname, t)
 	}
-	return r.setModified(pathname, t)
 }
 
 // mff (draft-somers-ftp-mfxx 5) has facts, one SP and a pathname. Only the time of modification can be changed; the
@@ -86,15 +91,6 @@ func mff(r *fileRequest, arg string) (wire.Reply, error) {
 	case refused != nil:
 		return wire.NewReply(
 			504, r.text(i18n.ParameterNotImplemented, "MFF")+" ("+wire.Upper(strings.Join(refused, ", "))+")"), nil
-	}
-	return r.setModified(pathname, t)
-}
-
-// siteUTime is SITE UTIME, by which clients from before MFMT set the time.
-func siteUTime(r *fileRequest, arg string) (wire.Reply, error) {
-	t, pathname, ok := wire.ParseUTIME(arg)
-	if !ok {
-		return wire.Reply{}, errSyntax
 	}
 	return r.setModified(pathname, t)
 }

@@ -10,45 +10,59 @@ import (
 )
 
 // feat is FEAT (RFC 2389 3). Only its first line is translated.
-func (s *session) feat(string) (wire.Reply, error) {
-	features := reply.Features{TLS: s.cfg.TLS != nil, Languages: s.identity.locale.Tags("*"),
-		Hash: s.settings.algorithm, Facts: s.settings.facts.Feature()}
-	lines := append([]string{s.identity.text(i18n.FeaturesIntro)}, features.Lines()...)
+func feat(id *identity, set *settings, _ string) (wire.Reply, error) {
+	features := reply.Features{TLS: set.offersTLS, Languages: id.locale.Tags("*"),
+		Hash: set.algorithm, Facts: set.facts.Feature()}
+	lines := append([]string{id.text(i18n.FeaturesIntro)}, features.Lines()...)
 	return wire.NewReply(211, append(lines, "End")...), nil
 }
 
 // opts is OPTS (RFC 2389 4).
-func (s *session) opts(arg string) (wire.Reply, error) {
+func opts(id *identity, set *settings, arg string) (wire.Reply, error) {
 	name, options, hasOptions := strings.Cut(arg, " ")
 	words := strings.TrimRight(options, " ")
 	switch wire.Upper(name) {
 	case "UTF8", "UTF-8":
-		return s.optsUTF8(words)
+		return id.optsUTF8(words)
 	case "HASH":
-		return s.optsHash(words)
+		return optsHash(id, set, words)
 	case "MLST": // RFC 3659 7.8 has no SP there
-		return s.optsMLST(options, hasOptions)
+		return optsMLST(id, set, options, hasOptions)
 	default:
-		return s.reply(501, i18n.OptionUnknown, "OPTS")
+		return id.reply(501, i18n.OptionUnknown, "OPTS")
 	}
 }
 
 // optsUTF8 is OPTS UTF8, which no RFC defines and many clients send.
-func (s *session) optsUTF8(options string) (wire.Reply, error) {
+func (id *identity) optsUTF8(options string) (wire.Reply, error) {
 	switch wire.Upper(options) {
 	case "", "ON", "NLST": // draft-ietf-ftpext-utf-8-option has NLST
-		s.identity.locale.Choice = pathname.UTF8
-		if s.identity.locale.Charset().Raw() {
-			return s.reply(200, i18n.OK) // a mirror's names are what they are
+		id.locale.Choice = pathname.UTF8
+		if id.locale.Charset().Raw() {
+			return id.reply(200, i18n.OK) // a mirror's names are what they are
 		}
-		return s.reply(200, i18n.UTF8On)
+		return id.reply(200, i18n.UTF8On)
 	case "OFF":
-		if s.identity.charset().UTF8() {
-			return s.reply(504, i18n.UTF8StaysOn)
+		if id.charset().UTF8() {
+			return id.reply(504, i18n.UTF8StaysOn)
 		}
-		s.identity.locale.Choice = s.identity.charset().BeforeUTF8()
-		return s.reply(200, i18n.UTF8Off, s.identity.locale.Charset().DisplayName())
+		id.locale.Choice = id.charset().BeforeUTF8()
+		return id.reply(200, i18n.UTF8Off, id.locale.Charset().DisplayName())
 	default:
-		return s.reply(501, i18n.OptionUnknown, "OPTS UTF8")
+		return id.reply(501, i18n.OptionUnknown, "OPTS UTF8")
 	}
+}
+
+// maxSoftware limits the bytes of a client's software name in the log.
+const maxSoftware = 64
+
+// clnt is CLNT, by which a client names its software. Later log lines of the session include the name.
+func clnt(id *identity, _ *settings, name string) (wire.Reply, error) {
+	id.software = strings.ToValidUTF8(name[:min(len(name), maxSoftware)], "")
+	return id.reply(200, i18n.OK)
+}
+
+// syst is SYST. Clients read "UNIX" in every language.
+func syst(*identity, *settings, string) (wire.Reply, error) {
+	return wire.NewReply(215, "UNIX Type: L8"), nil
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// hashOf (draft-ietf-ftpext2-hash 3) computes the hash of a part of a file, by an algorithm of [wire.FindHash].
-func hashOf(algorithm string, part wire.ByteRange) fileCommand {
-	return func(r *fileRequest, arg string) (wire.Reply, error) {
-		sum, end, err := r.hash(algorithm, arg, part)
-		if err != nil {
-			return wire.Reply{}, hashError(err)
-		}
-		return wire.NewReply(213, fmt.Sprintf("%s %d-%d %x %s", algorithm, part.From, max(0, end-1), sum, r.echo(arg))),
-			nil
+// hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of the part that RANG has chosen. OPTS HASH chooses
+// the algorithm.
+func hash(r *fileRequest, arg string) (wire.Reply, error) {
+	part := r.parameters.TakeRange()
+	sum, end, err := r.hash(r.algorithm, arg, part)
+	if err != nil {
+		return wire.Reply{}, hashError(err)
 	}
+	return wire.NewReply(
+		213, fmt.Sprintf("%s %d-%d %x %s", r.algorithm, part.From, max(0, end-1), sum, r.echo(arg))), nil
 }
 
 // hashError gives an error of HASH its code (draft-ietf-ftpext2-hash 3.5). Other commands answer some errors by other
@@ -75,19 +75,14 @@ func (r *fileRequest) hash(algorithm, pathname string, part wire.ByteRange) (sum
 	return sum, end, err
 }
 
-// optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which tells the algorithm, or chooses one.
-func (s *session) optsHash(name string) (wire.Reply, error) {
+// optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which returns the algorithm, or chooses one.
+func optsHash(id *identity, set *settings, name string) (wire.Reply, error) {
 	if name != "" {
 		algorithm, known := wire.FindHash(name)
 		if !known {
-			return s.reply(501, i18n.OptionUnknown, "OPTS HASH")
+			return id.reply(501, i18n.OptionUnknown, "OPTS HASH")
 		}
-		s.settings.algorithm = algorithm
+		set.algorithm = algorithm
 	}
-	return wire.NewReply(200, s.settings.algorithm), nil
-}
-
-// hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG has chosen.
-func (s *session) hash(arg string) (wire.Reply, error) {
-	return s.answer(arg, hashOf(s.settings.algorithm, s.settings.next.parameters.TakeRange()))
+	return wire.NewReply(200, set.algorithm), nil
 }

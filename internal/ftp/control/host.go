@@ -15,7 +15,7 @@ func (s *session) host(arg string) (wire.Reply, error) {
 	}
 	name, ok := netaddr.ParseHost(arg)
 	if !ok {
-		return s.syntaxError()
+		return wire.Reply{}, errSyntax
 	}
 	if sni := s.dialogue.namedToTLS(); sni != "" && sni != name {
 		return s.reply(504, i18n.HostMismatch) // RFC 7151 3.2.2
@@ -38,4 +38,13 @@ func (s *session) acceptsUnknown(name string) bool {
 		return addr == s.dialogue.conn.Local().WithZone("") || addr == public
 	}
 	return s.cfg.AcceptUnknownHosts
+}
+
+// takeServerName takes the name that a client has given to TLS (SNI) for HOST, if a tenant has that name.
+func (s *session) takeServerName() {
+	name := s.dialogue.namedToTLS()
+	if tenant, known := s.cfg.Backend.Host(name); known && s.identity.hostname == "" {
+		s.identity.hostname = name
+		s.identity.setTenant(tenant)
+	}
 }

@@ -123,6 +123,11 @@ func (id *identity) ignoresChmod() bool {
 	return id.login != nil && id.login.Compatibility.Chmod == config.IgnoreChmod
 }
 
+// reply returns a reply of one line in the language of the client.
+func (id *identity) reply(code int, message i18n.ID, args ...string) (wire.Reply, error) {
+	return wire.NewReply(code, id.text(message, args...)), nil
+}
+
 // text renders a message in the language of the client.
 func (id *identity) text(message i18n.ID, args ...string) string {
 	return id.locale.Text(message, args...)

@@ -4,7 +4,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/pathname"
@@ -31,7 +30,7 @@ func (s *session) list(arg string) (wire.Reply, error) {
 	case "NLST":
 		l = list.NewNames(arg, name, client)
 	case "MLSD":
-		l = list.NewFacts(s.settings.facts, name, s.directory, client)
+		l = list.NewFacts(s.settings.facts, name, s.settings.directory, client)
 	}
 	return s.runTransfer(&transfer{listing: l}, s.op.command.Name, name, func(op *operation) error {
 		open := func(name string) error { return l.Open(op.Storage, name) }
@@ -43,22 +42,4 @@ func (s *session) list(arg string) (wire.Reply, error) {
 		})
 		return op.Err
 	})
-}
-
-// optsMLST is OPTS MLST: it chooses the facts of MLST and MLSD. Unknown ones are ignored, and the reply names what is
-// left; after a wrong list nothing changes (RFC 3659 7.9).
-func (s *session) optsMLST(options string, hasOptions bool) (wire.Reply, error) {
-	var facts list.Facts
-	if hasOptions {
-		var ok bool
-		if facts, ok = list.ParseFacts(options); !ok {
-			return s.reply(501, i18n.OptionUnknown, "OPTS MLST")
-		}
-	}
-	s.settings.facts = facts
-	line := "MLST OPTS"
-	if len(facts) > 0 {
-		line += " " + facts.String()
-	}
-	return wire.NewReply(200, line), nil
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"slices"
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -29,7 +27,7 @@ func (s *session) user(name string) (wire.Reply, error) {
 	request := s.loginRequest()
 	if !request.Encrypted && s.cfg.Backend.RequiresTLS(request) {
 		s.identity.name = ""
-		s.server.failures.Log(s.log.Logger, s.dialogue.conn.Remote(), account.ErrTLSRequired)
+		s.shared.failures.Log(s.log.Logger, s.dialogue.conn.Remote(), account.ErrTLSRequired)
 		return s.reply(530, i18n.TLSRequired)
 	}
 	if s.cfg.Backend.ByCertificate(request) { // RFC 2228 4
@@ -106,28 +104,13 @@ func undecided(login, command context.Context, err error) error {
 	return err
 }
 
-// requiresTLS tells whether the server requires TLS of clients from this address.
-func (s *session) requiresTLS() bool {
-	addr := s.dialogue.conn.Remote()
-	return s.cfg.TLSRequired && !slices.ContainsFunc(s.cfg.TLSOptional, func(p netip.Prefix) bool {
-		return p.Contains(addr)
-	})
-}
-
-// mustEncrypt tells whether data connections must be encrypted.
-func (s *session) mustEncrypt() bool {
-	if login := s.identity.login; login != nil {
-		return login.TLSRequired
-	}
-	return s.requiresTLS()
-}
-
 func (s *session) loginRequest() *account.LoginRequest {
 	return &account.LoginRequest{
 		Host: s.identity.hostname, HostByTLS: s.dialogue.namedToTLS() == s.identity.hostname,
 		Session: s.identity.guarded, User: s.identity.name,
 		Limits: s.identity.limits, BeforeCommit: s.beforeCommit,
-		RemoteAddr: s.dialogue.conn.RemoteAddr(), Encrypted: s.dialogue.conn.Encrypted(), TLSRequired: s.requiresTLS(),
+		RemoteAddr: s.dialogue.conn.RemoteAddr(), Encrypted: s.dialogue.conn.Encrypted(),
+		TLSRequired:  s.cfg.requiresTLS(s.dialogue.conn.Remote()),
 		Certificates: s.dialogue.conn.Certificates(),
 	}
 }
@@ -135,7 +118,8 @@ func (s *session) loginRequest() *account.LoginRequest {
 // loggedIn makes a login the session's and starts the library's session with it. The reply has the tenant's greeting,
 // in the tenant's language unless the client has chosen one.
 func (s *session) loggedIn(login *account.Login) (wire.Reply, error) {
-	s.identity.login, s.directory, s.dialogue.loginUntil = login, cmp.Or(login.Home, "/"), limits.Deadline{}
+	s.identity.login, s.dialogue.loginUntil = login, limits.Deadline{}
+	s.settings.directory = cmp.Or(login.Home, "/")
 	s.identity.setTenant(login.Tenant)
 	s.identify()
 	s.observers.LoggedIn(login, nil)
@@ -178,7 +162,7 @@ func (s *session) loginFailed(why error) (wire.Reply, error) {
 		} else if errors.Is(err, account.ErrTLSRequired) {
 			text = i18n.TLSRequired
 		}
-		s.server.failures.Log(s.log.Logger, s.dialogue.conn.Remote(), err)
+		s.shared.failures.Log(s.log.Logger, s.dialogue.conn.Remote(), err)
 		return s.reply(530, text)
 	case errors.Is(err, dataconn.ErrAborted):
 		return wire.Reply{}, err
@@ -188,13 +172,10 @@ func (s *session) loginFailed(why error) (wire.Reply, error) {
 		s.identify()
 	}
 	if !errors.Is(why, account.ErrAbandoned) {
-		s.server.failures.LogUnavailable(s.log.Logger, err)
+		s.shared.failures.LogUnavailable(s.log.Logger, err)
 	}
 	return s.reply(421, i18n.LoginUnavailable) // of the replies to PASS only 421 asks to try again (RFC 959 5.4)
 }
-
-// acct is ACCT: only users log in.
-func (s *session) acct(string) (wire.Reply, error) { return s.reply(202, i18n.AccountNotNeeded) }
 
 // rein is REIN: the session starts again, in the clear unless TLS came with the connection (RFC 4217 13), and in the
 // default language (RFC 2640 4.1).
@@ -222,7 +203,7 @@ func (s *session) endTLS() wire.Reply {
 func (s *session) logOut() {
 	s.engine.Stop()
 	s.closeDataPort()
-	s.settings = newSettings(s.server.facts, s.dialogue.implicit)
+	s.renew()
 	if s.identity.login != nil {
 		s.endLogin()
 		s.dialogue.loginUntil = limits.In(s.cfg.LoginTimeout)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/inspect"
@@ -38,14 +37,14 @@ func (s *session) finish(r wire.Reply, err error) {
 	if last := s.dialogue.closing || r.Code == 421; last || s.ctx.Err() == nil {
 		s.refused(err)
 	}
-	o := s.outcome(r, err)
+	o, ctx := s.outcome(r, err), s.ctx
 	if s.op != nil {
-		s.op.ended = true
+		ctx, s.op.ended = s.op.Context, true
 		if s.op.Names != nil && !s.dialogue.closing { // else the command may be running
 			s.identity.decide(s.op.Names.Choice)
 		}
 	}
-	s.tell(s.context(), o)
+	s.tell(ctx, o)
 	s.flush()
 	s.endOperation()
 }
@@ -77,7 +76,7 @@ func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
 		o.Charset = string(op.Names.Read)
 	}
 	switch {
-	case op.row.reads && n.Path == "":
+	case op.reads && n.Path == "":
 		o.Kind = ""
 	case n.Restore:
 		o.Kind = report.Restore
@@ -112,6 +111,22 @@ func storedFile(file engine.File) *report.Stored {
 	return stored
 }
 
+// say sends a reply that no command has asked for.
+func (s *session) say(code int, id i18n.ID, args ...string) { s.finish(s.reply(code, id, args...)) }
+
+// endOperation ends the context of the command that has been answered, and lets go of its storage and its data
+// connection: most sessions are idle. A session that was cut may have left the command running.
+func (s *session) endOperation() {
+	if s.op == nil {
+		return
+	}
+	s.op.cancel(nil)
+	if s.dialogue.closing {
+		return
+	}
+	s.op = nil
+}
+
 // tell lets the observers know of an outcome, and keeps its reply to be written.
 func (s *session) tell(ctx context.Context, o *report.Outcome) {
 	s.identify()
@@ -136,7 +151,7 @@ func (op *operation) failure(storage error) error {
 			return &reply.TransferError{Err: cause, Unopened: !t.Connected()}
 		case !t.Connected():
 			return &reply.NoDataConnectionError{
-				Port: op.prepared.port(), Err: cmp.Or(t.Result().Connection, errUnknown)}
+				Port: op.transfer.port(), Err: cmp.Or(t.Result().Connection, errUnknown)}
 		}
 	}
 	if storage != nil && stopped != nil {
@@ -197,22 +212,4 @@ func (s *session) refused(err error) bool {
 		s.observers.Refused(reached.Tenant, reached.Limit)
 	}
 	return ok
-}
-
-// note keeps what the command asks of the storage, for its outcome. The last thing counts, because a command may try
-// several spellings of a name. Of a name that is missing in all of them the first one counts, which
-// the client has sent.
-func (op *operation) note(n view.Note) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if op.asked.Path == "" || !errors.Is(n.Err, fs.ErrNotExist) {
-		op.asked = n
-	}
-}
-
-// noted is what the command has asked of the storage. A command that was left running may still ask.
-func (op *operation) noted() view.Note {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	return op.asked
 }

@@ -9,52 +9,46 @@ import (
 )
 
 // representation is TYPE. A client that keeps line ends gets every file as TYPE I does.
-func (s *session) representation(arg string) (wire.Reply, error) {
+func representation(id *identity, set *settings, arg string) (wire.Reply, error) {
 	switch {
-	case !s.settings.next.parameters.SetType(arg):
-		return s.reply(504, i18n.ParameterNotImplemented, "TYPE")
-	case s.settings.next.parameters.ASCII:
-		s.settings.next.parameters.ASCII = s.identity.login.Compatibility.ASCII != config.KeepLineEnds
-		return s.reply(200, i18n.TypeASCII)
+	case !set.parameters.SetType(arg):
+		return id.reply(504, i18n.ParameterNotImplemented, "TYPE")
+	case set.parameters.ASCII:
+		set.parameters.ASCII = id.login.Compatibility.ASCII != config.KeepLineEnds
+		return id.reply(200, i18n.TypeASCII)
 	default:
-		return s.reply(200, i18n.TypeBinary)
+		return id.reply(200, i18n.TypeBinary)
 	}
 }
 
-// mode is MODE: streams only (RFC 959 3.4.1).
-func (s *session) mode(mode string) (wire.Reply, error) {
-	if wire.Upper(mode) != "S" {
-		return s.reply(504, i18n.ParameterNotImplemented, "MODE")
+// only is the function of a command that knows a single parameter: MODE S and STRU F (RFC 959 3.4.1 and 3.1.2).
+func only(verb, parameter string, id i18n.ID) settingsCommand {
+	return func(client *identity, _ *settings, arg string) (wire.Reply, error) {
+		if wire.Upper(arg) != parameter {
+			return client.reply(504, i18n.ParameterNotImplemented, verb)
+		}
+		return client.reply(200, id)
 	}
-	return s.reply(200, i18n.ModeStream)
-}
-
-// stru is STRU: files only (RFC 959 3.1.2).
-func (s *session) stru(structure string) (wire.Reply, error) {
-	if wire.Upper(structure) != "F" {
-		return s.reply(504, i18n.ParameterNotImplemented, "STRU")
-	}
-	return s.reply(200, i18n.StructureFile)
 }
 
 // rest is REST (RFC 3659 5.3). The transfer refuses an offset that it cannot begin at.
-func (s *session) rest(arg string) (wire.Reply, error) {
-	if !s.settings.next.parameters.SetOffset(arg) {
-		return s.syntaxError()
+func rest(id *identity, set *settings, arg string) (wire.Reply, error) {
+	if !set.parameters.SetOffset(arg) {
+		return wire.Reply{}, errSyntax
 	}
-	return s.reply(350, i18n.RestartAccepted, arg)
+	return id.reply(350, i18n.RestartAccepted, arg)
 }
 
 // rang is RANG (draft-bryan-ftp-range 3), for the RETR or HASH that follows.
-func (s *session) rang(arg string) (wire.Reply, error) {
+func rang(id *identity, set *settings, arg string) (wire.Reply, error) {
 	switch {
-	case !s.settings.next.parameters.SetRange(arg):
-		return s.syntaxError()
-	case s.settings.next.parameters.ByteRange == nil:
-		return s.reply(350, i18n.OK)
+	case !set.parameters.SetRange(arg):
+		return wire.Reply{}, errSyntax
+	case set.parameters.ByteRange == nil:
+		return id.reply(350, i18n.OK)
 	default:
 		first, last, _ := strings.Cut(arg, " ")
-		return s.reply(350, i18n.RangeAccepted, first, last)
+		return id.reply(350, i18n.RangeAccepted, first, last)
 	}
 }
 
@@ -62,14 +56,14 @@ func (s *session) rang(arg string) (wire.Reply, error) {
 // file, which has other line ends, or that of a buffer. In TYPE I no file is smaller than that, so one that is larger
 // than the configuration allows is refused, and so is the transfer that follows. The code is 200, because some cameras
 // repeat ALLO after 202.
-func (s *session) allo(arg string) (wire.Reply, error) {
+func allo(id *identity, set *settings, arg string) (wire.Reply, error) {
 	size, ok := wire.ParseALLO(arg)
 	if !ok {
-		return s.syntaxError()
+		return wire.Reply{}, errSyntax
 	}
-	s.settings.next.parameters.Announced = size
-	if err := s.identity.login.View.CheckSize(size); err != nil && !s.settings.next.parameters.ASCII {
-		return s.reply(552, i18n.FileSizeLimit, s.identity.locale.Size(s.identity.login.View.MaxSize))
+	set.parameters.Announced = size
+	if err := id.login.View.CheckSize(size); err != nil && !set.parameters.ASCII {
+		return id.reply(552, i18n.FileSizeLimit, id.locale.Size(id.login.View.MaxSize))
 	}
-	return s.reply(200, i18n.AllocationNotNeeded)
+	return id.reply(200, i18n.AllocationNotNeeded)
 }

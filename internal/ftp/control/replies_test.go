@@ -42,10 +42,11 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	t.Helper()
 	conn, client := net.Pipe()
 	t.Cleanup(func() { conn.Close(); client.Close() })
-	s := newSession(t.Context(), New(Config{
+	server := New(Config{
 		Bundle: bundle, Logger: slog.New(slog.DiscardHandler), Ports: dataconn.NewPorts(dataconn.PortOptions{}),
 		Backend: account.NewRegistry(slog.New(slog.DiscardHandler), nil),
-	}), conn, false)
+	})
+	s := newSession(t.Context(), &server.shared, server.cfg.Load(), conn, false)
 	t.Cleanup(func() { s.cancel(nil) })
 	s.identity.locale.Select(tag) // or a login changes it
 	s.identity.name = "ALICE"
@@ -55,7 +56,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	t.Cleanup(s.engine.Stop)
 	s.op = &operation{Operation: engine.Operation{Context: t.Context(), Path: `/d"é`},
 		command: report.Command{Name: "REST", Argument: "4071"}}
-	s.directory = s.op.Path
+	s.settings.directory = s.op.Path
 	return s
 }
 
@@ -64,8 +65,10 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 func TestRepliesInEveryLanguage(t *testing.T) {
 	bundle := loadBundle(t)
 	replies := map[string]func(*session) wire.Reply{
-		"CWD": says(i18n.DirectoryChanged), "DELE": says(i18n.FileDeleted),
-		"MKD": (*session).directoryCreated, "PWD": func(s *session) wire.Reply { r, _ := s.pwd(""); return r },
+		"CWD":           func(s *session) wire.Reply { return directoryChanged(s.request()) },
+		"DELE":          func(s *session) wire.Reply { return confirms(i18n.FileDeleted)(s.request()) },
+		"MKD":           func(s *session) wire.Reply { return directoryCreated(s.request()) },
+		"PWD":           func(s *session) wire.Reply { r, _ := s.pwd(""); return r },
 		"PASS accepted": func(s *session) wire.Reply { r, _ := s.loggedIn(s.identity.login); return r },
 		"PASS refused":  func(s *session) wire.Reply { r, _ := s.loginFailed(account.ErrLoginRefused); return r },
 		"PASS failed":   func(s *session) wire.Reply { r, _ := s.loginFailed(errors.New(engineWords)); return r },

@@ -5,83 +5,26 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"log/slog"
 	"net"
-	"net/netip"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/text/language"
-
-	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/limits"
-	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
 	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/report"
-	"github.com/babelftp/babelftp/internal/report/sessionlog"
-	"github.com/babelftp/babelftp/internal/report/tracing"
-	"github.com/babelftp/babelftp/internal/users/account"
 )
-
-// Config is what a Server needs. Bundle, Backend, Logger, Ports, Data, IdleTimeout, CommitDelay and
-// MaxLogins are required. The zero value of every other field is its default.
-type Config struct {
-	Bundle          *i18n.Bundle
-	Backend         account.Backend
-	DefaultLanguage language.Tag // English when undetermined
-
-	TLS         *tls.Config // nil: AUTH TLS is refused
-	TLSRequired bool        // USER is refused before AUTH TLS, and data connections before PROT P
-	// TLSOptional are networks whose clients need no TLS. Tenants and users decide otherwise, see [account.Backend].
-	TLSOptional []netip.Prefix
-
-	// AcceptUnknownHosts says that HOST may name what no tenant answers to, and then chooses none (RFC 7151 3.2),
-	// where it is refused otherwise.
-	AcceptUnknownHosts bool
-
-	PublicAddress dataconn.Public // what PASV shows
-
-	IdleTimeout time.Duration // between commands
-	EngineIdle  time.Duration // without a command, after which the engine of a session ends; 10 s by default
-	Ports       *dataconn.Ports
-	Data        dataconn.Settings
-	// CommitDelay is the maximum time that an upload that looks complete waits for the end of the control connection.
-	// The kernel of a killed client closes the data connection first and the control connection just after. An upload
-	// that took less than eight times as long waits less.
-	CommitDelay time.Duration
-	MaxLogins   int // failed logins a session
-
-	Limits       *limits.Server // nil for none
-	LoginTimeout time.Duration  // of a session, until the login; 0 for no limit
-
-	// Unaudited reports whether to refuse logins (with empty names), transfers and changes now, because the audit log
-	// takes no lines of the user. Nil refuses nothing.
-	Unaudited func(tenant, user string) bool
-
-	Observe func(*report.Client) report.Observers // of a session; nil for none but those of this package
-	Logger  *slog.Logger
-	Guard   *panics.Guard      // counts the panics of sessions; nil for none
-	Debug   *sessionlog.Switch // says of which sessions the logger gets debug lines whatever its level; nil for none
-	Traces  *tracing.Tracer    // nil for none
-}
 
 // engineIdle is how long a session waits for a command before its engine stops.
 const engineIdle = 10 * time.Second
 
 // A Server accepts control connections and runs a session on each.
 type Server struct {
+	shared
 	cfg      atomic.Pointer[Config]
-	commands map[string]command
-	facts    list.Facts // of MLST and MLSD, until OPTS MLST
-	started  time.Time
-
 	tls      map[*tls.Config]*tls.Config // the last one, by that of its Config
-	engines  *engine.Server
 	acceptor *acceptor
-	log      sessionlog.Log
-	failures account.FailureLog
 }
 
 // New makes a server; Serve and ServeTLS give it listeners.
@@ -90,10 +33,12 @@ func New(cfg Config) *Server {
 		cfg.Limits = limits.NewServer(limits.Bounds{}, limits.Bounds{})
 	}
 	srv := &Server{
-		engines:  engine.NewServer(cfg.Ports.Range),
-		commands: commands(),
-		facts:    list.DefaultFacts(),
-		started:  time.Now().Truncate(time.Second),
+		shared: shared{
+			commands: commandTable(),
+			facts:    list.DefaultFacts(),
+			started:  time.Now().Truncate(time.Second),
+			engines:  engine.NewServer(cfg.Ports.Range),
+		},
 		acceptor: newAcceptor(cfg.Logger, cfg.Guard),
 	}
 	srv.Configure(cfg)
@@ -129,7 +74,7 @@ func (srv *Server) ServeTLS(ctx context.Context, listener net.Listener) error {
 
 func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bool) error {
 	return srv.acceptor.Serve(ctx, listener, func(conn net.Conn) runner {
-		return newSession(ctx, srv, conn, implicit)
+		return newSession(ctx, &srv.shared, srv.cfg.Load(), conn, implicit)
 	})
 }
 

@@ -4,23 +4,24 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/limits"
-	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
+	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// A session is one client that is connected: what it says, who it is, what it has set, and what runs for it.
+// A session is one client that is connected: what it says, who it is, what it has set, and what runs for it. The
+// functions of commands get the whole session only if they log in, encrypt, or open a data connection. The others get
+// the part that they need, see [onSettings], [onFile] and [byLibrary].
 type session struct {
-	server    *Server
+	shared    *shared
 	cfg       *Config // of the server when the session began
 	id        string  // never changes, so any goroutine may read it
 	observers report.Observers
@@ -30,21 +31,51 @@ type session struct {
 	ctx       context.Context  // ends with the session
 	cancel    context.CancelCauseFunc
 
-	dialogue  dialogue
-	identity  identity
-	settings  settings
-	engine    *engine.Engine
-	directory string     // the working directory, once the user has logged in
-	op        *operation // the command being handled, nil for none
-	aborted   bool       // ABOR has stopped a command and waits for its own reply
+	dialogue dialogue
+	identity identity
+	settings settings
+	data     dataPort
+	engine   *engine.Engine
+	op       *operation // the command being handled, nil for none
+	aborted  bool       // ABOR has stopped a command and waits for its own reply
 }
 
-func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
-	cfg := server.cfg.Load()
-	s := &session{server: server, cfg: cfg, id: sessionlog.NewID(), settings: newSettings(server.facts, implicit),
-		engine: server.engines.NewEngine()}
+// shared is what the sessions of a server have in common, whatever its configuration.
+type shared struct {
+	commands map[string]command
+	facts    list.Facts // of MLST and MLSD, until OPTS MLST
+	started  time.Time
+	engines  *engine.Server
+	log      sessionlog.Log
+	failures account.FailureLog
+}
+
+// A command is one row of the command table, and all that the server needs to know of the command.
+type command struct {
+	// run performs the command. It returns the reply, or an error that decides the reply. It may return both, and then
+	// the error is for the observers.
+	run      func(s *session, arg string) (wire.Reply, error)
+	argument wire.Argument // how it is read
+	login    bool          // refused with 530 before login
+	transfer bool          // takes the parameters of the next transfer, also if it fails
+	syntax   string        // as HELP and 501 show it, RFC 959 5.3
+
+	kind   report.Kind // the event in the audit log
+	starts bool        // a login
+	reads  bool        // it may also just read, and then it is an event only if it has asked the storage for a change
+
+	// after does what follows a reply that reports success. A reply that it returns is another one.
+	after func(s *session) wire.Reply
+}
+
+// errSyntax reports an argument that the command cannot read. The reply is 501 with the syntax of the command.
+var errSyntax = errors.New("argument cannot be read")
+
+func newSession(ctx context.Context, shared *shared, cfg *Config, conn net.Conn, implicit bool) *session {
+	s := &session{shared: shared, cfg: cfg, id: sessionlog.NewID(), engine: shared.engines.NewEngine()}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.dialogue = newDialogue(conn, implicit, s.ctx.Done())
+	s.renew()
 	remote := s.dialogue.conn.Remote()
 	s.identity = identity{
 		address: remote, networkCharset: cfg.Backend.Charset(remote),
@@ -59,6 +90,12 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 	return s
 }
 
+// renew makes the settings those of a client that has set nothing yet.
+func (s *session) renew() {
+	s.settings = newSettings(s.shared.facts, s.cfg.TLS != nil)
+	s.data = newDataPort(s.dialogue.implicit)
+}
+
 // observe makes the list of observers. The traces come first, because the log has their IDs.
 func (s *session) observe() {
 	if traces := s.cfg.Traces.Session(s.client); traces != nil {
@@ -68,7 +105,7 @@ func (s *session) observe() {
 		s.observers = append(s.observers, s.cfg.Observe(s.client)...)
 	}
 	s.activity = report.NewActivity(s.client)
-	s.log = s.server.log.Session(s.cfg.Logger, s.cfg.Debug, s.client)
+	s.log = s.shared.log.Session(s.cfg.Logger, s.cfg.Debug, s.client)
 	s.observers = append(s.observers, s.activity, s.log)
 }
 
@@ -87,184 +124,20 @@ func (s *session) identify() {
 	}
 }
 
-// Drain lets the session end when its command has ended.
-func (s *session) Drain() { close(s.dialogue.drain) }
-
-// End ends the session with its command. Any goroutine may call it.
-func (s *session) End() { s.cancel(nil) }
-
-// Cut does the same, and writes no reply.
-func (s *session) Cut() {
-	s.End()
-	s.dialogue.conn.Cut()
+// reply returns a reply of one line in the client's language, as the function of a command does.
+func (s *session) reply(code int, id i18n.ID, args ...string) (wire.Reply, error) {
+	return s.identity.reply(code, id, args...)
 }
 
-// Run is the session. It returns when the control connection is closed and everything that belonged to it has ended.
-// Most sessions wait for a command. So what they have done before is in other functions, whose stack they do not keep.
-func (s *session) Run() {
-	scopes, leave, err := s.cfg.Limits.Enter(s.identity.guarded)
-	if err == nil && s.identity.guarded.BeforeLogin == 0 {
-		leave()
-		err = &limits.Error{Limit: limits.Descriptors}
-	}
-	if err != nil {
-		s.refuse(err)
-		return
-	}
-	s.identity.limits = scopes
-	defer s.end(leave)
-	defer s.survivePanic()
-	if !s.begin() {
-		return
-	}
-	for !s.dialogue.closing {
-		l := s.next()
-		if l == nil {
-			return
-		}
-		s.received(l)
-	}
+func (s *session) write(b []byte) {
+	s.dialogue.conn.Buffer(b...)
+	s.flush()
 }
 
-// begin greets the client, and lets the control connection be read. It returns false where the session ends before.
-func (s *session) begin() bool {
-	s.observers.SessionOpened(s.ctx)
-	s.dialogue.loginUntil = limits.In(s.cfg.LoginTimeout)
-	if s.dialogue.implicit && !s.begunImplicitTLS() || s.dialogue.drained() {
-		return false
+// flush writes the buffered replies. The reading side meets the same error, and ends the session.
+func (s *session) flush() {
+	if err := s.dialogue.conn.Flush(); err != nil {
+		s.log.Debug("reply not sent", "err", err)
+		s.cancel(nil)
 	}
-	s.finish(s.identity.greeting(i18n.ServiceReady), nil)
-	s.cfg.Guard.Go("control connection", func() { s.dialogue.conn.Read(s.dialogue.done) })
-	return true
-}
-
-// received handles a line of the client.
-func (s *session) received(l *wire.Line) {
-	s.foreign(l.Foreign)
-	text, refusals := s.identity.commandText(l)
-	s.dialogue.conn.Buffer(refusals...)
-	switch {
-	case l.None:
-		s.flush()
-	case l.Err != nil:
-		s.say(500, i18n.LineTooLong)
-	default:
-		s.dispatch(text)
-		s.dialogue.conn.Resume(l, s.dialogue.done)
-	}
-}
-
-// foreign tells the log of a client that speaks another protocol, empty for none.
-func (s *session) foreign(protocol string) {
-	if protocol == "" {
-		return
-	}
-	advice := map[string]string{
-		wire.ForeignTLS: "the client was disconnected: let it use explicit TLS, or the port of tls.implicit_listen",
-		wire.ForeignPROXY: "the header was not believed: if a load balancer sent it, name its network in " +
-			"proxy_protocol.trusted",
-	}[protocol]
-	if more, first := s.log.Seldom("foreign", protocol); first {
-		s.log.Info("client began with another protocol; the log shows one a minute for an address",
-			"protocol", protocol, "advice", advice, "more", more)
-	}
-}
-
-// refuse answers a connection that is one too many, and a session that a ban has cut. Before implicit TLS the answer
-// would cost a handshake, which is more than the limit saves, and the server just closes the connection.
-func (s *session) refuse(err error) {
-	s.refused(err)
-	if s.dialogue.readable() {
-		s.say(421, reply.ForRefusal(err))
-	}
-	s.cancel(nil)
-	s.dialogue.conn.Close()
-}
-
-// survivePanic ends the session with 421 after a panic. That may panic again, such as where an observer does. So it
-// stands apart from end, which is done all the same.
-func (s *session) survivePanic() {
-	if r := recover(); r != nil {
-		s.dialogue.closing = true
-		s.cfg.Guard.Report(s.log.Logger, "session", r)
-		s.say(421, i18n.InternalError)
-	}
-}
-
-// end ends what belongs to the session. A client that sees the end of the connection can connect again, so its place
-// is free before.
-func (s *session) end(leave func()) {
-	defer s.observers.SessionClosed()
-	s.sayWhyItEnds()
-	if s.identity.onlyTLS && !s.dialogue.closing { // some clients look at the certificate after the handshake
-		if more, first := s.log.Seldom("only TLS", ""); first {
-			s.log.Info("client left after the TLS handshake, before a login; the log shows one a minute for an address",
-				"hint", sessionlog.CertificateHint, "more", more)
-		}
-	}
-	s.logUnfinishedLine()
-	s.closeDataPort()
-	s.endLogin()
-	s.cancel(nil)
-	s.engine.Stop() // after cancel, so that a command which is still running starts no other
-	leave()
-	s.dialogue.conn.Close()
-}
-
-// logUnfinishedLine logs that the session ends while the server waits for the end of a command. The client got no
-// reply to it, so its user only sees a timeout.
-func (s *session) logUnfinishedLine() {
-	line := s.dialogue.conn.Unfinished()
-	if line == 0 {
-		return
-	}
-	hint := "the end of the command is missing: CR LF"
-	switch {
-	case line&wire.UnfinishedLF != 0:
-		hint = "the client ended the command with LF, and the commands before its login with CR LF: LF may be part of a " +
-			"pathname then; let the client always send CR LF, or always LF"
-	case line&wire.UnfinishedCR != 0:
-		hint = "the client ended the command with CR: let it send CR LF"
-	}
-	if more, first := s.log.Seldom("unfinished line", hint); first {
-		s.log.Info("session ended within a command; the log shows one a minute for an address", "hint", hint, "more", more)
-	}
-}
-
-// sayWhyItEnds tells a client that waits why the session ends, where the reason is none of its own.
-func (s *session) sayWhyItEnds() {
-	switch cut := context.Cause(s.ctx); {
-	case s.dialogue.closing:
-	case errors.Is(cut, syscall.EBUSY):
-		s.refuse(cut)
-	case errors.Is(cut, dataconn.ErrDisconnected) && s.dialogue.readable():
-		s.log.Info("session ended by an administrator")
-		s.say(421, i18n.Disconnected)
-	case s.dialogue.drained() && s.dialogue.readable():
-		s.say(421, i18n.ShuttingDown)
-	}
-}
-
-// next waits for the next command. It returns nil when the session is over.
-func (s *session) next() *wire.Line {
-	l, err := s.dialogue.next(s.cfg.IdleTimeout, s.cfg.EngineIdle, s.engine.Stop)
-	if err != nil {
-		s.tooLate(err)
-	}
-	return l
-}
-
-// tooLate tells a client that has sent no command in time.
-func (s *session) tooLate(err error) {
-	switch {
-	case errors.Is(err, errLoginTime):
-		s.refused(&limits.Error{Limit: limits.LoginTimeout})
-		s.say(421, i18n.LoginTimeout)
-	case errors.Is(err, errIdle):
-		s.say(421, i18n.IdleTimeout, strconv.Itoa(int(s.cfg.IdleTimeout/time.Second)))
-	}
-}
-
-func (s *session) notImplemented(string) (wire.Reply, error) {
-	return s.reply(502, i18n.NotImplemented, s.op.command.Name)
 }

@@ -1,50 +1,51 @@
 package control
 
 import (
-	"strings"
-
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// settings are what the client has said about the commands that follow. REIN and AUTH begin with new ones; a login
-// keeps them, because clients send OPTS and PROT before it too.
+// settings hold what the client has said about the commands that follow. REIN and AUTH start with new ones, but a login
+// keeps them, because clients send OPTS before it too. They are values only, so that a file command can work on a copy.
 type settings struct {
-	facts     list.Facts // of MLST and MLSD
-	algorithm string     // of HASH
-
-	sized   bool // PBSZ was sent, or need not be
-	private bool // PROT P
-	epsvAll bool // after EPSV ALL nothing else is accepted (RFC 2428 4)
-
-	renaming   *renaming   // of RNFR, nil after another command
-	copySource *copySource // of SITE CPFR
-	next       prepared
-}
-
-// A prepared is what commands have prepared for the next transfer, which takes it.
-type prepared struct {
+	offersTLS  bool                    // FEAT lists AUTH TLS
+	facts      list.Facts              // of MLST and MLSD
+	algorithm  string                  // of HASH
 	parameters wire.TransferParameters // of TYPE, REST, RANG and ALLO
-	data       dataconn.Prepared       // of PASV, EPSV, PORT and EPRT
-	address    string                  // what the last reply to PASV or EPSV has told, for the log
+	directory  string                  // the working directory, once the user has logged in
+	renaming   *renaming               // of RNFR, nil after another command
+	copySource *copySource             // of SITE CPFR
 }
 
-// port is that of a passive data connection, as a text, and empty for an active one.
-func (p *prepared) port() string { return p.address[strings.LastIndexByte(p.address, ':')+1:] }
-
-// newSettings are what counts before a client has said anything. Where TLS comes with the control connection, data
-// connections are under TLS too: there clients send neither PBSZ nor PROT.
-func newSettings(facts list.Facts, implicit bool) settings {
-	return settings{facts: facts, algorithm: wire.DefaultHash, sized: implicit, private: implicit}
+// A renaming is the source that RNFR has named.
+type renaming struct {
+	shown string // the name that the client has given, as a reply repeats it
+	path  string // absolute
+	name  pathname.Name
 }
 
-// take is what a transfer takes. Only TYPE stays for the next one.
-func (s *settings) take() prepared {
-	p := s.next
-	s.next = prepared{parameters: p.parameters.AfterTransfer()}
-	return p
+// A copySource is what SITE CPTO copies.
+type copySource struct {
+	Path string // where the storage has it, with a final slash for a directory only
+	Name string // that the client has given, as a reply repeats it
 }
 
-// giveBack takes the data connection back that a transfer has not used.
-func (s *settings) giveBack(p prepared) { s.next.data, s.next.address = p.data, p.address }
+func newSettings(facts list.Facts, offersTLS bool) settings {
+	return settings{facts: facts, algorithm: wire.DefaultHash, offersTLS: offersTLS}
+}
+
+// A dataPort holds what the client has said about data connections, and the connection that is ready for the next
+// transfer. REIN and AUTH start with a new one.
+type dataPort struct {
+	prepared dataconn.Prepared // by PASV, EPSV, PORT or EPRT
+	address  string            // that the last reply to PASV or EPSV has named, for the log
+	epsvAll  bool              // after EPSV ALL nothing else is accepted (RFC 2428 4)
+	sized    bool              // PBSZ was sent, or need not be
+	private  bool              // PROT P
+}
+
+// newDataPort returns the port of a new session. Under implicit TLS data connections are encrypted too, because such
+// clients send neither PBSZ nor PROT.
+func newDataPort(implicit bool) dataPort { return dataPort{sized: implicit, private: implicit} }

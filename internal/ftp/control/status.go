@@ -1,14 +1,11 @@
 package control
 
 import (
-	"strings"
-
 	"iter"
 	"strconv"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/list"
-	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
@@ -22,33 +19,6 @@ func (s *session) stat(arg string) (wire.Reply, error) {
 	default:
 		return s.pathStatus(wire.WithoutOptions(arg))
 	}
-}
-
-// noop is NOOP.
-func (s *session) noop(string) (wire.Reply, error) { return s.reply(200, i18n.OK) }
-
-// maxSoftware limits the bytes of a client's software name in the log.
-const maxSoftware = 64
-
-// clnt handles CLNT, with which a client names its software. Later log lines of the session include the name.
-func (s *session) clnt(name string) (wire.Reply, error) {
-	s.identity.software = strings.ToValidUTF8(name[:min(len(name), maxSoftware)], "")
-	s.identify()
-	return s.reply(200, i18n.OK)
-}
-
-// syst is SYST. Clients read "UNIX" in every language.
-func (s *session) syst(string) (wire.Reply, error) { return wire.NewReply(215, "UNIX Type: L8"), nil }
-
-// status also answers while a transfer is running.
-func (s *session) status() wire.Reply {
-	conn := s.dialogue.conn
-	status := reply.Status{Client: conn.Remote().String(), Encrypted: conn.Encrypted(), Login: s.identity.login,
-		Parameters: s.settings.next.parameters.Commands()}
-	if s.op.transfer != nil {
-		status.Transfers, status.Transferred = true, s.op.transfer.Bytes()
-	}
-	return wire.NewReply(211, status.Lines(s.identity.locale)...)
 }
 
 // pathStatus lists on the control connection what LIST would: 212 for a directory, 213 for a file.

@@ -14,7 +14,7 @@ import (
 // The catalogues have each word in the syntax of commands, and no other.
 func TestWordsOfCommands(t *testing.T) {
 	syntaxes := []string{}
-	for _, c := range commands() {
+	for _, c := range commandTable() {
 		syntaxes = append(syntaxes, c.syntax)
 	}
 	used := map[i18n.ID]bool{}
@@ -33,7 +33,7 @@ func TestWordsOfCommands(t *testing.T) {
 
 // The reader of command lines knows which commands take a pathname.
 func TestCommandsWithPathnames(t *testing.T) {
-	for name, c := range commands() {
+	for name, c := range commandTable() {
 		verb, _, service := strings.Cut(name, " ")
 		if !service && !strings.Contains(c.syntax, "<SP>") {
 			continue // without an argument

@@ -74,15 +74,6 @@ func (s *session) startTLS(start func(context.Context, *tls.Config) error) (r wi
 	return r, true
 }
 
-// takeServerName takes the name that a client has given to TLS (SNI) for HOST, if a tenant has that name.
-func (s *session) takeServerName() {
-	name := s.dialogue.namedToTLS()
-	if tenant, known := s.cfg.Backend.Host(name); known && s.identity.hostname == "" {
-		s.identity.hostname = name
-		s.identity.setTenant(tenant)
-	}
-}
-
 // pbsz is PBSZ (RFC 4217 8): over TLS there is no buffer to agree on, but what does not fit in 32 bits is no size
 // (RFC 2228 3).
 func (s *session) pbsz(size string) (wire.Reply, error) {
@@ -91,9 +82,9 @@ func (s *session) pbsz(size string) (wire.Reply, error) {
 	case !s.dialogue.conn.Encrypted():
 		return s.reply(503, i18n.TLSFirst)
 	case err != nil:
-		return s.syntaxError()
+		return wire.Reply{}, errSyntax
 	default:
-		s.settings.sized = true
+		s.data.sized = true
 		return wire.NewReply(200, "PBSZ=0"), nil
 	}
 }
@@ -103,15 +94,15 @@ func (s *session) prot(level string) (wire.Reply, error) {
 	switch level = wire.Upper(level); {
 	case !s.dialogue.conn.Encrypted():
 		return s.reply(503, i18n.TLSFirst)
-	case !s.settings.sized:
+	case !s.data.sized:
 		return s.reply(503, i18n.ProtectionSizeFirst)
 	case level == "P":
-		s.settings.private = true
+		s.data.private = true
 		return s.reply(200, i18n.ProtectionPrivate)
 	case level == "C" && s.mustEncrypt():
 		return s.reply(534, i18n.ProtectionRequired)
 	case level == "C":
-		s.settings.private = false
+		s.data.private = false
 		return s.reply(200, i18n.ProtectionClear)
 	case level == "S" || level == "E":
 		return s.reply(536, i18n.ProtectionUnsupported)

@@ -2,34 +2,24 @@ package control
 
 import (
 	"context"
-	"fmt"
 	"path"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/ftp/engine"
-	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// A transfer is a transfer command and its data connection.
-type transfer struct {
-	*dataconn.Transfer
-	upload   bool
-	listing  *list.Listing // nil for a file
-	fileName string        // chosen by STOU, absolute
-}
-
 // runTransfer lets work transfer a file or a listing over the data connection that the client has prepared. The
 // transfer has left its limits when the client reads the last reply.
 func (s *session) runTransfer(t *transfer, verb, name string, work func(op *operation) error) (wire.Reply, error) {
-	source := s.op.prepared.data.Take()
+	source := s.data.prepared.Take()
 	if source == nil {
 		return s.reply(425, i18n.DataConnectionFirst)
 	}
-	defer func() { s.op.prepared.data.Return(source, t.Transfer) }()
-	if s.mustEncrypt() && !s.settings.private {
+	defer func() { s.data.prepared.Return(source, t.Transfer) }()
+	if s.mustEncrypt() && !s.data.private {
 		return s.reply(521, i18n.ProtectionRequired)
 	}
 	leave, err := s.identity.scopes().EnterTransfer()
@@ -37,7 +27,7 @@ func (s *session) runTransfer(t *transfer, verb, name string, work func(op *oper
 		return wire.Reply{}, err
 	}
 	defer leave()
-	t.Transfer = dataconn.NewTransfer(source, s.transferOptions(t))
+	t.Transfer, t.address = dataconn.NewTransfer(source, s.transferOptions(t)), s.data.address
 	op := s.op
 	op.transfer, op.Transfer = t, t.Transfer
 	if op.Announced > 0 && op.Offset == 0 {
@@ -66,7 +56,7 @@ func (s *session) transferOptions(t *transfer) dataconn.Options {
 		ControlTLS: s.dialogue.conn.Encrypted(), LenientEOF: tenant.LenientDataEOF(),
 		Pace: s.identity.scopes().Pace(t.upload),
 	}
-	if s.settings.private {
+	if s.data.private {
 		options.TLS, options.Handshake, options.RequireReuse = s.cfg.TLS, s.dialogue.handshake(s.identity.hostname),
 			tenant.TLS.RequireSessionReuse
 	}
@@ -77,36 +67,13 @@ func (s *session) transferOptions(t *transfer) dataconn.Options {
 func (s *session) describe(t *transfer, verb, name string) *report.Transfer {
 	told := &report.Transfer{
 		Progress: t.Transfer, Tenant: s.identity.login.Tenant.Name, Verb: verb, Path: path.Clean(name),
-		Offset: s.op.Offset, Announced: s.op.Announced, TLS: s.settings.private,
-		DataAddress: s.op.prepared.address, ReachedAddress: s.dialogue.conn.Local(),
+		Offset: s.op.Offset, Announced: s.op.Announced, TLS: s.data.private,
+		DataAddress: t.address, ReachedAddress: s.dialogue.conn.Local(),
 	}
 	if t.listing == nil {
 		told.URI = s.identity.login.View.URI(name)
 	}
 	return told
-}
-
-// transferStarting is the 150. It names the file, which STOU may have chosen (RFC 1123 4.1.2.9), and the size of a
-// download. Clients look for "(4071 bytes)" behind the name, in every language.
-func (s *session) transferStarting() wire.Reply {
-	t := s.op.transfer
-	if t.fileName != "" {
-		shown := s.identity.nameCodec().EncodePath(t.fileName)
-		if dir := s.directory; path.Dir(t.fileName) == dir {
-			shown = s.identity.nameCodec().EncodeName(dir, path.Base(t.fileName))
-		}
-		return wire.NewReply(150, "FILE: "+shown)
-	}
-	if t.listing != nil || s.op.fileName == "" {
-		return wire.NewReply(150, s.identity.text(i18n.TransferStarting))
-	}
-	text := s.identity.locale.TextFor(i18n.TransferFileStarting, s.op.fileName)
-	if whole := !t.upload && !s.op.ASCII && s.op.Offset == 0 && s.op.Count == 0; whole && s.op.File != nil {
-		if info, err := s.op.File.Stat(); err == nil {
-			text += s.identity.locale.Field(fmt.Sprintf("(%d bytes)", info.Size()))
-		}
-	}
-	return wire.NewReply(150, text)
 }
 
 // beforeCommit is asked before an upload becomes visible.
@@ -130,7 +97,7 @@ func (s *session) retr(arg string) (wire.Reply, error) {
 // runFileTransfer lets the library transfer a file, as TYPE, REST, RANG and ALLO have prepared.
 func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, error) {
 	op := s.op
-	parameters := &op.prepared.parameters
+	parameters := &op.parameters
 	if parameters.RestartsInText() {
 		return s.reply(554, i18n.RestartInASCII)
 	}
@@ -160,7 +127,7 @@ func (s *session) stor(arg string) (wire.Reply, error) {
 		return wire.Reply{}, err
 	}
 	verb := s.op.command.Name
-	if s.op.prepared.parameters.Offset > 0 {
+	if s.op.parameters.Offset > 0 {
 		verb = "STOR"
 	}
 	return s.runFileTransfer(&transfer{upload: true}, verb, name)
@@ -168,7 +135,7 @@ func (s *session) stor(arg string) (wire.Reply, error) {
 
 // stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9).
 func (s *session) stou(arg string) (wire.Reply, error) {
-	s.op.fileName = s.identity.nameCodec().Echo(s.directory, arg)
+	s.op.fileName = s.identity.nameCodec().Echo(s.settings.directory, arg)
 	request := s.request()
 	var name string
 	err := s.perform(func() (err error) {

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// An Argument says how a command reads what follows the first SP behind its verb. The zero value takes no argument.
+// An Argument is the way in which a command reads what follows the first SP behind its verb.
 type Argument int
 
-// What a command takes besides no argument. SP at the end belongs to a text, such as a pathname (RFC 2640 3.1). It is
+// What a command takes. SP at the end belongs to a text, such as a pathname (RFC 2640 3.1). It is
 // no part of words, such as keywords and addresses, after which some clients send it. What a younger RFC defines
 // without SP there is a text too: HOST (RFC 7151), REST (RFC 3659).
 const (
-	Words Argument = iota + 1
+	NoArgument Argument = iota
+	Words
 	OptionalWords
 	Text
 	OptionalText

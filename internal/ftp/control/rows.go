@@ -1,0 +1,74 @@
+package control
+
+import (
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftp/wire"
+)
+
+// says makes a row of the command table that always has the same reply.
+func says(code int, id i18n.ID, args ...string) func(*session, string) (wire.Reply, error) {
+	return func(s *session, _ string) (wire.Reply, error) { return s.reply(code, id, args...) }
+}
+
+// A settingsCommand shows or changes what the session knows of its client.
+type settingsCommand func(id *identity, set *settings, arg string) (wire.Reply, error)
+
+// onSettings makes a row for a settingsCommand.
+func onSettings(command settingsCommand) func(*session, string) (wire.Reply, error) {
+	return func(s *session, arg string) (wire.Reply, error) { return command(&s.identity, &s.settings, arg) }
+}
+
+// A fileCommand asks the storage. It runs in a goroutine of its own.
+type fileCommand func(r *fileRequest, arg string) (wire.Reply, error)
+
+// onFile makes a row for a fileCommand.
+func onFile(command fileCommand) func(*session, string) (wire.Reply, error) {
+	return func(s *session, arg string) (wire.Reply, error) { return s.onFile(arg, command) }
+}
+
+// onFile runs a fileCommand and waits for it.
+func (s *session) onFile(arg string, command fileCommand) (wire.Reply, error) {
+	request := s.request()
+	var r wire.Reply
+	err := s.perform(func() (err error) {
+		r, err = command(request, arg)
+		return err
+	})
+	if s.dialogue.closing { // the command may be running
+		return wire.Reply{}, err
+	}
+	s.settings = request.settings
+	if err != nil {
+		return wire.Reply{}, err
+	}
+	return r, nil
+}
+
+// byLibrary makes a row for a command that the library performs on a pathname. then returns the reply to its success,
+// and changes the settings.
+func byLibrary(verb string, then func(r *fileRequest) wire.Reply) func(*session, string) (wire.Reply, error) {
+	return func(s *session, arg string) (wire.Reply, error) {
+		name, err := s.absolute(arg)
+		if err != nil {
+			return wire.Reply{}, err
+		}
+		return s.byLibrary(verb, name, then)
+	}
+}
+
+// byLibrary lets the library perform a command on an absolute pathname.
+func (s *session) byLibrary(verb, name string, then func(r *fileRequest) wire.Reply) (wire.Reply, error) {
+	r := s.request()
+	r.Verb, r.Name, r.Stat = verb, name, r.statFor(verb)
+	if err := s.about(s.perform(func() error { return s.engine.Run(r.Operation) })); err != nil {
+		return wire.Reply{}, err
+	}
+	reply := then(r)
+	s.settings = r.settings
+	return reply, nil
+}
+
+// confirms makes the reply 250 with a message.
+func confirms(id i18n.ID) func(*fileRequest) wire.Reply {
+	return func(r *fileRequest) wire.Reply { return r.reply(250, id) }
+}
