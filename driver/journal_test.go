@@ -116,7 +116,9 @@ func (x *journalTest) begin(f *drivertest.Fs, flag int, offset int64) afero.File
 }
 
 // open opens the file, and what the client sends comes by the writer; done tells how receiving ended.
-func (x *journalTest) open(f *drivertest.Fs, flag int, offset int64) (file afero.File, client net.Conn, done chan error) {
+func (x *journalTest) open(
+	f *drivertest.Fs, flag int, offset int64,
+) (file afero.File, client net.Conn, done chan error) {
 	x.Helper()
 	file = x.begin(f, flag, offset)
 	server, client := net.Pipe()
@@ -1069,7 +1071,8 @@ func TestConcurrentAppends(t *testing.T) {
 				for range 8 {
 					client := x.s3.Client(nil)
 					opts := test.opts
-					opts.Journal = driver.NewEndpoint().NewJournal(client, journalBucket, "", x.profile, driver.Objects{}, nil)
+					opts.Journal = driver.NewEndpoint().NewJournal(
+						client, journalBucket, "", x.profile, driver.Objects{}, nil)
 					file, err := x.files(x.Context(), client, opts).OpenAt("file", resume|os.O_APPEND, 0)
 					must.OK(x, err)
 					if _, err := file.Write(test.content); err != nil {

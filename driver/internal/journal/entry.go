@@ -55,7 +55,7 @@ func (c *ClientWait) Begin() {
 // End says that bytes have come.
 func (c *ClientWait) End() { c.since.Store(nil) }
 
-// tooLong tells whether the upload has waited for stallAfter.
+// tooLong reports whether the upload has waited for stallAfter.
 func (c *ClientWait) tooLong() bool {
 	if c == nil {
 		return false
@@ -74,8 +74,9 @@ func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, cance
 
 // Resume makes the entry of an interrupted upload, whose parts count up to an offset. The last part after it may end
 // with the file, and a client that found its whole file there would send no more. So these parts count only when the
-// client has sent a byte after them to this session too, see ByteAfter. The error is ErrTakenOver if another session was faster, and then
-// there is no entry. After another error S3 may have made this session the holder, and the entry can be given up.
+// client has sent a byte after them to this session too, see ByteAfter. The error is ErrTakenOver if another session
+// was faster, and then there is no entry. After another error S3 may have made this session the holder, and the entry
+// can be given up.
 func (j *Journal) Resume(
 	ctx context.Context, r Record, offset int64, client *ClientWait, cancel context.CancelCauseFunc,
 ) (*Entry, error) {
@@ -131,7 +132,7 @@ func (e *Entry) sendHeartbeats(ctx context.Context) {
 }
 
 // write changes the record unless the upload has ended. If another session has taken the upload over, write ends it.
-// Other errors go to the log, because the next heartbeat tries again. It tells whether S3 has the record.
+// Other errors go to the log, because the next heartbeat tries again. It reports whether S3 has the record.
 func (e *Entry) write(ctx context.Context, change func(*Record)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -176,6 +177,14 @@ func (e *Entry) ConfirmHolder(ctx context.Context) error {
 	if e == nil || !e.stalled.Load() {
 		return nil
 	}
+	return e.hold(ctx)
+}
+
+// IsHolder reports whether the record still belongs to this session, so that no other one has had the upload.
+func (e *Entry) IsHolder(ctx context.Context) bool { return e == nil || e.hold(ctx) == nil }
+
+// hold writes the record as the one of a session that works on the upload.
+func (e *Entry) hold(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
@@ -189,22 +198,8 @@ func (e *Entry) ConfirmHolder(ctx context.Context) error {
 	return err
 }
 
-// IsHolder asks S3 whether the record is still that of this session, so that no other one has had the upload. It may
-// outlive the session.
-func (e *Entry) IsHolder(ctx context.Context) bool {
-	if e == nil {
-		return true
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer done()
-	r, err := e.journal.Read(ctx, s3api.Version{Key: e.record.Name})
-	return err == nil && r.holder == e.record.holder
-}
-
-// ByteAfter says that the client has sent a byte after an offset, so that the parts up to there count. It does not wait:
-// the next heartbeat writes it into the record of a resumed upload. In another one all parts count.
+// ByteAfter says that the client has sent a byte after an offset, so that the parts up to there count. It does not
+// wait: the next heartbeat writes it into the record of a resumed upload. In another one all parts count.
 func (e *Entry) ByteAfter(offset int64) {
 	if e != nil && e.bound.Load() != unknownOffset {
 		e.bound.Store(offset)
@@ -256,7 +251,7 @@ func (e *Entry) Interrupt(
 	return nil
 }
 
-// Recorded tells whether S3 has the record, so that a session or a sweep can find the upload.
+// Recorded reports whether S3 has the record, so that a session or a sweep can find the upload.
 func (e *Entry) Recorded() bool {
 	if e == nil {
 		return false

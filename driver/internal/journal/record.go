@@ -53,8 +53,8 @@ type Record struct {
 	// the bytes of an upload that was resumed can be judged before the file is there.
 	Staged bool
 
-	// KeyState is the state of the key when the upload was interrupted, see [s3api.Bucket.State]. If the key has another
-	// state now, no session may resume the upload. It is nil if the upload was never interrupted.
+	// KeyState is the state of the key when the upload was interrupted, see [s3api.Bucket.State]. If the key has
+	// another state now, no session may resume the upload. It is nil if the upload was never interrupted.
 	KeyState *string
 
 	Began time.Time // by the clock of this process; a little early if another process wrote the record

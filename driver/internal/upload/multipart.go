@@ -77,7 +77,7 @@ func (u *Uploader) createMultipart(
 		return nil, err
 	}
 	var record journal.Record
-	key, name := p.key, "" // of the object, and of the request, by which a session that resumes the upload knows its object too
+	key, name := p.key, "" // of the object, and of the request, by which a resuming session knows the object too
 	if u.Journal != nil {
 		record = u.Journal.NewRecord(p.owner, p.key, p.partSize, p.began)
 		record.Staged = p.kind == stagedParts
