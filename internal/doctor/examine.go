@@ -589,8 +589,7 @@ func (x *examination) remove(ctx context.Context) {
 // has its own limit, with which nothing is wrong.
 func (x *examination) idle(_ context.Context, s *session) {
 	began := time.Now()
-	_ = s.conn.SetDeadline(began.Add(x.Idle))
-	r := s.readInTime()
+	r := s.wait(x.Idle)
 	idle := time.Since(began)
 	if r.code == 0 && idle >= x.Idle { // as it should
 		r = s.send("NOOP")

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -21,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/ftpclient"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
@@ -36,7 +36,7 @@ const (
 	quitTimeout = 2 * time.Second
 	// What a server does after the end of a session may take some attempts to see, with a pause after each.
 	attempts, pause = 4, 500 * time.Millisecond
-	// maxRead bounds what a connection may make this process keep, in bytes.
+	// maxRead limits the bytes of a download that this process keeps.
 	maxRead = 1 << 20
 )
 
@@ -54,7 +54,15 @@ type reply struct {
 }
 
 func failed(err error) reply {
-	return reply{text: err.Error(), timeout: errors.Is(err, os.ErrDeadlineExceeded)}
+	_, foreign := errors.AsType[textproto.ProtocolError](err)
+	return reply{text: err.Error(), timeout: errors.Is(err, os.ErrDeadlineExceeded), foreign: foreign}
+}
+
+func newReply(code int, text string, err error) reply {
+	if err != nil {
+		return failed(err)
+	}
+	return reply{code: code, text: text}
 }
 
 func (r reply) String() string {
@@ -68,10 +76,8 @@ func (r reply) ok() bool { return r.code/100 == 2 }
 
 // A session is one with the server.
 type session struct {
-	conn     net.Conn
-	text     *textproto.Reader
+	conn     *ftpclient.Conn
 	remote   netip.AddrPort
-	stop     func() bool // ends what closes the connection with the context
 	greeting string
 	auth     reply // to AUTH TLS
 	features reply
@@ -82,49 +88,23 @@ type session struct {
 	missed   func(port uint16, err error)
 }
 
-func (s *session) use(conn net.Conn) {
-	s.conn, s.text = conn, textproto.NewReader(bufio.NewReader(io.LimitReader(conn, maxRead)))
-}
-
 // send sends a command and reads its reply.
 func (s *session) send(command string) reply {
 	_ = s.conn.SetDeadline(time.Now().Add(replyTimeout))
-	if _, err := io.WriteString(s.conn, command+"\r\n"); err != nil {
-		return failed(err)
-	}
-	return s.read()
+	return newReply(s.conn.Cmd(command))
 }
 
-// read reads a reply.
-func (s *session) read() reply {
-	_ = s.conn.SetDeadline(time.Now().Add(replyTimeout))
-	return s.readInTime()
-}
-
-func (s *session) readInTime() reply {
-	first, err := s.text.R.Peek(1)
-	if err != nil {
-		return failed(err)
-	}
-	if first[0] < '1' || first[0] > '5' {
-		line, _ := s.text.ReadLine() // as far as there is one
-		return reply{text: fmt.Sprintf("no reply of FTP: %q", line), foreign: true}
-	}
-	code, text, err := s.text.ReadResponse(0)
-	if code == 0 {
-		return failed(err)
-	}
-	return reply{code: code, text: text}
+// wait waits for a reply: the greeting, the last one of a transfer, or one that no command has asked for.
+func (s *session) wait(timeout time.Duration) reply {
+	_ = s.conn.SetDeadline(time.Now().Add(timeout))
+	return newReply(s.conn.Reply())
 }
 
 // close ends the session, if there is one.
 func (s *session) close() {
 	if s != nil {
-		s.stop()
 		_ = s.conn.SetDeadline(time.Now().Add(quitTimeout))
-		if _, err := io.WriteString(s.conn, "QUIT\r\n"); err == nil {
-			_ = s.readInTime()
-		}
+		_, _, _ = s.conn.Cmd("QUIT")
 		_ = s.conn.Close()
 	}
 }
@@ -158,19 +138,16 @@ func (x *examination) login(ctx context.Context, address netip.AddrPort) (*sessi
 
 // connect opens a session, with TLS where the server offers it, up to a version of it (0 for the newest).
 func (x *examination) connect(ctx context.Context, address netip.AddrPort, newest uint16) (*session, *Finding) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address.String())
+	conn, err := dial(ctx, address)
 	if err != nil {
 		f := newFinding(addressUnreachable, []string{address.String()}, err.Error())
 		f.harmless = errors.Is(err, syscall.ENETUNREACH) || address.Addr().IsLoopback()
 		return nil, f
 	}
-	s := &session{remote: address}
+	s := &session{conn: ftpclient.New(ctx, conn), remote: address}
 	s.missed = func(port uint16, err error) { x.missed(s.local(), port, err.Error()) }
-	s.use(conn)
-	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
 	if f := x.greet(ctx, s, newest); f != nil {
-		s.stop()
-		_ = conn.Close()
+		_ = s.conn.Close()
 		return nil, f
 	}
 	return s, nil
@@ -184,15 +161,15 @@ func (x *examination) greet(ctx context.Context, s *session, newest uint16) *Fin
 		}
 	}
 	began := time.Now()
-	r := s.greeted(slowGreeting)
+	r := s.wait(slowGreeting)
 	if r.code == 0 && !x.target.Implicit && x.beginsTLS(ctx, s.remote) {
 		return newFinding(protocolMismatch, nil, s.remote.String(), r.String(), "TLS: ok")
 	}
 	if r.timeout {
-		r = s.greeted(greetingTimeout - slowGreeting)
+		r = s.wait(greetingTimeout - slowGreeting)
 	}
 	for r.code == 120 {
-		r = s.read()
+		r = s.wait(replyTimeout)
 	}
 	if waited := time.Since(began); r.code == 220 && waited > slowGreeting {
 		f := newFinding(slow, []string{fmt.Sprintf("%.0f s", waited.Seconds())}, r.String()+" (DNS? ident?)")
@@ -215,19 +192,12 @@ func (x *examination) greet(ctx context.Context, s *session, newest uint16) *Fin
 	return x.upgrade(ctx, s, newest)
 }
 
-// greeted waits for the greeting.
-func (s *session) greeted(timeout time.Duration) reply {
-	_ = s.conn.SetDeadline(time.Now().Add(timeout))
-	return s.readInTime()
-}
-
 // withoutTLS returns why TLS could not begin with the connection: it is the port for explicit TLS, or something else.
 func (x *examination) withoutTLS(ctx context.Context, address netip.AddrPort, failed error) *Finding {
 	evidence := []string{address.String(), "TLS: " + failed.Error()}
 	if conn, err := dial(ctx, address); err == nil {
-		s := &session{remote: address, stop: func() bool { return true }}
-		s.use(conn)
-		r := s.greeted(slowGreeting)
+		s := &session{conn: ftpclient.New(ctx, conn)}
+		r := s.wait(slowGreeting)
 		s.close()
 		if r.code != 0 {
 			return newFinding(protocolMismatch, nil, append(evidence, r.String())...)
@@ -245,9 +215,8 @@ func (x *examination) beginsTLS(ctx context.Context, address netip.AddrPort) boo
 	if err != nil {
 		return false
 	}
-	defer conn.Close()
-	s := &session{remote: address}
-	s.use(conn)
+	s := &session{conn: ftpclient.New(ctx, conn)}
+	defer s.conn.Close()
 	return s.startTLS(ctx, x.target.Host, 0) == nil
 }
 
@@ -263,18 +232,13 @@ func (x *examination) upgrade(ctx context.Context, s *session, newest uint16) *F
 		if err := s.startTLS(ctx, x.target.Host, newest); err != nil {
 			return newFinding(tlsFailed, nil, "AUTH TLS", err.Error())
 		}
-	case !x.judged && s.isStray():
-		return newFinding(proxyHeader, nil, "AUTH TLS", s.auth.String(), s.read().String())
+	case !x.judged:
+		// A second reply means that the server has read something in front of the command, such as a PROXY header.
+		if r := s.wait(strayTimeout); r.code != 0 || r.foreign {
+			return newFinding(proxyHeader, nil, "AUTH TLS", s.auth.String(), r.String())
+		}
 	}
 	return nil
-}
-
-// isStray reports whether a reply comes that no command has asked for. The server has then read something in front of
-// the commands, such as a PROXY header of a load balancer.
-func (s *session) isStray() bool {
-	_ = s.conn.SetReadDeadline(time.Now().Add(strayTimeout))
-	_, err := s.text.R.Peek(1)
-	return err == nil
 }
 
 // enter brings a session from the greeting to the working directory of the examination. A password goes to a server
@@ -351,17 +315,12 @@ func (f *frozen) Put(_ string, s *tls.ClientSessionState) {
 }
 
 // startTLS begins TLS. Old versions and wrong certificates are accepted in order to be found.
-func (s *session) startTLS(ctx context.Context, host string, newest uint16) error {
+func (s *session) startTLS(ctx context.Context, host string, newest uint16) (err error) {
 	s.tls = &tls.Config{ServerName: host, InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: newest,
 		ClientSessionCache: &frozen{}}
-	conn := tls.Client(s.conn, s.tls)
 	_ = s.conn.SetDeadline(time.Now().Add(replyTimeout))
-	if err := conn.HandshakeContext(ctx); err != nil {
-		return err
-	}
-	s.use(conn)
-	s.state = conn.ConnectionState()
-	return nil
+	s.state, err = s.conn.StartTLS(ctx, s.tls)
+	return err
 }
 
 // soon is how long before its end a certificate is a finding: renewal has failed then. Of one with a short life it is
@@ -534,7 +493,8 @@ func (s *session) run(command string, body []byte, open func() (net.Conn, error)
 		err = finish(conn, raw)
 	}
 	_ = conn.Close()
-	if r = s.read(); err != nil && (r.ok() || r.code == 0) { // otherwise the reply says more than the connection
+	// A negative reply says more than the error of the connection.
+	if r = s.wait(replyTimeout); err != nil && (r.ok() || r.code == 0) {
 		return data, failed(err)
 	}
 	return data, r

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -16,11 +15,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/babelftp/babelftp/internal/base/ftpclient"
 	"github.com/babelftp/babelftp/internal/config"
 )
-
-// maxDialogue is many times what a server says until a login is decided, in bytes.
-const maxDialogue = 256 << 10
 
 // An oldServer is an FTP server whose users move here. Its accounts for anonymous FTP take any password, so none is
 // asked.
@@ -85,7 +82,7 @@ func (o *oldServer) Authenticate(ctx context.Context, req *Request) (*Answer, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.cfg.Timeout)
 	defer cancel()
-	if err := o.dialogue(ctx, func(c *dialogue) error { return c.logIn(req.User, req.Password) }); err != nil {
+	if err := o.dialogue(ctx, func(c *ftpclient.Conn) error { return logIn(c, req.User, req.Password) }); err != nil {
 		return nil, err
 	}
 	user, err := o.settings(req.User, func(string) []string { return nil }, nil)
@@ -99,26 +96,22 @@ func (o *oldServer) Authenticate(ctx context.Context, req *Request) (*Answer, er
 func (o *oldServer) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, o.cfg.Timeout)
 	defer cancel()
-	return o.dialogue(ctx, func(*dialogue) error { return nil })
+	return o.dialogue(ctx, func(*ftpclient.Conn) error { return nil })
 }
 
-// A dialogue is a control connection to the old server.
-type dialogue struct {
-	conn net.Conn
-	in   *textproto.Reader
-}
-
-// dialogue connects, and does something when the connection is as secure as a password needs.
-func (o *oldServer) dialogue(ctx context.Context, do func(*dialogue) error) error {
+// dialogue connects, and calls do when the connection is as secure as a password needs.
+func (o *oldServer) dialogue(ctx context.Context, do func(*ftpclient.Conn) error) error {
 	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", o.cfg.Address)
 	if err == nil {
-		defer tcp.Close()
-		defer context.AfterFunc(ctx, func() { _ = tcp.Close() })()
-		var c *dialogue
-		if c, err = o.open(ctx, tcp); err == nil {
+		c := ftpclient.New(ctx, tcp)
+		defer c.Close()
+		if err = o.open(ctx, c); err == nil {
 			err = do(c)
-			_, _ = io.WriteString(c.conn, "QUIT\r\n") // the login is decided
+			_, _ = io.WriteString(c, "QUIT\r\n") // the login is decided
 		}
+	}
+	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
+		err = errors.New("what it says is no FTP") // the text of err may repeat a name or a password
 	}
 	if err != nil {
 		if !errors.Is(err, ErrRefused) {
@@ -129,67 +122,38 @@ func (o *oldServer) dialogue(ctx context.Context, do func(*dialogue) error) erro
 	return nil
 }
 
-// open reads the greeting, and begins TLS.
-func (o *oldServer) open(ctx context.Context, tcp net.Conn) (*dialogue, error) {
-	c := newDialogue(tcp)
+// open reads the greeting, and starts TLS as the configuration says.
+func (o *oldServer) open(ctx context.Context, c *ftpclient.Conn) (err error) {
 	if o.cfg.TLS == config.ImplicitOldTLS {
-		if err := c.startTLS(ctx, o.tls); err != nil {
-			return nil, err
+		if _, err := c.StartTLS(ctx, o.tls); err != nil {
+			return err
 		}
 	}
-	for {
-		code, err := c.reply()
-		switch {
-		case err != nil:
-			return nil, err
-		case code == 220 && (o.cfg.TLS == config.ImplicitOldTLS || o.cfg.TLS == config.NoOldTLS):
-			return c, nil
-		case code == 220:
-			if code, err = c.ask("AUTH TLS"); err != nil {
-				return nil, err
-			}
-			if code != 234 {
-				return nil, fmt.Errorf("replied %d to AUTH TLS: enable TLS there, or write tls: none to send passwords in the clear",
-					code)
-			}
-			return c, c.startTLS(ctx, o.tls)
-		case code != 120: // it will be ready soon
-			return nil, fmt.Errorf("replied %d to the connection", code)
-		}
+	code := 120 // the server will be ready soon
+	for code == 120 && err == nil {
+		code, _, err = c.Reply()
 	}
-}
-
-func newDialogue(conn net.Conn) *dialogue {
-	return &dialogue{conn, textproto.NewReader(bufio.NewReader(io.LimitReader(conn, maxDialogue)))}
-}
-
-// startTLS encrypts the connection. What the server has sent before in the clear is not read.
-func (c *dialogue) startTLS(ctx context.Context, cfg *tls.Config) error {
-	under := tls.Client(c.conn, cfg)
-	*c = *newDialogue(under)
-	return under.HandshakeContext(ctx)
-}
-
-// ask sends a command, and returns the code of the reply.
-func (c *dialogue) ask(command string) (code int, err error) {
-	if _, err := io.WriteString(c.conn, command+"\r\n"); err != nil {
-		return 0, err
+	switch {
+	case err != nil:
+		return err
+	case code != 220:
+		return fmt.Errorf("replied %d to the connection", code)
+	case o.cfg.TLS == config.ImplicitOldTLS, o.cfg.TLS == config.NoOldTLS:
+		return nil
 	}
-	return c.reply()
-}
-
-// reply is the code of the next reply. Its text may have names.
-func (c *dialogue) reply() (code int, err error) {
-	code, _, err = c.in.ReadResponse(0)
-	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
-		return 0, errors.New("what it says is no FTP")
+	switch code, _, err = c.Cmd("AUTH TLS"); {
+	case err != nil:
+		return err
+	case code != 234:
+		return fmt.Errorf("replied %d to AUTH TLS: enable TLS there, or write tls: none to send passwords in the clear", code)
 	}
-	return code, err
+	_, err = c.StartTLS(ctx, o.tls)
+	return err
 }
 
-// logIn sends a name and a password. A server that wants no password does not say whose it is.
-func (c *dialogue) logIn(name, password string) error {
-	code, err := c.ask("USER " + name)
+// logIn sends a name and a password. A server that accepts the name without a password has not identified the user.
+func logIn(c *ftpclient.Conn, name, password string) error {
+	code, _, err := c.Cmd("USER " + name)
 	switch {
 	case err != nil:
 		return err
@@ -198,7 +162,7 @@ func (c *dialogue) logIn(name, password string) error {
 	case code != 331:
 		return fmt.Errorf("replied %d to USER", code)
 	}
-	switch code, err = c.ask("PASS " + password); {
+	switch code, _, err = c.Cmd("PASS " + password); {
 	case err != nil:
 		return err
 	case code == 530, code == 430: // 430 is no code of RFC 959, but some servers have it for a wrong password

@@ -91,7 +91,7 @@ func TestOldServerLies(t *testing.T) {
 		"two-lines":       {tls: config.NoOldTLS, says: []string{"220 ", "331 ", "530-no\r\n230 in\r\n530 no"}, refused: true, want: "530", sent: "USER|PASS"},
 		"wrong":           {tls: config.NoOldTLS, says: []string{"220 ", "331 ", "430 no"}, refused: true, want: "430 to PASS", sent: "USER|PASS"},
 		"no-ftp":          {tls: config.NoOldTLS, says: []string{"HTTP/1.1 400"}, want: "no FTP"},
-		"endless":         {tls: config.NoOldTLS, says: []string{"220-" + strings.Repeat("x", 2*maxDialogue)}, want: "EOF"},
+		"endless":         {tls: config.NoOldTLS, says: []string{"220-" + strings.Repeat("x", 2<<20)}, want: "EOF"},
 		"hangs-up":        {tls: config.NoOldTLS, says: []string{"220 ", ""}, want: "EOF", sent: "USER"},
 	} {
 		t.Run(name, func(t *testing.T) {
