@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/babelftp/babelftp/internal/acceptance/linearizability"
@@ -154,7 +151,7 @@ type judgedReplica struct {
 	file    string // its configuration
 	text    func(partSize int) string
 	size    int // of a part, in MiB
-	proxy   *linearizability.Proxy
+	link    *linearizability.Link
 	process *process
 	address atomic.Pointer[string]
 }
@@ -168,11 +165,10 @@ func newJudgedReplica(
 	faults *linearizability.Faults,
 ) *judgedReplica {
 	t.Helper()
-	proxy, err := faults.NewProxy(number, storage.Endpoint, storage.HTTPClient.Transport, judgedSkews[number])
-	must.OK(t, err)
-	t.Cleanup(func() { _ = proxy.Close() })
+	proxy := s3test.StartProxy(t, storage)
+	link := faults.NewLink(number, proxy, judgedSkews[number])
 	dir := t.TempDir()
-	r := &judgedReplica{t: t, file: filepath.Join(dir, "babelftp.yaml"), proxy: proxy, size: smallestPart + number}
+	r := &judgedReplica{t: t, file: filepath.Join(dir, "babelftp.yaml"), link: link, size: smallestPart + number}
 	abandoned := 24 * time.Hour
 	if number == judgedSweeper {
 		abandoned = sweptAfter
@@ -183,7 +179,7 @@ func newJudgedReplica(
 			quota = "    quota: 1TiB" // it is counted, and never reached
 		}
 		return fmt.Sprintf(
-			judgedConfiguration, proxy.Endpoint(), storage.Region, storage.AccessKeyID, buckets.plain, hash,
+			judgedConfiguration, proxy.Server().Endpoint, storage.Region, storage.AccessKeyID, buckets.plain, hash,
 			buckets.versions, buckets.locked, size, abandoned, quota, buckets.other)
 	}
 	must.WriteFile(t, filepath.Join(dir, "secret"), storage.SecretAccessKey)
@@ -241,7 +237,7 @@ func (r *judgedReplica) trouble(ctx context.Context, random *rand.Rand, clock *l
 		r.process.signal(syscall.SIGSTOP)
 		end = func() { r.process.signal(syscall.SIGCONT) }
 	case 3:
-		end = r.proxy.CutOff()
+		end = r.link.CutOff()
 	default:
 		r.process.kill()
 		end = func() {
@@ -280,7 +276,7 @@ func TestLinearizable(t *testing.T) {
 			const behind = 12 * time.Hour // room for jumps
 			clock := linearizability.NewClock(behind)
 			j := &judge{faults: &linearizability.Faults{
-				Serialize: server == "versitygw", Clock: clock, Sign: signNow(storage),
+				Serialize: server == "versitygw", Clock: clock,
 			}, excuse: server == "minio"}
 			buckets := judgedBuckets{plain: storage.Bucket(t), other: storage.Bucket(t)}
 			if server == "minio" {
@@ -300,16 +296,6 @@ func TestLinearizable(t *testing.T) {
 				r.process.mustBeClean()
 			}
 		})
-	}
-}
-
-// signNow returns how to sign a request by the true time.
-func signNow(storage *s3test.Server) func(*http.Request) error {
-	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
-	credentials := aws.Credentials{AccessKeyID: storage.AccessKeyID, SecretAccessKey: storage.SecretAccessKey}
-	return func(r *http.Request) error {
-		return signer.SignHTTP(
-			r.Context(), credentials, r, r.Header.Get("X-Amz-Content-Sha256"), "s3", storage.Region, time.Now())
 	}
 }
 

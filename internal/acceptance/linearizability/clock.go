@@ -64,18 +64,18 @@ func (c *Clock) shown(t time.Time) time.Time {
 // stamps finds times in the bodies of listings and of answers to copies.
 var stamps = regexp.MustCompile(`(<(?:LastModified|Initiated)>)([^<]*)(</)`)
 
-// reset changes the times in an answer, also those in its body if that is XML. A skew is between the clocks of the S3
-// server and of the replica.
-func (c *Clock) reset(a *answer, skew time.Duration, xml bool) {
+// adjust changes the times in a response, also those in its body if that is XML, and returns the new body. The skew is
+// between the clocks of the S3 server and of the replica.
+func (c *Clock) adjust(response *http.Response, body []byte, skew time.Duration, xml bool) []byte {
 	for _, name := range []string{"Date", "Last-Modified"} {
-		if t, err := http.ParseTime(a.header.Get(name)); err == nil {
-			a.header.Set(name, c.shown(t).Add(skew).UTC().Format(http.TimeFormat))
+		if t, err := http.ParseTime(response.Header.Get(name)); err == nil {
+			response.Header.Set(name, c.shown(t).Add(skew).UTC().Format(http.TimeFormat))
 		}
 	}
-	if !xml || len(a.body) == 0 {
-		return
+	if !xml || len(body) == 0 {
+		return body
 	}
-	a.body = stamps.ReplaceAllFunc(a.body, func(found []byte) []byte {
+	body = stamps.ReplaceAllFunc(body, func(found []byte) []byte {
 		m := stamps.FindSubmatch(found)
 		t, err := time.Parse(time.RFC3339Nano, string(m[2]))
 		if err != nil {
@@ -83,7 +83,8 @@ func (c *Clock) reset(a *answer, skew time.Duration, xml bool) {
 		}
 		return []byte(string(m[1]) + c.shown(t).Add(skew).UTC().Format("2006-01-02T15:04:05.000Z") + string(m[3]))
 	})
-	if a.header.Get("Content-Length") != "" {
-		a.header.Set("Content-Length", strconv.Itoa(len(a.body)))
+	if response.Header.Get("Content-Length") != "" {
+		response.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	}
+	return body
 }

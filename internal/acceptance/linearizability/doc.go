@@ -3,12 +3,12 @@
 // [Team.Play] lets several clients work on few names through several replicas, and records a [History]. [Rules.Check]
 // asks github.com/anishathalye/porcupine whether one register for each name explains it. It looks for one order of
 // all commands that agrees with every reply, and in which each command takes effect between its beginning and its
-// reply. A [Proxy] between a replica and its S3 server delays requests, refuses them, and loses their answers.
+// reply. A [Link] between a replica and its S3 server delays requests, refuses them, and loses their responses.
 //
 // The times come from the monotonic clock of the one process that all clients run in.
 //
-// The package knows the promises of docs/guarantees.md, FTP and S3. It knows nothing of the code that it judges, and
-// imports none of it, so that it shares no assumption with it.
+// The package knows the promises of docs/guarantees.md, FTP and S3. Of this module it uses the FTP client and the S3
+// proxy of the tests, but nothing of the code that it judges, so that it shares no assumption with it.
 //
 // # The model
 //

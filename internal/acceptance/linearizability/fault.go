@@ -14,62 +14,62 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
 // A request is what a fault depends on.
 type request struct {
-	kind string // PUT, COPY, PART, COMPLETE, CREATE, DELETE, ABORT, BATCH, GET, HEAD or LIST
+	kind string // the operation as the SDK calls it, such as PutObject
 	path string // the key, or the prefix of a listing
 	dir  string // which history it belongs to, empty for none
 	keys []string
 }
 
-// directories are those of histories, in keys.
+// directory finds the directory of a history in a key.
 var directory = regexp.MustCompile(`history-\d+-\d+`)
 
 // keyInBatch finds the keys of DeleteObjects.
 var keyInBatch = regexp.MustCompile(`<Key>([^<]*)</Key>`)
 
 func newRequest(r *http.Request, body []byte) request {
-	query := r.URL.Query()
-	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	q := request{kind: r.Method, path: key, keys: []string{key}}
+	o := s3sim.OperationOf(r)
+	q := request{kind: o.Name, path: o.Key, keys: []string{o.Key}}
 	switch {
-	case r.Method == http.MethodPost && query.Has("delete"):
-		q.kind, q.keys = "BATCH", nil
+	case o.Name == "DeleteObjects":
+		q.keys = nil
 		for _, m := range keyInBatch.FindAllSubmatch(body, -1) {
 			q.keys = append(q.keys, string(m[1]))
 		}
 		q.path = strings.Join(q.keys, " ")
-	case r.Method == http.MethodPost && query.Has("uploads"):
-		q.kind = "CREATE"
-	case r.Method == http.MethodPost && query.Has("uploadId"):
-		q.kind = "COMPLETE"
-	case r.Method == http.MethodPut && query.Has("partNumber"):
-		q.kind = "PART"
-	case r.Method == http.MethodPut && r.Header.Get("X-Amz-Copy-Source") != "":
+	case o.Name == "CopyObject":
 		source, _ := url.PathUnescape(r.Header.Get("X-Amz-Copy-Source"))
 		_, source, _ = strings.Cut(strings.TrimPrefix(source, "/"), "/")
-		q.kind, q.path = "COPY", source+" to "+key
-	case r.Method == http.MethodDelete && query.Has("uploadId"):
-		q.kind = "ABORT"
-	case r.Method == http.MethodGet && key == "":
-		q.kind, q.path, q.keys = "LIST", query.Get("prefix"), nil
+		q.path = source + " to " + o.Key
+	case o.Key == "":
+		q.path, q.keys = o.Prefix, nil
 	}
 	q.dir = directory.FindString(q.path)
 	return q
 }
 
-// changes tells whether the request may change what clients see.
+// changes reports whether the request may change what clients see.
 func (q request) changes() bool {
-	return slices.Contains([]string{"PUT", "COPY", "COMPLETE", "DELETE", "BATCH"}, q.kind)
+	return q.deletes() || slices.Contains([]string{"PutObject", "CopyObject", "CompleteMultipartUpload"}, q.kind)
 }
 
-// deletes tells whether the request may delete something.
-func (q request) deletes() bool { return q.kind == "DELETE" || q.kind == "BATCH" }
+// deletes reports whether the request may delete something.
+func (q request) deletes() bool { return q.kind == "DeleteObject" || q.kind == "DeleteObjects" }
 
-// looks tells whether the answer shows an object.
-func (q request) looks() bool { return slices.Contains([]string{"GET", "HEAD", "LIST"}, q.kind) }
+// reads reports whether the request changes nothing at all.
+func (q request) reads() bool {
+	return slices.ContainsFunc([]string{"Get", "Head", "List"}, func(verb string) bool {
+		return strings.HasPrefix(q.kind, verb)
+	})
+}
+
+// hasTimes reports whether the body of the response has times in XML.
+func (q request) hasTimes() bool { return strings.HasPrefix(q.kind, "List") || q.kind == "CopyObject" }
 
 // A fault is what happens to a request.
 type fault struct {
@@ -79,17 +79,6 @@ type fault struct {
 	drop          bool          // the connection breaks instead of an answer
 	status        int           // instead of the answer
 	code          string
-}
-
-// answer is the one that the fault puts in place of S3's.
-func (f fault) answer(method string) *answer {
-	a := &answer{status: f.status, header: http.Header{"Content-Type": {"application/xml"}}}
-	if method != http.MethodHead {
-		a.body = []byte(
-			`<?xml version="1.0" encoding="UTF-8"?><Error><Code>` + f.code +
-				`</Code><Message>answered by the proxy</Message></Error>`)
-	}
-	return a
 }
 
 // Delays of requests and of answers. A replica repeats a request within a second or two, so that delayed ones come
@@ -103,7 +92,7 @@ const (
 // newFault draws a fault for a request that changes something.
 func newFault(random *rand.Rand, q request) fault {
 	const seldom = 5
-	if (q.kind == "COPY" || q.kind == "COMPLETE") && random.IntN(seldom) == 0 {
+	if (q.kind == "CopyObject" || q.kind == "CompleteMultipartUpload") && random.IntN(seldom) == 0 {
 		return fault{name: "200 with an error after the effect", status: http.StatusOK, code: "InternalError"}
 	}
 	delay := time.Duration(random.Int64N(int64(longestDelay)))
@@ -148,13 +137,8 @@ type Faults struct {
 	// parallel. It is for a server that is not linearizable itself.
 	Serialize bool
 
-	// Clock is that of the S3 server, nil for the true one.
+	// Clock is the clock of the S3 server as replicas see it. It is nil for the true one.
 	Clock *Clock
-
-	// Sign replaces the signatures of requests by ones for the true time, where the clock is wrong. It is nil for
-	// requests that stay as they came. With Sign the pages of some listings are shorter than replicas want, so that a
-	// directory of few files has several.
-	Sign func(*http.Request) error
 
 	mu      sync.Mutex
 	plans   map[string]*Plan // by directory
@@ -228,9 +212,7 @@ type passage struct {
 // begin makes the plan of a history.
 func (f *Faults) begin(dir string, seed uint64, faults bool) *Plan {
 	p := &Plan{faults: f, dir: dir, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1))}
-	if f.Sign != nil {
-		p.page = []int{0, 0, 2, 3}[p.random.IntN(4)] // asked for one entry, MinIO says that there are no others
-	}
+	p.page = []int{0, 0, 2, 3}[p.random.IntN(4)] // asked for one entry, MinIO says that there are no others
 	if faults {
 		p.left, p.leftReads = 1+p.random.IntN(5), p.random.IntN(2)
 		if p.random.IntN(10) == 0 {
@@ -310,7 +292,7 @@ func (p *Plan) lock(q request) (unlock func()) {
 	switch {
 	case !p.faults.Serialize:
 		return func() {}
-	case q.looks():
+	case q.reads():
 		p.order.RLock()
 		return p.order.RUnlock
 	default:
@@ -375,7 +357,7 @@ func (p *Plan) excuse(c *Command) (looked time.Duration, excused bool) {
 			continue
 		}
 		for _, l := range p.passed {
-			if l.kind == "HEAD" && l.of(c.Replica, c.Name) && l.began >= stored && l.ended <= d.began &&
+			if l.kind == "HeadObject" && l.of(c.Replica, c.Name) && l.began >= stored && l.ended <= d.began &&
 				!p.deletedBetween(l, d, c) && (!excused || l.began < looked) {
 				looked, excused = l.began, true
 			}
@@ -392,12 +374,12 @@ func (p *Plan) deletedBetween(look, d passage, c *Command) bool {
 }
 
 // note remembers what happened to a request.
-func (p *Plan) note(began time.Duration, replica int, q request, f fault, a *answer) {
+func (p *Plan) note(began time.Duration, replica int, q request, f fault, response *http.Response) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	came := "no answer"
-	if a != nil {
-		came = fmt.Sprint(a.status)
+	if response != nil {
+		came = strconv.Itoa(response.StatusCode)
 	}
 	if f.refuse {
 		came = "not sent"
@@ -406,7 +388,7 @@ func (p *Plan) note(began time.Duration, replica int, q request, f fault, a *ans
 		p.applied++
 		came += ", " + f.name
 	}
-	if q.changes() && (f.name != "" || a == nil) {
+	if q.changes() && (f.name != "" || response == nil) {
 		p.lost = append(p.lost, passage{q, replica, began, p.now()})
 	}
 	p.log = append(p.log, fmt.Sprintf("%9.3fs-%9.3fs  replica %d  %s %s: %s",

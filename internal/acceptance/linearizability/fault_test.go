@@ -23,31 +23,31 @@ func TestExcuse(t *testing.T) {
 	}{
 		{"nothing", 250, nil, false, 0},
 		{"look-before-the-delete", 250, []passage{
-			passed(6, 7, 0, "HEAD", "a"), passed(8, 9, 0, "COPY", "b"), passed(10, 11, 0, "HEAD", "a"),
-			passed(12, 13, 0, "DELETE", "a"),
+			passed(6, 7, 0, "HeadObject", "a"), passed(8, 9, 0, "CopyObject", "b"), passed(10, 11, 0, "HeadObject", "a"),
+			passed(12, 13, 0, "DeleteObject", "a"),
 		}, true, 10},
 		{"look-before-the-copy-only", 250, []passage{
-			passed(6, 7, 0, "HEAD", "a"), passed(8, 9, 0, "COPY", "b"), passed(12, 13, 0, "DELETE", "a"),
+			passed(6, 7, 0, "HeadObject", "a"), passed(8, 9, 0, "CopyObject", "b"), passed(12, 13, 0, "DeleteObject", "a"),
 		}, false, 0},
 		{"look-of-another-replica", 250, []passage{
-			passed(8, 9, 0, "COPY", "b"), passed(10, 11, 1, "HEAD", "a"), passed(12, 13, 0, "DELETE", "a"),
+			passed(8, 9, 0, "CopyObject", "b"), passed(10, 11, 1, "HeadObject", "a"), passed(12, 13, 0, "DeleteObject", "a"),
 		}, false, 0},
 		{"delete-of-another-replica", 250, []passage{
-			passed(8, 9, 0, "COPY", "b"), passed(10, 11, 0, "HEAD", "a"), passed(12, 13, 1, "DELETE", "a"),
+			passed(8, 9, 0, "CopyObject", "b"), passed(10, 11, 0, "HeadObject", "a"), passed(12, 13, 1, "DeleteObject", "a"),
 		}, false, 0},
 		{"earliest-of-two-looks", 250, []passage{
-			passed(8, 9, 0, "COPY", "b"), passed(10, 11, 0, "HEAD", "a"), passed(11, 12, 0, "HEAD", "a"),
-			passed(13, 14, 0, "DELETE", "a"),
+			passed(8, 9, 0, "CopyObject", "b"), passed(10, 11, 0, "HeadObject", "a"), passed(11, 12, 0, "HeadObject", "a"),
+			passed(13, 14, 0, "DeleteObject", "a"),
 		}, true, 10},
 		{"delete-repeated-without-a-look", 250, []passage{
-			passed(1, 2, 0, "HEAD", "a"), passed(6, 7, 0, "HEAD", "a"), passed(8, 9, 0, "DELETE", "a"),
-			passed(10, 11, 0, "COPY", "b"), passed(12, 13, 0, "DELETE", "a"),
+			passed(1, 2, 0, "HeadObject", "a"), passed(6, 7, 0, "HeadObject", "a"), passed(8, 9, 0, "DeleteObject", "a"),
+			passed(10, 11, 0, "CopyObject", "b"), passed(12, 13, 0, "DeleteObject", "a"),
 		}, false, 0},
 		{"delete-after-the-reply", 250, []passage{
-			passed(8, 9, 0, "COPY", "b"), passed(10, 11, 0, "HEAD", "a"), passed(60, 61, 0, "DELETE", "a"),
+			passed(8, 9, 0, "CopyObject", "b"), passed(10, 11, 0, "HeadObject", "a"), passed(60, 61, 0, "DeleteObject", "a"),
 		}, false, 0},
 		{"delete-after-a-reply-in-doubt", 451, []passage{
-			passed(8, 9, 0, "COPY", "b"), passed(10, 11, 0, "HEAD", "a"), passed(60, 61, 0, "DELETE", "a"),
+			passed(8, 9, 0, "CopyObject", "b"), passed(10, 11, 0, "HeadObject", "a"), passed(60, 61, 0, "DeleteObject", "a"),
 		}, true, 10},
 	} {
 		h := History{at(5, 50, rnto("b", tt.code))}
@@ -70,9 +70,9 @@ func TestSettle(t *testing.T) {
 		{"all-answered", 451, nil, true},
 		{"done", 226, nil, false},
 		{"no-reply", 0, nil, false},
-		{"not-answered", 451, []passage{passed(6, 60, 0, "PUT", "a")}, false},
-		{"not-answered-before", 451, []passage{passed(4, 60, 0, "PUT", "a")}, true},
-		{"not-answered-to-another-replica", 451, []passage{passed(6, 60, 1, "PUT", "a")}, true},
+		{"not-answered", 451, []passage{passed(6, 60, 0, "PutObject", "a")}, false},
+		{"not-answered-before", 451, []passage{passed(4, 60, 0, "PutObject", "a")}, true},
+		{"not-answered-to-another-replica", 451, []passage{passed(6, 60, 1, "PutObject", "a")}, true},
 	} {
 		h := History{at(5, 50, appe("x", tt.code))}
 		(&Plan{lost: tt.lost}).Settle(h)

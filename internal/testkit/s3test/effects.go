@@ -7,22 +7,21 @@ import (
 	"time"
 )
 
-// An Effect handles a request in place of the proxy, which would forward the request and return the answer.
-type Effect func(e *exchange)
+// An Effect handles a request in place of the proxy, which would forward the request and return the response.
+type Effect func(e *Exchange)
 
 // Refuse answers with an error of S3, such as 503 SlowDown. The server does not get the request.
 func Refuse(status int, code string) Effect {
-	return func(e *exchange) {
-		_, _ = io.Copy(io.Discard, e.r.Body) // a server that does not read it may break the connection instead
-		e.w.Header().Set("Content-Type", "application/xml")
-		e.w.WriteHeader(status)
-		if e.r.Method != http.MethodHead {
-			_, _ = io.WriteString(e.w, errorBody(code)) // the client may have disconnected
-		}
+	return func(e *Exchange) {
+		_, _ = io.Copy(io.Discard, e.Request.Body) // an unread body may break the connection instead
+		response := ErrorResponse(status, code)
+		defer response.Body.Close()
+		_ = e.Respond(response, response.Body) // the client may have disconnected
 	}
 }
 
-func errorBody(code string) string {
+// ErrorResponse returns an error of S3.
+func ErrorResponse(status int, code string) *http.Response {
 	body, err := xml.Marshal(struct {
 		XMLName   xml.Name `xml:"Error"`
 		Code      string
@@ -30,20 +29,20 @@ func errorBody(code string) string {
 		RequestID string `xml:"RequestId"`
 	}{Code: code, Message: "answered by the proxy", RequestID: "proxy"})
 	if err != nil {
-		return err.Error()
+		panic(err) // of a struct of strings
 	}
-	return xml.Header + string(body)
+	return NewResponse(status, "Content-Type: application/xml", xml.Header+string(body))
 }
 
 // Hold sends the first half of the answer's body, and the rest when until is closed. Of an answer without a body it
 // sends nothing before.
 func Hold(until <-chan struct{}) Effect {
-	return func(e *exchange) {
-		e.relay(e.r.Body, func(r *http.Response) io.Reader {
+	return func(e *Exchange) {
+		e.relay(e.Request.Body, func(r *http.Response) io.Reader {
 			if r.ContentLength <= 0 {
 				select {
 				case <-until:
-				case <-e.r.Context().Done():
+				case <-e.Request.Context().Done():
 				}
 				return r.Body
 			}
@@ -55,7 +54,7 @@ func Hold(until <-chan struct{}) Effect {
 
 // held is a body that ends when the channel is closed.
 type held struct {
-	e     *exchange
+	e     *Exchange
 	until <-chan struct{}
 }
 
@@ -64,15 +63,15 @@ func (h *held) Read([]byte) (int, error) {
 	select {
 	case <-h.until:
 		return 0, io.EOF
-	case <-h.e.r.Context().Done():
+	case <-h.e.Request.Context().Done():
 		return 0, errCut
 	}
 }
 
 // Advance lets the clock of S3 be ahead, by the Date of the answer: what the server stored counts as older by d.
 func Advance(d time.Duration) Effect {
-	return func(e *exchange) {
-		e.relay(e.r.Body, func(r *http.Response) io.Reader {
+	return func(e *Exchange) {
+		e.relay(e.Request.Body, func(r *http.Response) io.Reader {
 			if now, err := http.ParseTime(r.Header.Get("Date")); err == nil {
 				r.Header.Set("Date", now.Add(d).Format(http.TimeFormat))
 			}
@@ -83,55 +82,55 @@ func Advance(d time.Duration) Effect {
 
 // Stall never answers; the server does not get the request.
 func Stall() Effect {
-	return func(e *exchange) {
-		_, _ = io.Copy(io.Discard, e.r.Body)
-		<-e.r.Context().Done()
-		e.reset()
+	return func(e *Exchange) {
+		_, _ = io.Copy(io.Discard, e.Request.Body)
+		<-e.Request.Context().Done()
+		e.Reset()
 	}
 }
 
 // ResetRequest breaks the connection on both sides, in the middle of the request's body. A request without a body
 // does not reach the server.
 func ResetRequest() Effect {
-	return func(e *exchange) {
-		if half := e.r.ContentLength / 2; half > 0 {
-			if response, err := e.forward(io.MultiReader(io.LimitReader(e.r.Body, half), cut{})); err == nil {
+	return func(e *Exchange) {
+		if half := e.Request.ContentLength / 2; half > 0 {
+			if response, err := e.Forward(io.MultiReader(io.LimitReader(e.Request.Body, half), cut{})); err == nil {
 				_ = response.Body.Close()
 			}
 		}
-		e.reset()
+		e.Reset()
 	}
 }
 
 // LoseAnswer lets the server perform the request, and breaks the connection before a byte of its answer.
 func LoseAnswer() Effect {
-	return func(e *exchange) {
-		if response, err := e.forward(e.r.Body); err == nil {
+	return func(e *Exchange) {
+		if response, err := e.Forward(e.Request.Body); err == nil {
 			_, _ = io.Copy(io.Discard, response.Body) // some servers finish while they answer
 			_ = response.Body.Close()
 		}
-		e.reset()
+		e.Reset()
 	}
 }
 
 // CorruptResponse changes a byte in the middle of the answer's body.
 func CorruptResponse() Effect {
-	return func(e *exchange) {
-		e.relay(e.r.Body, func(r *http.Response) io.Reader {
+	return func(e *Exchange) {
+		e.relay(e.Request.Body, func(r *http.Response) io.Reader {
 			return &corruptingReader{r: r.Body, left: r.ContentLength / 2}
 		})
 	}
 }
 
 // relay forwards the request with one body, and its answer with another.
-func (e *exchange) relay(body io.Reader, answer func(*http.Response) io.Reader) {
-	response, err := e.forward(body)
+func (e *Exchange) relay(body io.Reader, answer func(*http.Response) io.Reader) {
+	response, err := e.Forward(body)
 	if err != nil {
-		e.reset()
+		e.Reset()
 	}
 	defer response.Body.Close()
-	if err := e.answer(response, answer(response)); err != nil {
-		e.reset()
+	if err := e.Respond(response, answer(response)); err != nil {
+		e.Reset()
 	}
 }
 
@@ -157,8 +156,8 @@ func (cut) Read([]byte) (int, error) { return 0, errCut }
 
 // CutResponse breaks the connection in the middle of the response's body.
 func CutResponse() Effect {
-	return func(e *exchange) {
-		e.relay(e.r.Body, func(r *http.Response) io.Reader {
+	return func(e *Exchange) {
+		e.relay(e.Request.Body, func(r *http.Response) io.Reader {
 			return io.MultiReader(io.LimitReader(r.Body, r.ContentLength/2), cut{})
 		})
 	}

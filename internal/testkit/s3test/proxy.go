@@ -121,7 +121,7 @@ func (p *Proxy) note(conn net.Conn, state http.ConnState) {
 
 // Cut ends all connections, and those on which a request comes from now on. End mends it.
 func (p *Proxy) Cut() *Injection {
-	cut := p.Inject(Fault{Effect: (*exchange).reset})
+	cut := p.Inject(Fault{Effect: (*Exchange).Reset})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for conn := range p.conns {
@@ -221,7 +221,7 @@ func (p *Proxy) enter(o s3sim.Operation) Effect {
 
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e := &exchange{proxy: p, w: w, r: r}
+	e := &Exchange{Request: r, proxy: p, w: w}
 	if effect := p.enter(s3sim.OperationOf(r)); effect != nil {
 		effect(e)
 		return
@@ -229,16 +229,17 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.relay(r.Body, func(response *http.Response) io.Reader { return response.Body })
 }
 
-// An exchange is a request and its answer.
-type exchange struct {
+// An Exchange is a request that a client has sent, and its response.
+type Exchange struct {
+	Request *http.Request // An effect may change it before Forward.
+
 	proxy *Proxy
 	w     http.ResponseWriter
-	r     *http.Request
 }
 
-// forward sends the request to the server, with a body in place of its own.
-func (e *exchange) forward(body io.Reader) (*http.Response, error) {
-	out := e.r.Clone(e.r.Context())
+// Forward sends the request with this body to the server.
+func (e *Exchange) Forward(body io.Reader) (*http.Response, error) {
+	out := e.Request.Clone(e.Request.Context())
 	out.RequestURI = "" // of servers only
 	out.URL.Scheme, out.URL.Host = e.proxy.target.Scheme, e.proxy.target.Host
 	// The Host stays, because the client has signed it.
@@ -252,8 +253,11 @@ func (e *exchange) forward(body io.Reader) (*http.Response, error) {
 	return response, err
 }
 
-// answer sends an answer to the client, with a body in place of its own.
-func (e *exchange) answer(response *http.Response, body io.Reader) error {
+// Respond sends a response with this body to the client. A response to HEAD has no body.
+func (e *Exchange) Respond(response *http.Response, body io.Reader) error {
+	if e.Request.Method == http.MethodHead {
+		body = http.NoBody
+	}
 	maps.Copy(e.w.Header(), response.Header)
 	e.w.WriteHeader(response.StatusCode)
 	_, err := io.Copy(e.w, body)
@@ -261,10 +265,10 @@ func (e *exchange) answer(response *http.Response, body io.Reader) error {
 }
 
 // conn is the client's connection.
-func (e *exchange) conn() net.Conn { return e.r.Context().Value(connKey{}).(net.Conn) }
+func (e *Exchange) conn() net.Conn { return e.Request.Context().Value(connKey{}).(net.Conn) }
 
-// reset ends the connection by RST. It does not return.
-func (e *exchange) reset() {
+// Reset ends the connection of the client by RST. It does not return.
+func (e *Exchange) Reset() {
 	Reset(e.conn())
 	panic(http.ErrAbortHandler)
 }

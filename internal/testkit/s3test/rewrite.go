@@ -31,20 +31,20 @@ type Rewriting struct {
 
 // Rewrite is the effect of a rewriting.
 func Rewrite(rewriting Rewriting) Effect {
-	return func(e *exchange) {
+	return func(e *Exchange) {
 		response, err := rewriting.request(e)
 		if err != nil {
-			e.reset()
+			e.Reset()
 		}
 		defer response.Body.Close()
 		body := io.Reader(response.Body)
 		if rewriting.Response != nil {
 			content, err := io.ReadAll(response.Body)
 			if err != nil {
-				e.reset()
+				e.Reset()
 			}
 			content = rewriting.Response(response, content)
-			if e.r.Method != http.MethodHead && response.Header.Get("Content-Length") != "" {
+			if e.Request.Method != http.MethodHead && response.Header.Get("Content-Length") != "" {
 				response.Header.Set("Content-Length", strconv.Itoa(len(content)))
 			}
 			body = bytes.NewReader(content)
@@ -52,45 +52,42 @@ func Rewrite(rewriting Rewriting) Effect {
 		if rewriting.Close {
 			response.Header.Set("Connection", "close") // HTTP/2 sends GOAWAY
 		}
-		if e.r.Method == http.MethodHead {
-			body = http.NoBody
-		}
-		if err := e.answer(response, body); err != nil {
-			e.reset()
+		if err := e.Respond(response, body); err != nil {
+			e.Reset()
 		}
 	}
 }
 
 // request forwards a request as it was rewritten.
-func (w *Rewriting) request(e *exchange) (*http.Response, error) {
+func (w *Rewriting) request(e *Exchange) (*http.Response, error) {
 	if w.Request != nil {
-		if response := w.Request(e.r); response != nil {
-			_, _ = io.Copy(io.Discard, e.r.Body) // a server that does not read it may break the connection instead
+		if response := w.Request(e.Request); response != nil {
+			_, _ = io.Copy(io.Discard, e.Request.Body) // an unread body may break the connection instead
 			return response, nil
 		}
 		if !w.Unsigned {
-			e.sign()
+			if err := e.Sign(); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return e.forward(e.r.Body)
+	return e.Forward(e.Request.Body)
 }
 
-// sign signs a request with the credentials of the server, as a gateway does.
-func (e *exchange) sign() {
-	if e.r.Header.Get("Authorization") == "" {
-		return
+// Sign signs the request with the credentials of the server and the current time, as a gateway does. Anonymous requests
+// stay as they are.
+func (e *Exchange) Sign() error {
+	if e.Request.Header.Get("Authorization") == "" {
+		return nil
 	}
-	e.r.URL.Host, e.r.URL.Scheme = e.r.Host, e.proxy.target.Scheme
+	e.Request.URL.Host, e.Request.URL.Scheme = e.Request.Host, e.proxy.target.Scheme
 	s := e.proxy.server
-	err := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(
-		e.r.Context(), aws.Credentials{AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey}, e.r,
-		e.r.Header.Get("X-Amz-Content-Sha256"), "s3", s.Region, time.Now())
-	if err != nil {
-		e.reset()
-	}
+	return v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(
+		e.Request.Context(), aws.Credentials{AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey}, e.Request,
+		e.Request.Header.Get("X-Amz-Content-Sha256"), "s3", s.Region, time.Now())
 }
 
-// NewResponse returns a response for [Rewriting.Request]. The header is given as lines "Name: value".
+// NewResponse returns a response of the proxy itself. The header is given as lines "Name: value".
 func NewResponse(status int, header, body string) *http.Response {
 	response := &http.Response{
 		StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)),
