@@ -61,7 +61,7 @@ func (f *ftpServer) login(ctx context.Context) (*ftpSession, error) {
 	s := &ftpSession{f, ftptest.NewConn(conn)}
 	s.Timeout = workTimeout
 	defer context.AfterFunc(ctx, s.close)() // a server answers wrong passwords late
-	err = s.reply("2")
+	err = s.completed()
 	if err == nil {
 		err = s.command("3", "USER "+f.user)
 	}
@@ -81,36 +81,30 @@ type ftpSession struct {
 	*ftptest.Conn
 }
 
-// reply reads a reply and checks the first digit of its code.
-func (s *ftpSession) reply(digit string) error {
+// completed reads the greeting or the last reply of a transfer, and checks that it is positive.
+func (s *ftpSession) completed() error {
 	reply, err := s.Reply()
-	if err == nil && !strings.HasPrefix(reply, digit) {
+	if err == nil && !strings.HasPrefix(reply, "2") {
 		err = errors.New(reply)
 	}
 	return err
 }
 
 func (s *ftpSession) command(digit string, line string) error {
-	if _, err := io.WriteString(s, line+"\r\n"); err != nil {
-		return err
+	reply, err := s.Send(line)
+	if err == nil && !strings.HasPrefix(reply, digit) {
+		err = fmt.Errorf("%s: %s", line, reply)
 	}
-	if err := s.reply(digit); err != nil {
-		return fmt.Errorf("%s: %w", line, err)
-	}
-	return nil
+	return err
 }
 
 // data opens a passive data connection for a command and waits for its first reply.
 func (s *ftpSession) data(line string) (net.Conn, error) {
-	conn, err := s.Data()
-	if err != nil {
-		return nil, err
+	conn, reply, err := s.Begin(line)
+	if err == nil && conn == nil {
+		err = fmt.Errorf("%s: %s", line, reply)
 	}
-	if err := s.command("1", line); err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	return conn, nil
+	return conn, err
 }
 
 func (s *ftpSession) store(_ context.Context, name string, size int64) error {
@@ -122,7 +116,7 @@ func (s *ftpSession) store(_ context.Context, name string, size int64) error {
 	if closed := conn.Close(); err == nil {
 		err = closed
 	}
-	return errors.Join(s.reply("2"), err)
+	return errors.Join(s.completed(), err)
 }
 
 func (s *ftpSession) fetch(_ context.Context, name string, size int64) error {
@@ -132,7 +126,7 @@ func (s *ftpSession) fetch(_ context.Context, name string, size int64) error {
 	}
 	defer conn.Close()
 	err = s.server.content.check(conn, 0, size)
-	return errors.Join(s.reply("2"), err)
+	return errors.Join(s.completed(), err)
 }
 
 func (s *ftpSession) list(_ context.Context, dir string) (entries int, first time.Duration, err error) {
@@ -146,7 +140,7 @@ func (s *ftpSession) list(_ context.Context, dir string) (entries int, first tim
 	for {
 		line, err := lines.ReadSlice('\n')
 		if errors.Is(err, io.EOF) {
-			return entries, first, s.reply("2")
+			return entries, first, s.completed()
 		}
 		if err != nil {
 			return 0, 0, err

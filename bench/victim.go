@@ -241,5 +241,5 @@ func (a *attack) stall(s session, i int, began func()) error {
 	}
 	a.keep(func() { _ = conn.Close() })
 	began()
-	return ftp.reply("2")
+	return ftp.completed()
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"crypto/tls"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,15 +40,9 @@ func TestDemoGreeting(t *testing.T) {
 func TestDemoLeavesNothing(t *testing.T) {
 	temporary := t.TempDir()
 	p := start(t, []string{"TMPDIR=" + temporary}, "demo", "--listen", "127.0.0.1:0")
-	address := p.expect(welcomeLine)
-	conn, err := net.Dial("tcp", address)
-	must.OK(t, err)
-	c := ftptest.New(t, conn)
-	c.Reply(220)
+	c := ftptest.Dial(t, p.expect(welcomeLine))
 	c.Command(234, "AUTH TLS")
-	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // no authority has signed the certificate
-	must.OK(t, secure.HandshakeContext(t.Context()))
-	c = ftptest.New(t, secure)
+	must.OK(t, c.StartTLS(&tls.Config{InsecureSkipVerify: true})) // no authority has signed the certificate
 	c.Command(331, "USER demo")
 	c.Command(230, "PASS demo")
 	p.stop(os.Interrupt)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -123,8 +124,12 @@ func place(dir, name string) string {
 func (c *client) send(cmd *Command, dir string, now func() time.Duration) (err error) {
 	path := place(dir, cmd.Name)
 	switch cmd.Verb {
-	case "STOR", "APPE", "REST":
-		return c.upload(cmd, path, now)
+	case "STOR", "REST":
+		return c.upload(cmd, "STOR "+path, cmd.Data, now)
+	case "KEEP":
+		return c.upload(cmd, "STOR "+path, cmd.Data[cmd.Offset:], now)
+	case "APPE":
+		return c.upload(cmd, "APPE "+path, cmd.Data, now)
 	case "RETR":
 		cmd.Got, err = c.download(cmd, "RETR "+path, now)
 		return err
@@ -160,56 +165,60 @@ func (c *client) send(cmd *Command, dir string, now func() time.Duration) (err e
 	return nil
 }
 
-// data opens a data connection. Without one, no command is sent.
-func (c *client) data() (io.ReadWriteCloser, error) {
+// begin opens a data connection, sends REST if the command has an offset, and sends the line of the command. It returns
+// no data connection if the server refuses the transfer, and errNotSent if the server has not got the line.
+func (c *client) begin(cmd *Command, line string, now func() time.Duration) (net.Conn, error) {
+	cmd.Client, cmd.Replica = c.number, c.replica
 	data, err := c.conn.Data()
 	if err != nil {
 		return nil, errors.Join(errNotSent, err)
 	}
-	return data, nil
-}
-
-// upload is STOR, APPE, or REST and STOR.
-func (c *client) upload(cmd *Command, path string, now func() time.Duration) error {
-	data, err := c.data()
-	if err != nil {
-		return err
-	}
-	defer data.Close()
-	line := cmd.Verb + " " + path
-	if cmd.Verb == "REST" {
-		if code, err := reply(c.conn.Send("REST " + strconv.FormatInt(cmd.Offset, 10))); err != nil || code != 350 {
-			return errors.Join(errNotSent, err)
+	if cmd.Verb == "REST" || cmd.Verb == "KEEP" {
+		code, err := reply(c.conn.Send("REST " + strconv.FormatInt(cmd.Offset, 10)))
+		if err != nil || code != 350 {
+			_ = data.Close()
+			return nil, errors.Join(errNotSent, err)
 		}
-		line = "STOR " + path
 	}
 	cmd.Call = now()
 	if cmd.Code, err = reply(c.conn.Send(line)); err != nil || cmd.Code/100 != 1 {
-		return err
+		_ = data.Close()
+		return nil, err
 	}
 	cmd.Code = 0
-	if _, err := io.WriteString(data, cmd.Data); err != nil {
+	return data, nil
+}
+
+// upload sends a command that stores a file, and the content.
+func (c *client) upload(cmd *Command, line, content string, now func() time.Duration) error {
+	data, err := c.begin(cmd, line, now)
+	if data == nil {
+		return err
+	}
+	return c.end(cmd, data, content)
+}
+
+// end sends the last bytes of an upload, and reads the last reply.
+func (c *client) end(cmd *Command, data net.Conn, rest string) error {
+	defer data.Close()
+	if _, err := io.WriteString(data, rest); err != nil {
 		return err
 	}
 	if err := data.Close(); err != nil {
 		return err
 	}
+	var err error
 	cmd.Code, err = reply(c.conn.Reply())
 	return err
 }
 
 // download is RETR or MLSD. What came before an error counts for nothing.
 func (c *client) download(cmd *Command, line string, now func() time.Duration) (string, error) {
-	data, err := c.data()
-	if err != nil {
+	data, err := c.begin(cmd, line, now)
+	if data == nil {
 		return "", err
 	}
 	defer data.Close()
-	cmd.Call = now()
-	if cmd.Code, err = reply(c.conn.Send(line)); err != nil || cmd.Code/100 != 1 {
-		return "", err
-	}
-	cmd.Code = 0
 	text, err := io.ReadAll(data)
 	if err != nil {
 		return "", err

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -59,15 +58,17 @@ func (k *keeper) keep(
 	slow := Command{Verb: "STOR", Name: name, Data: k.head + fmt.Sprintf(keptEnd, k.first.number, number, 1)}
 	sent := keptSize - random.IntN(1<<20)
 	k.sent[path] = max(k.sent[path], sent)
-	data, err := k.first.begin(&slow, path, now)
-	if err != nil || data == nil {
-		recorded.add(slow)
+	data, err := k.first.begin(&slow, "STOR "+path, now)
+	if data == nil {
+		if slow.Return = now(); !errors.Is(err, errNotSent) {
+			recorded.add(slow)
+		}
 		k.first.hangUp()
 		return nil
 	}
 	defer data.Close()
 	if _, err := io.WriteString(data, slow.Data[:sent]); err != nil {
-		slow.Code, slow.Return = 0, now()
+		slow.Return = now()
 		recorded.add(slow)
 		k.first.hangUp()
 		return nil
@@ -85,7 +86,10 @@ func (k *keeper) keep(
 	if err := k.resume(ctx, random, name, path, number, now, recorded); err != nil || interrupted {
 		return err
 	}
-	k.first.end(&slow, data, slow.Data[sent:], now)
+	if err := k.first.end(&slow, data, slow.Data[sent:]); err != nil {
+		k.first.hangUp()
+	}
+	slow.Return = now()
 	recorded.add(slow)
 	return nil
 }
@@ -94,13 +98,13 @@ func (k *keeper) keep(
 func (k *keeper) resume(
 	ctx context.Context, random *rand.Rand, name, path string, number int, now func() time.Duration, recorded *recorder,
 ) error {
-	c := k.second
+	c, dir := k.second, strings.TrimSuffix(path, "/"+name)
 	for range keptLooks {
 		if err := c.connect(ctx, random); err != nil {
 			return err
 		}
 		look := Command{Verb: "SIZE", Name: name}
-		_ = c.do(&look, strings.TrimSuffix(path, "/"+name), now)
+		_ = c.do(&look, dir, now)
 		if size := int(look.Size); look.Code/100 == 2 && size >= keptLeast && size < keptWhole {
 			if size >= k.sent[path] {
 				return fmt.Errorf("an upload of %s shows %d bytes of %d", path, size, k.sent[path])
@@ -109,9 +113,11 @@ func (k *keeper) resume(
 				return nil
 			}
 			k.sent[path] = keptWhole
-			c.add(
-				look.Size, Command{Verb: "KEEP", Name: name, Data: k.head + fmt.Sprintf(keptEnd, c.number, number, 2)},
-				path, now, recorded)
+			cmd := Command{Verb: "KEEP", Name: name, Offset: look.Size,
+				Data: k.head + fmt.Sprintf(keptEnd, c.number, number, 2)}
+			if err := c.do(&cmd, dir, now); !errors.Is(err, errNotSent) {
+				recorded.add(cmd)
+			}
 			return nil
 		}
 		recorded.add(look)
@@ -120,57 +126,4 @@ func (k *keeper) resume(
 		}
 	}
 	return nil
-}
-
-// add resumes an upload at an offset.
-func (c *client) add(offset int64, cmd Command, path string, now func() time.Duration, recorded *recorder) {
-	cmd.Client, cmd.Replica, cmd.Offset = c.number, c.replica, offset
-	defer func() {
-		if cmd.Code == 0 || cmd.Code == 421 {
-			c.hangUp()
-		}
-	}()
-	data, err := c.begin(&cmd, path, now)
-	if err == nil && data != nil {
-		defer data.Close()
-		c.end(&cmd, data, cmd.Data[offset:], now)
-	}
-	recorded.add(cmd)
-}
-
-// begin sends STOR. It returns no data connection where the server does not want one.
-func (c *client) begin(cmd *Command, path string, now func() time.Duration) (net.Conn, error) {
-	cmd.Client, cmd.Replica = c.number, c.replica
-	cmd.Call = now()
-	data, err := c.conn.Data()
-	if err == nil && cmd.Offset > 0 {
-		_, err = c.conn.Send("REST " + strconv.FormatInt(cmd.Offset, 10))
-	}
-	if err == nil {
-		cmd.Code, err = reply(c.conn.Send("STOR " + path))
-	}
-	cmd.Return = now()
-	if err == nil && cmd.Code/100 == 1 {
-		cmd.Code = 0
-		return data, nil
-	}
-	if data != nil {
-		_ = data.Close()
-	}
-	return nil, err
-}
-
-// end sends the last bytes of an upload.
-func (c *client) end(cmd *Command, data net.Conn, rest string, now func() time.Duration) {
-	_, err := io.WriteString(data, rest)
-	if err == nil {
-		err = data.Close()
-	}
-	if err == nil {
-		cmd.Code, err = reply(c.conn.Reply())
-	}
-	cmd.Return = now()
-	if err != nil {
-		c.hangUp()
-	}
 }

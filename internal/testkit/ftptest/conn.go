@@ -144,16 +144,26 @@ func (c *Conn) Data() (net.Conn, error) {
 	return c.DialData(address)
 }
 
-// Upload sends content on a data connection and returns the last reply, which is the first where that is not 150.
-func (c *Conn) Upload(line, content string) (reply string, err error) {
-	data, err := c.Data()
-	if err != nil {
-		return "", err
+// Begin opens a passive data connection and sends a command that transfers data over it. Without a reply 1xx it returns
+// no data connection. After the data the caller reads the last reply.
+func (c *Conn) Begin(line string) (data net.Conn, reply string, err error) {
+	if data, err = c.Data(); err != nil {
+		return nil, "", err
 	}
-	defer data.Close()
-	if reply, err = c.Send(line); err != nil || !strings.HasPrefix(reply, "150") {
+	if reply, err = c.Send(line); err != nil || !strings.HasPrefix(reply, "1") {
+		_ = data.Close()
+		return nil, reply, err
+	}
+	return data, reply, nil
+}
+
+// Upload sends content on a data connection and returns the last reply, which is the first one if it is not 1xx.
+func (c *Conn) Upload(line, content string) (reply string, err error) {
+	data, reply, err := c.Begin(line)
+	if data == nil {
 		return reply, err
 	}
+	defer data.Close()
 	if _, err := io.WriteString(data, content); err != nil {
 		return "", fmt.Errorf("%.300q: %w", line, err)
 	}
@@ -161,17 +171,14 @@ func (c *Conn) Upload(line, content string) (reply string, err error) {
 	return c.Reply()
 }
 
-// Download returns what a command sends on a data connection, and the last reply, which is the first where that is
-// not 150.
+// Download returns what a command sends on a data connection, and the last reply, which is the first one if it is not
+// 1xx.
 func (c *Conn) Download(line string) (content, reply string, err error) {
-	data, err := c.Data()
-	if err != nil {
-		return "", "", err
-	}
-	defer data.Close()
-	if reply, err = c.Send(line); err != nil || !strings.HasPrefix(reply, "150") {
+	data, reply, err := c.Begin(line)
+	if data == nil {
 		return "", reply, err
 	}
+	defer data.Close()
 	bytes, err := io.ReadAll(data)
 	if err != nil {
 		return "", "", fmt.Errorf("%.300q: %w", line, err)
