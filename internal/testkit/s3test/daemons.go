@@ -35,32 +35,28 @@ func newDaemons(dir string, ports int) (d *daemons, first int) {
 		release: release}, int(port)
 }
 
-// command is a command of a package that may be missing.
-func (d *daemons) command(name string, args ...string) (*exec.Cmd, *os.File, error) {
+// launch starts a program of a package that may be missing. Its output goes to a log.
+func (d *daemons) launch(name string, args ...string) (*process, error) {
 	program, err := exec.LookPath(name)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w; run: make s3-packages", err)
+		return nil, fmt.Errorf("%w; run: make s3-packages", err)
 	}
 	log := filepath.Join(d.dir, fmt.Sprintf("%02d-%s.log", len(d.logs), name))
 	output, err := os.Create(log)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	defer output.Close()
 	d.logs = append(d.logs, log)
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = d.dir, d.env, dieWithParent()
 	cmd.Stdout, cmd.Stderr = output, output
-	return cmd, output, nil
+	return run(cmd)
 }
 
 // start starts a daemon, which stays in the foreground.
 func (d *daemons) start(name string, args ...string) error {
-	cmd, output, err := d.command(name, args...)
-	if err != nil {
-		return err
-	}
-	defer output.Close()
-	p, err := run(cmd)
+	p, err := d.launch(name, args...)
 	if err != nil {
 		return err
 	}
@@ -87,12 +83,7 @@ func (d *daemons) await(ctx context.Context, port int) error {
 
 // run runs a command to its end.
 func (d *daemons) run(ctx context.Context, name string, args ...string) error {
-	cmd, output, err := d.command(name, args...)
-	if err != nil {
-		return err
-	}
-	defer output.Close()
-	p, err := run(cmd)
+	p, err := d.launch(name, args...)
 	if err != nil {
 		return err
 	}
