@@ -68,8 +68,10 @@ func commandTable() map[string]command {
 		// Transfer parameters.
 		"TYPE": {run: onSettings(representation), argument: wire.Words, login: true,
 			syntax: "TYPE <SP> A | I | L <SP> 8"},
-		"MODE": {run: onSettings(only("MODE", "S", i18n.ModeStream)), argument: wire.Words, login: true, syntax: "MODE <SP> S"},
-		"STRU": {run: onSettings(only("STRU", "F", i18n.StructureFile)), argument: wire.Words, login: true, syntax: "STRU <SP> F"},
+		"MODE": {run: onSettings(only("MODE", "S", i18n.ModeStream)), argument: wire.Words, login: true,
+			syntax: "MODE <SP> S"},
+		"STRU": {run: onSettings(only("STRU", "F", i18n.StructureFile)), argument: wire.Words, login: true,
+			syntax: "STRU <SP> F"},
 		"REST": {run: onSettings(rest), argument: wire.Text, login: true, syntax: "REST <SP> offset"},
 		"ALLO": {run: onSettings(allo), argument: wire.Words, login: true,
 			syntax: "ALLO <SP> bytes [<SP> R <SP> bytes]"},

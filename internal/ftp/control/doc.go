@@ -13,7 +13,7 @@
 // A row's function gets the part of the session that it needs (rows.go):
 //
 //   - A [settingsCommand] shows or changes the identity and the settings: TYPE, REST, OPTS, LANG, FEAT, HELP.
-//   - A [fileCommand] asks the storage, and works on a [fileRequest] with a copy of the settings: MLST, HASH, SITE COPY.
+//   - A [fileCommand] asks the storage. It gets a [fileRequest] with a copy of the settings: MLST, HASH, SITE COPY.
 //   - [byLibrary] lets ftpserverlib change or find a file, and a function of the fileRequest replies: DELE, CWD, RNFR.
 //   - The commands that log in, encrypt, open data connections or transfer get the session itself.
 //
