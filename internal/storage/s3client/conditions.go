@@ -19,19 +19,6 @@ import (
 // afterwards, more than one succeeds.
 const contenders = 4
 
-// probeConditions stores an object below a prefix of keys, and tries to replace it, whole and by parts, on the
-// condition that there is none. Several requests at the same time do so too. It reports whether the object was kept.
-func probeConditions(ctx context.Context, s *scratch, prefix string) (kept bool, err error) {
-	x := newSample(s, prefix, &driver.Profile{})
-	if _, err := x.put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")}); err != nil {
-		return false, err
-	}
-	if kept, err := x.exclusivePut(ctx); !kept {
-		return false, err
-	}
-	return x.exclusiveComplete(ctx)
-}
-
 // refused reports whether a request failed because its condition does not hold. The error is any other one.
 func refused(err error) (bool, error) {
 	if s3error.Status(err) == http.StatusPreconditionFailed {

@@ -18,8 +18,9 @@
 //   - "check --probe" names the rows that the profile promises and the server does not keep.
 //   - The table of docs/s3-servers.md lists which profiles lack what.
 //
-// The requests of the experiments need nothing that the policy of a bucket does not allow anyway; a test wants that of
-// each row.
+// [Bucket.Verify] runs single rows too, if a configuration depends on them: overwrite: deny on If-None-Match, and
+// objects.checksum on checksums. The requests of the experiments need no IAM actions of their own; the comment of the
+// table says why.
 //
 // [Probe] tries the requests that users of a bucket need, and then the experiments. All objects of probes are made by a
 // scratch, which deletes them (scratch.go). [PolicyFor] returns the least IAM policy for the requests of a probe, and

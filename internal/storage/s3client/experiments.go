@@ -3,6 +3,7 @@ package s3client
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,12 @@ const (
 
 // experiments returns the table. Each experiment leaves the object there for the next one, with x.etag as its ETag, and
 // those of deletions come last. The order is also the order in which "check --probe" reports.
+//
+// A row does not name the IAM actions of its requests, and [PolicyFor] does not read the table. The experiments only
+// make requests that the driver makes for the users of a bucket anyway, so the policy of a bucket that users write to
+// allows them already. The exception is unendedUploads: it lists the parts of an upload, which the server does only for
+// tenants whose users can resume uploads. A policy made of the rows would allow that to every tenant. For the others S3
+// denies this request, and a denied request counts as kept. TestPolicyOfExperiments fails for a row that needs more.
 func (x *sample) experiments() []experiment {
 	p := x.profile
 	return []experiment{
@@ -109,6 +116,22 @@ func (e experiment) kept(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	return holds != e.lack, unanswered(err)
+}
+
+// shows runs the experiments on these facts, in the order of the table, until one fails. It reports whether all of the
+// facts hold, and sets them in the profile of the sample. If S3 refuses a request for any other reason than the
+// condition that the request tests, the error says why.
+func (x *sample) shows(ctx context.Context, facts ...*bool) (bool, error) {
+	for _, e := range x.experiments() {
+		if !slices.Contains(facts, e.fact) {
+			continue
+		}
+		var err error
+		if *e.fact, err = e.run(ctx); err != nil || !*e.fact {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // unanswered returns err if it came without a response of S3, and nil otherwise.

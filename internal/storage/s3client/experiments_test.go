@@ -2,7 +2,10 @@ package s3client
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -56,38 +59,68 @@ func keepsPromises(t *testing.T, p driver.Profile, client *s3.Client, bucket str
 	}
 }
 
-// The policy of a bucket allows each request of each experiment.
+// The policy of a bucket that users write to allows each request of each experiment, except where a row is named here.
 func TestPolicyOfExperiments(t *testing.T) {
-	server := s3sim.New(s3sim.Options{Profile: driver.Profile{}})
-	server.CreateBucket("bucket")
-	p, _ := driver.ProfileNamed("aws")
-	b := &Bucket{Name: "bucket", Prefix: "in/", Client: server.Client(nil), Profile: p, resumable: true,
-		use: Use{Write: true, Delete: true}}
-	dry := newProber(b, b.Prefix, &Report{Bucket: b})
-	dry.dry = true
-	dry.run(t.Context(), nil)
-	asked := 0
-	s := newScratch(server.Client(nil, func(o *s3.Options) {
-		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("needs", func(
-				ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
-			) (middleware.InitializeOutput, middleware.Metadata, error) {
-				for _, need := range dry.needs(dry.region.Needs(in.Parameters), false) {
-					asked++
-					if !dry.allowed[need] && !dry.covered(need, func(o Permission) bool { return dry.allowed[o] }) {
-						t.Errorf("%T needs %s, which the policy does not allow", in.Parameters, need)
+	everything := Use{Write: true, Delete: true, Past: true, Restore: true, Events: true, Quarantine: "refused/"}
+	for name, tc := range map[string]struct {
+		bucket *Bucket
+		lacks  map[string][]string // actions that the policy leaves out, and the experiments that need them
+	}{
+		"everything":   {bucket: &Bucket{Prefix: "in/", resumable: true, use: everything}},
+		"whole-bucket": {bucket: &Bucket{resumable: true, use: everything}},
+		"drop-box":     {bucket: &Bucket{Prefix: "in/", resumable: true, use: Use{Write: true}}},
+		"no-resume": {bucket: &Bucket{Prefix: "in/", use: Use{Write: true}},
+			lacks: map[string][]string{ListUploadParts: {"uploads that end when they are completed"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lacking := map[string][]string{}
+			row, asked := "", 0
+			var mu sync.Mutex // some experiments make requests at the same time
+			server := s3sim.New(s3sim.Options{Profile: driver.Profile{}})
+			server.CreateBucket("bucket")
+			p, _ := driver.ProfileNamed("aws")
+			b := tc.bucket
+			b.Name, b.Client, b.Profile = "bucket", server.Client(nil), p
+			dry := newProber(b, b.Prefix, &Report{Bucket: b})
+			dry.dry = true
+			dry.run(t.Context(), nil)
+			allowed := func(need Permission) bool { return dry.allowed[need] }
+			s := newScratch(server.Client(nil, func(o *s3.Options) {
+				o.APIOptions = append(o.APIOptions, beforeEach(func(in any) {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, need := range dry.needs(dry.region.Needs(in), false) {
+						asked++
+						if !allowed(need) && !dry.covered(need, allowed) && !slices.Contains(lacking[need.Action], row) {
+							lacking[need.Action] = append(lacking[need.Action], row)
+						}
 					}
+				}))
+			}), b.Name)
+			x := newSample(s, b.Prefix, &p)
+			must.OK(t, x.putAgain(t.Context()))
+			for _, e := range x.experiments() {
+				before := asked
+				row = e.name
+				if _, err := e.kept(t.Context()); err != nil || asked == before {
+					t.Errorf("%s: %d requests, %v", e.name, asked-before, err)
 				}
-				return next.HandleInitialize(ctx, in)
-			}), middleware.After)
+			}
+			if !maps.EqualFunc(lacking, tc.lacks, slices.Equal) {
+				t.Errorf("the policy lacks actions of these experiments: %q; want %q", lacking, tc.lacks)
+			}
 		})
-	}), b.Name)
-	x := newSample(s, b.Prefix, &p)
-	must.OK(t, x.putAgain(t.Context()))
-	for _, e := range x.experiments() {
-		before := asked
-		if _, err := e.kept(t.Context()); err != nil || asked == before {
-			t.Errorf("%s: %d requests, %v", e.name, asked-before, err)
-		}
+	}
+}
+
+// beforeEach calls a function with the input of each request of a client.
+func beforeEach(request func(in any)) func(*middleware.Stack) error {
+	return func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("before", func(
+			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+		) (middleware.InitializeOutput, middleware.Metadata, error) {
+			request(in.Parameters)
+			return next.HandleInitialize(ctx, in)
+		}), middleware.After)
 	}
 }

@@ -32,12 +32,11 @@ func (b *Bucket) checkChecksum(ctx context.Context, s *scratch) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	p := b.Profile
-	kept, err := newSample(s, b.Prefix, &p).checksums(ctx)
+	kept, err := newSample(s, b.Prefix, &p).shows(ctx, &p.Checksums)
 	switch status := s3error.Status(err); {
 	case kept:
-		p = b.Profile
-		p.Checksums = true
-		b.setProfile(p)
+		b.Profile.Checksums = true
+		b.setProfile(b.Profile)
 		return nil
 	case err == nil, status == http.StatusBadRequest, status == http.StatusNotImplemented:
 		return b.failed(

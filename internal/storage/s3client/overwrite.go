@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/internal/base/s3error"
@@ -60,9 +59,9 @@ func (b *Bucket) checkVersioning(ctx context.Context) error {
 	if b.use.Past {
 		why, advice = "versions_directory", "switch its versioning on, or remove versions_directory"
 	}
-	out, err := b.Client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.Name})
+	kept, err := b.versioning(ctx)
 	switch status := s3error.Status(err); {
-	case err == nil && out.Status == types.BucketVersioningStatusEnabled:
+	case err == nil && kept == types.BucketVersioningStatusEnabled:
 		return nil
 	case err == nil, status == http.StatusNotImplemented, status == http.StatusMethodNotAllowed:
 		return b.failed(err, "keeps no older versions of its objects, which "+why+" counts on", "%s", advice)
@@ -75,9 +74,14 @@ func (b *Bucket) checkVersioning(ctx context.Context) error {
 	return b.explain(err)
 }
 
-// checkCondition asks whether the server keeps an object that another one may not replace.
+// checkCondition has the server show that it replaces no object that a request forbids it to replace.
 func (b *Bucket) checkCondition(ctx context.Context, s *scratch) error {
-	kept, err := probeConditions(ctx, s, b.Prefix)
+	p := b.Profile
+	x := newSample(s, b.Prefix, &p)
+	kept, err := false, x.putAgain(ctx)
+	if err == nil {
+		kept, err = x.shows(ctx, &p.ExclusivePut, &p.ExclusiveComplete)
+	}
 	switch {
 	case kept:
 		return nil

@@ -139,7 +139,7 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	try(
 		ctx, p, p.client.ListObjectsV2,
 		&s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &b.Prefix, MaxKeys: aws.Int32(1)})
-	p.get(ctx, p.users, "NoSuchKey")
+	p.get(ctx, p.users, nil, "NoSuchKey")
 	if p.asksForVersioning() {
 		try(ctx, p, p.scratch.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &b.Name})
 	}
@@ -229,9 +229,9 @@ func (p *prober) remove(ctx context.Context, key string) bool {
 	return ok
 }
 
-// get reads an object.
-func (p *prober) get(ctx context.Context, key string, codes ...string) {
-	in := &s3.GetObjectInput{Bucket: &p.bucket.Name, Key: &key}
+// get reads an object, or its version with an ID that is not nil.
+func (p *prober) get(ctx context.Context, key string, id *string, codes ...string) {
+	in := &s3.GetObjectInput{Bucket: &p.bucket.Name, Key: &key, VersionId: id}
 	if out, _ := try(ctx, p, p.client.GetObject, in, codes...); out != nil && out.Body != nil { // nil in a dry run
 		_ = out.Body.Close()
 	}
@@ -242,10 +242,7 @@ func (p *prober) readVersions(ctx context.Context) {
 	name, id := &p.bucket.Name, aws.String("null")
 	try(ctx, p, p.client.ListObjectVersions, &s3.ListObjectVersionsInput{Bucket: name, Prefix: &p.bucket.Prefix,
 		MaxKeys: aws.Int32(1)})
-	in := &s3.GetObjectInput{Bucket: name, Key: &p.users, VersionId: id}
-	if out, _ := try(ctx, p, p.client.GetObject, in, "NoSuchVersion", "NoSuchKey"); out != nil && out.Body != nil {
-		_ = out.Body.Close()
-	}
+	p.get(ctx, p.users, id, "NoSuchVersion", "NoSuchKey")
 	if p.bucket.Use().Write {
 		try(ctx, p, p.client.GetObjectTagging,
 			&s3.GetObjectTaggingInput{Bucket: name, Key: &p.users, VersionId: id}, "NoSuchVersion", "NoSuchKey")

@@ -30,16 +30,9 @@ func (p *prober) storeObject(ctx context.Context) {
 		}
 		return
 	}
-	if b.Profile.ConditionalPut {
-		in := p.object(o)
-		in.IfNoneMatch = aws.String("*")
-		if out, ok := try(ctx, p, p.client.PutObject, in, "PreconditionFailed"); ok && out != nil {
-			p.unconditional("If-None-Match")
-		}
-	}
-	p.get(ctx, p.own)
+	p.get(ctx, p.own, nil)
 	if p.asksToLookUp() { // tells a denied lookup from a denied read, because this key may be read
-		p.get(ctx, p.own+"-missing", "NoSuchKey")
+		p.get(ctx, p.own+"-missing", nil, "NoSuchKey")
 	}
 	if len(o.Tags) > 0 {
 		try(ctx, p, p.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &p.own})
@@ -111,13 +104,6 @@ func (p *prober) put(ctx context.Context, o driver.Objects) bool {
 	return ok
 }
 
-// unconditional says that a server has passed over a condition.
-func (p *prober) unconditional(header string) {
-	p.problem(
-		"its S3 server stored an object although %s forbade it, which the profile %s promises: name another one in "+
-			"s3.profile", header, p.bucket.Profile.Name)
-}
-
 // upload begins multipart uploads: one at the key of users, and one that replaces the probe's object.
 func (p *prober) upload(ctx context.Context) {
 	b := p.bucket
@@ -187,7 +173,7 @@ func (zeros) ReadAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// complete replaces the probe's object by an upload of one part. First it forbids that.
+// complete replaces the object of the probe by a multipart upload of one part.
 func (p *prober) complete(ctx context.Context) {
 	id, ok := p.begin(ctx, p.own, p.bucket.Objects)
 	if !ok {
@@ -197,19 +183,9 @@ func (p *prober) complete(ctx context.Context) {
 	if !ok {
 		return
 	}
-	in := s3.CompleteMultipartUploadInput{
+	if _, ok := try(ctx, p, p.client.CompleteMultipartUpload, &s3.CompleteMultipartUploadInput{
 		Bucket: &p.bucket.Name, Key: &p.own, UploadId: id, MultipartUpload: onePart(part),
-	}
-	if p.bucket.Profile.ConditionalComplete {
-		forbidden := in
-		forbidden.IfNoneMatch = aws.String("*")
-		if out, ok := try(ctx, p, p.client.CompleteMultipartUpload, &forbidden, "PreconditionFailed"); ok &&
-			out != nil {
-			p.unconditional("If-None-Match of CompleteMultipartUpload")
-			return
-		}
-	}
-	if _, ok := try(ctx, p, p.client.CompleteMultipartUpload, &in); ok {
+	}); ok {
 		p.noteTags(ctx, p.own, "an upload by parts")
 	}
 }

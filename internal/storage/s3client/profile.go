@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
 )
@@ -48,10 +49,21 @@ func (b *Bucket) setProfile(p driver.Profile) {
 	b.checksums.Store(p.Checksums)
 }
 
+// versioning asks S3 whether the bucket keeps versions of its objects. The status is empty if it never has.
+func (b *Bucket) versioning(ctx context.Context) (types.BucketVersioningStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	out, err := b.Client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.Name})
+	if err != nil {
+		return "", err
+	}
+	return out.Status, nil
+}
+
 // mayHaveDeleteMarkers asks whether the bucket keeps older versions, or has kept them. A bucket of which S3 does not
 // tell may.
 func (b *Bucket) mayHaveDeleteMarkers(ctx context.Context, log *slog.Logger) bool {
-	out, err := b.Client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.Name})
+	status, err := b.versioning(ctx)
 	if err != nil {
 		log.Warn(
 			"S3 does not tell whether the bucket keeps older versions, so each listing looks at each of its "+
@@ -59,7 +71,7 @@ func (b *Bucket) mayHaveDeleteMarkers(ctx context.Context, log *slog.Logger) boo
 				"allow s3:GetBucketVersioning, which babelftp policy prints", "err", err)
 		return true
 	}
-	return out.Status != ""
+	return status != ""
 }
 
 // noticeVersions asks whether a bucket keeps versions that kept none when Verify asked, where that matters to listings.
@@ -67,10 +79,7 @@ func (b *Bucket) noticeVersions(ctx context.Context, log *slog.Logger) {
 	if known, _ := driver.ProfileNamed(b.Profile.Name); !known.GhostPrefixes || b.SessionProfile().GhostPrefixes {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	out, err := b.Client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.Name})
-	if err == nil && out.Status != "" {
+	if status, err := b.versioning(ctx); err == nil && status != "" {
 		b.versioned.Store(true)
 		log.Info(
 			"bucket keeps older versions now: listings of later sessions look at each directory, as only delete "+
