@@ -1,25 +1,57 @@
-// Package view describes the storage of a session: what the FTP commands ask of
-// a tenant's bucket, and what a user may do there.
+// Package view is the storage as one login sees it: which names exist, what the user may do with each of them, and which
+// S3 bucket has the files. It is between the FTP session, which knows no S3, and the driver, which knows no users.
 //
-// A [View] is what one login sees. [View.For] makes the [Files] of one command, with one operation for each FTP
-// command, so that a command costs as few S3 requests as possible. An operation resolves a name to its target, asks
-// the policy, calls the store of the mount, and notes the event and the audit line. What it asks on the way are values:
+// # Types
 //
-//	Mounts       show buckets and prefixes under directories
-//	Policy       what the user may do with each name
-//	Directories  let the home exist before its first file, and what sessions of the user have seen as a directory
-//	Past         shows the files as they were, below a directory
-//	Endings      let a client that comes back wait for its interrupted upload
+// A [View] belongs to a login, and consists of values that answer one question each:
 //
-// These rules decide what a user gets where several of them apply:
+//	Mounts       which Store has the files of a directory? One is at "/", others can be at directories below it.
+//	Policy       which Rights does the user have for a name: list, read, write, delete, rename, make directories?
+//	Directories  which directories exist although S3 has no object in them, such as the home before its first file?
+//	Past         which directory shows the files as they were, if the bucket keeps versions?
+//	Endings      which uploads are about to be stored, so that a client that comes back waits for its own?
+//	Sink         who gets the events of changes? It makes an Event of each [Change].
 //
-//   - Rights are asked first, for the name in NFC as the user sees it. A name that the user may not use is denied,
-//     whether it could exist or not.
-//   - A new name with a control character is refused next, then what S3 cannot do: to move a mount, or a file to
-//     another account. So no event is made for what is refused.
-//   - Errors, events and notes have the path that the user sees. Events and notes have the URI of the object too.
-//   - There is a note for each transfer and each change, also where it is denied.
+// A [Store] has the files of one mount. [Of] makes one from a bucket of the driver. A [Files] is a View for one FTP
+// command, with its context. It has one method for each thing that a command can do, so that the method can make as few
+// S3 requests as possible.
 //
-// Pathnames are absolute and in UTF-8. RFC 959 and RFC 3659 leave their form to
-// the server; RFC 3659, section 7.5.5 ("perm") tells clients the [Rights].
+//	bucket, err := driver.New(client, "acme-data", &driver.Options{Prefix: "inbox/"})
+//	if err != nil {
+//		return err
+//	}
+//	readOnly := view.Rights{List: true, Read: true}
+//	v := &view.View{
+//		Mounts:      view.NewMounts(view.Mount{Dir: "/", Store: view.Of(bucket)}),
+//		Policy:      view.Policy{view.NewLayer(view.AllRights(), map[string]view.Rights{"/reports": readOnly})},
+//		Form:        norm.NFC.String,
+//		Directories: view.NewDirectories("/"),
+//	}
+//	err = v.For(ctx, nil).RemoveFile("/reports/2026.pdf") // fs.ErrPermission, without a request
+//
+// # A call
+//
+// A method of Files takes these steps:
+//
+//  1. It resolves the name to a target: the name in NFC, the user's rights, the mount, and the name within the mount.
+//     This makes no request.
+//  2. It asks the rights. A user without the right gets [io/fs.ErrPermission], whether the name exists or not.
+//  3. It refuses what cannot be, such as a new name with a control character, or a move to another S3 account.
+//  4. For a change, it makes the event durable.
+//  5. It calls the store of the mount. An upload is published when its file is closed, so steps 4 to 6 are in Close.
+//  6. It ends the event with the result. A change that was refused in an earlier step has no event.
+//  7. It hands a [Note] to the session, for each transfer, each change and each link, also for a refused one. The note
+//     of an upload comes when the file is opened.
+//
+// The error is the result of the command. The session makes the reply, the log line and the audit line of the error and
+// the note. Errors, events and notes have the path that the user sees. Events and notes also have the URI of the object.
+//
+// Pathnames are absolute and in UTF-8. A final slash means a directory. RFC 959 and RFC 3659 leave the rest to the
+// server. Section 7.5.5 of RFC 3659 ("perm") describes how clients learn the [Rights].
+//
+// # Limits
+//
+// A View does not check passwords, decode names from other charsets, choose replies, or count quotas and sessions. It
+// does not cache objects: what S3 says at the time of the request counts. It does not lock files either. If two users
+// change the same file, the driver and S3 decide by conditional requests.
 package view
