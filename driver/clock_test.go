@@ -1,7 +1,10 @@
 package driver_test
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -55,6 +58,12 @@ func TestClockOfSignatures(t *testing.T) {
 	t.Parallel()
 	for label, first := range map[string]func(afero.Fs) error{
 		"head": func(f afero.Fs) error { _, err := f.Stat("/file"); return err },
+		"head-of-nothing": func(f afero.Fs) error {
+			if _, err := f.Stat("/missing"); !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("Stat of a missing file returns %w", err)
+			}
+			return nil
+		},
 		"list": func(f afero.Fs) error { _, err := afero.ReadDir(f, "/"); return err },
 		"put":  func(f afero.Fs) error { return afero.WriteFile(f, "/other", []byte("x"), 0o600) },
 	} {
@@ -65,11 +74,11 @@ func TestClockOfSignatures(t *testing.T) {
 				client := server.Client(nil, func(o *s3.Options) {
 					clock.HTTPClient, o.HTTPClient = o.HTTPClient, clock
 				})
-				fs := drivertest.MustNewSteady(t.Context(), client, "bucket", &driver.Options{Profile: p})
-				must.OK(t, afero.WriteFile(fs, "/file", []byte("content"), 0o600))
+				files := drivertest.MustNewSteady(t.Context(), client, "bucket", &driver.Options{Profile: p})
+				must.OK(t, afero.WriteFile(files, "/file", []byte("content"), 0o600))
 				for _, ahead := range []time.Duration{2 * time.Hour, -2 * time.Hour, 0} {
 					clock.ahead.Store(int64(ahead))
-					if err := first(fs); err != nil {
+					if err := first(files); err != nil {
 						t.Errorf("after the clock was set by %v: %v", ahead, err)
 					}
 				}

@@ -3,6 +3,7 @@ package s3api
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"syscall"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -11,12 +12,14 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// WithReasons returns a client that finds out why HeadObject was refused. The answer has no body, so 403 is all that
-// S3 says of a file that may not be read, and of credentials that have expired. 400 is also all that it says of a key
-// that it cannot store. The answer to GetObject for one byte tells these apart. The error is that of GetObject where
-// it is an EAGAIN or comes from a proxy, or where HeadObject got 400.
+// WithReasons returns a client that finds out why HeadObject was refused. The response has no body, so 403 is all that
+// S3 says of a file that may not be read, of credentials that have expired, and of a wrong clock. 400 is all that it
+// says of a key that it cannot store. The response to GetObject for one byte distinguishes these cases. The error is
+// that of GetObject if it is an EAGAIN or comes from a proxy, or if the status of HeadObject was 400.
 //
-// versitygw answers 404 for an account that it does not know. A missing file is too frequent to ask about each.
+// If S3 does not refuse GetObject, HeadObject is sent once more: the SDK has set its clock by the first response.
+//
+// versitygw responds with 404 for an account that it does not know. A missing file is too frequent to ask about each.
 func WithReasons(client Client) Client { return reasoned{client} }
 
 type reasoned struct{ Client }
@@ -34,7 +37,9 @@ func (c reasoned) HeadObject(
 		})
 	if reason == nil {
 		_ = object.Body.Close()
-		return nil, err
+	}
+	if reason == nil || errors.Is(s3error.FromSDK(reason), fs.ErrNotExist) {
+		return c.Client.HeadObject(ctx, in, opts...)
 	}
 	_, foreign := errors.AsType[*s3error.ForeignError](reason)
 	if foreign || s3error.IsBadRequest(err) || errors.Is(s3error.FromSDK(reason), syscall.EAGAIN) {

@@ -4,17 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -131,41 +127,9 @@ func (b *Bucket) once(o *s3.Options) {
 			stack.Finalize.Insert(
 				middleware.FinalizeMiddlewareFunc("NumberAttempt", numberAttempt), retry, middleware.After),
 			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("PlainBody", plainBody), retry, middleware.After),
-			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("DetectSkew", detectSkew), retry, middleware.After),
 			s3error.DetectForeign(stack),
 		)
 	})
-}
-
-// detectSkew returns RequestTimeTooSkewed for a request that S3 has refused because of the time of its signature.
-func detectSkew(
-	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
-) (middleware.FinalizeOutput, middleware.Metadata, error) {
-	out, answer, err := next.HandleFinalize(ctx, in)
-	now, told := awsmiddleware.GetServerTime(answer)
-	if told && err != nil && skewed(answer, now) {
-		err = fmt.Errorf("%w: %w", &smithy.GenericAPIError{
-			Code: "RequestTimeTooSkewed", Message: "the request was signed at another time than S3 has",
-		}, err)
-	}
-	return out, answer, err
-}
-
-// mostSkew is how much the time of a signature may differ from that of S3. The SDK has the same bound, and S3 has 15
-// minutes.
-const mostSkew = 4 * time.Minute
-
-// skewed tells whether S3 has refused a HEAD for the time of its signature. The answer to one has no code that says so.
-// It looks as if the object must not be read, after the clock of this machine was set.
-func skewed(answer middleware.Metadata, now time.Time) bool {
-	const layout = "20060102T150405Z" // of Signature Version 4
-	response, ok := awsmiddleware.GetRawResponse(answer).(*smithyhttp.Response)
-	if !ok || response.StatusCode != http.StatusForbidden || response.Request == nil ||
-		response.Request.Method != http.MethodHead {
-		return false
-	}
-	signed, err := time.Parse(layout, response.Request.Header.Get("X-Amz-Date"))
-	return err == nil && now.Sub(signed).Abs() > mostSkew
 }
 
 type attemptKey struct{}
