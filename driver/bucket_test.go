@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/driver/drivertest/s3spy"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
 	"github.com/babelftp/babelftp/internal/testkit/must"
@@ -46,7 +47,7 @@ func newBucket(t *testing.T, p profile.Profile, keys ...string) *bucket {
 		b.first[o.Key] = o
 	}
 	var err error
-	b.fs, err = New(s3api.Intercept(b.client, b.record), bucketName, &Options{Profile: p})
+	b.fs, err = New(s3spy.Intercept(b.client, b.record), bucketName, &Options{Profile: p})
 	must.OK(t, err)
 	return b
 }
@@ -75,7 +76,7 @@ func (b *bucket) version(key string) s3api.Version {
 	return v
 }
 
-// record implements [s3api.Interceptor].
+// record implements [s3spy.Interceptor].
 func (b *bucket) record(_ context.Context, in any, send func() (any, error)) error {
 	b.mu.Lock()
 	refused := false

@@ -22,9 +22,10 @@ func TestCustomerKey(t *testing.T) {
 	t.Parallel()
 	s := s3test.Start(t, "minio-tls")
 	client, bucket := s.Client(), s.Bucket(t)
-	spy := drivertest.NewSpy(client)
+	withKey := s3.WithAPIOptions(driver.CustomerKey(bytes.Repeat([]byte{7}, 32)))
+	spy := drivertest.NewSpy(s3.New(client.Options(), withKey))
 	f := drivertest.MustNew(
-		t.Context(), driver.WithCustomerKey(spy, bytes.Repeat([]byte{7}, 32)), bucket, &driver.Options{
+		t.Context(), spy, bucket, &driver.Options{
 			PartSize: 5 << 20, CopyLimit: 10 << 20, Profile: profile(t, s),
 		})
 	must.OK(t, afero.WriteFile(f, "secret", []byte("content"), 0))

@@ -95,12 +95,12 @@ func New(client Client, bucketName string, opts *Options) (*Fs, error) {
 		return nil, err
 	}
 	o.setDefaults()
-	client = s3api.WithReasons(client)
+	bucket := s3api.NewBucket(s3api.WithReasons(client), bucketName, o.Profile, o.Endpoint.stats, idleTimeout)
 	if o.Endpoint.user != nil {
-		client = s3api.Shared(client, o.Endpoint.user)
+		bucket = bucket.InTurns(o.Endpoint.user)
 	}
 	f := &Fs{keys: s3object.KeySpace(o.Prefix), opts: &o}
-	f.use(s3api.NewBucket(client, bucketName, o.Profile, o.Endpoint.stats, idleTimeout))
+	f.use(bucket)
 	return f, nil
 }
 

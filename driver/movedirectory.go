@@ -28,8 +28,9 @@ func (r *treeMove) directory(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	requests := make(s3api.Slots, maxRequests)
-	r.source, r.target = r.source.limited(requests), r.target.limited(requests)
+	target := *r.target
+	target.uploads = target.uploads.WithCopySlots(maxRequests) // for the parts of all files
+	r.target = &target
 	r.copied = newFingerprints()
 	if err := r.check(ctx); err != nil {
 		return err
@@ -314,15 +315,6 @@ func (r *treeMove) walk(ctx context.Context) iter.Seq2[mergeEntry, error] {
 			yield(mergeEntry{}, err)
 		}
 	}
-}
-
-// limited returns the file system with a bound on its parallel requests. All parts that it copies share as many slots,
-// so that no queue of them keeps other requests waiting.
-func (f *Fs) limited(requests s3api.Slots) *Fs {
-	limited := *f
-	limited.bucket = f.bucket.Wrap(func(c s3api.Client) s3api.Client { return s3api.Limited(c, requests) })
-	limited.uploads = f.uploads.WithCopySlots(limited.bucket, cap(requests))
-	return &limited
 }
 
 // withoutReserved leaves out the objects of the server itself, such as the journal of uploads and waiting events. A

@@ -42,10 +42,10 @@ const WriteMetadata = s3object.WriteKey
 // An Object is what [fs.FileInfo]'s Sys returns, as a pointer.
 type Object = file.Object
 
-// WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C). It
-// must be the key of all objects that the client meets. Links to them do not work, because a link cannot hold the
-// key.
-func WithCustomerKey(client Client, key []byte) Client { return s3api.WithCustomerKey(client, key) }
+// CustomerKey returns an option for APIOptions of S3 clients. S3 then encrypts the objects with a key of 32 bytes that
+// it forgets (SSE-C). It must be the key of all objects that the client meets. Links to them do not work, because a
+// link cannot hold the key.
+func CustomerKey(key []byte) func(*middleware.Stack) error { return s3api.CustomerKey(key) }
 
 // Restore says how S3 restores archived objects: for how many days, and how fast.
 type Restore = s3api.Restore

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/drivertest/s3spy"
 )
 
 // A Spy is a driver.Client that counts the requests which go through it to another, and lets a test interfere with
@@ -37,7 +37,7 @@ type hooks struct {
 // NewSpy returns a spy that passes everything on.
 func NewSpy(client driver.Client) *Spy {
 	s := &Spy{}
-	s.Client = s3api.Intercept(client, s.intercept)
+	s.Client = s3spy.Intercept(client, s.intercept)
 	return s
 }
 
@@ -121,7 +121,7 @@ func (s *Spy) intercept(ctx context.Context, in any, send func() (any, error)) e
 func (x *fixture) gauge(size func(in any) int64) (most *atomic.Int64) {
 	var now atomic.Int64
 	most = &atomic.Int64{}
-	x.spy.Client = s3api.Intercept(x.spy.Client, func(_ context.Context, in any, send func() (any, error)) error {
+	x.spy.Client = s3spy.Intercept(x.spy.Client, func(_ context.Context, in any, send func() (any, error)) error {
 		n := size(in)
 		sum := now.Add(n)
 		defer now.Add(-n)

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/driver/drivertest/s3spy"
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/profile"
@@ -31,7 +32,7 @@ func newBucket(t *testing.T, breaks []int) (b *s3api.Bucket, v s3api.Version, ra
 	server.CreateBucket("bucket")
 	server.Put("bucket", s3sim.Object{Key: "key", Content: s3sim.Content{[]byte(content)}})
 	ranges = &[]string{}
-	client := s3api.Intercept(
+	client := s3spy.Intercept(
 		server.Client(nil), func(_ context.Context, in any, send func() (any, error)) error {
 			out, err := send()
 			get, ok := out.(*s3.GetObjectOutput)

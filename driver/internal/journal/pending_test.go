@@ -11,8 +11,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/driver/drivertest/s3spy"
 	"github.com/babelftp/babelftp/driver/internal/journal"
-	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -123,7 +123,7 @@ func TestTornRead(t *testing.T) {
 	}
 	// The first look at an object has the ETag from after that, and all else from before.
 	var once sync.Once
-	tearing := s3api.Intercept(s.client, func(ctx context.Context, in any, send func() (any, error)) error {
+	tearing := s3spy.Intercept(s.client, func(ctx context.Context, in any, send func() (any, error)) error {
 		out, err := send()
 		if in, looks := in.(*s3.HeadObjectInput); looks && err == nil {
 			once.Do(func() {
@@ -148,7 +148,7 @@ func TestPendingEnds(t *testing.T) {
 	s.enter(s.process(), "stays")
 	ends, _, _ := s.enter(s.process(), "ends")
 	key := ends.Record().Name
-	vanishing := s3api.Intercept(s.client, func(ctx context.Context, in any, send func() (any, error)) error {
+	vanishing := s3spy.Intercept(s.client, func(ctx context.Context, in any, send func() (any, error)) error {
 		_, err := send()
 		if _, lists := in.(*s3.ListObjectsV2Input); lists && err == nil {
 			_, err = s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &key})

@@ -6,8 +6,8 @@
 // object to find out whether S3 performed it (change.go). The bucket repeats requests itself (retry.go), and the SDK
 // repeats none.
 //
-// Around a client stand others ([Intercept]): [Shared] makes requests in turn with those of other users, [Limited]
-// bounds how many are under way, and [WithCustomerKey] adds the key of SSE-C.
+// An interceptor may stand between a bucket and its client: [Bucket.InTurns] makes requests in turn with those of other
+// users, and [Bucket.AsOf] responds from earlier versions. [CustomerKey] adds the key of SSE-C.
 //
 // Operations: HeadObject, GetObject, PutObject, CopyObject, DeleteObject, DeleteObjects, GetObjectTagging,
 // RestoreObject, ListObjectsV2, ListObjectVersions, CreateMultipartUpload, UploadPart, UploadPartCopy, ListParts,
@@ -74,7 +74,8 @@ type Bucket struct {
 	stats       *Stats
 	idleTimeout time.Duration // how long S3 may send nothing of an object
 	Profile     profile.Profile
-	isPast      bool // see AsOf
+	isPast      bool        // see AsOf
+	interceptor interceptor // nil for none
 }
 
 // NewBucket returns a bucket whose requests report to the statistics of the server.
@@ -82,13 +83,6 @@ func NewBucket(
 	client Client, name string, p profile.Profile, stats *Stats, idleTimeout time.Duration,
 ) *Bucket {
 	return &Bucket{client: client, Name: name, Profile: p, stats: stats, idleTimeout: idleTimeout}
-}
-
-// Wrap returns the same bucket with another client, which the function makes from the present one.
-func (b *Bucket) Wrap(client func(Client) Client) *Bucket {
-	c := *b
-	c.client = client(b.client)
-	return &c
 }
 
 // A Version describes an object as S3 had it at one time.

@@ -37,7 +37,7 @@ func (b *Bucket) Copy(
 		if in.MetadataDirective == types.MetadataDirectiveReplace {
 			in.Metadata = named(in.Metadata, w.name)
 		}
-		out, err := b.client.CopyObject(ctx, in, b.once)
+		out, err := call(ctx, b, b.client.CopyObject, in)
 		if err == nil && (out.CopyObjectResult == nil || !hasETag(out.CopyObjectResult.ETag)) {
 			err = b.noETag(out.ResultMetadata)
 		}

@@ -7,18 +7,21 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
 )
 
-// WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C).
-// Every request for the bytes or the attributes of an object has the key, which must be that of all objects that the
-// client meets. Links to them do not work, because they cannot hold the key:
+// CustomerKey returns an option for APIOptions of S3 clients. S3 then encrypts the objects with a key of 32 bytes that
+// it forgets (SSE-C). Every request for the bytes or the attributes of an object has the key, which must be the key of
+// all objects that the client meets. Links to them do not work, because they cannot hold the key:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/ServerSideEncryptionCustomerKeys.html
-func WithCustomerKey(client Client, customerKey []byte) Client {
+func CustomerKey(customerKey []byte) func(*middleware.Stack) error {
 	hash := md5.Sum(customerKey)
 	algorithm, key := aws.String("AES256"), aws.String(base64.StdEncoding.EncodeToString(customerKey))
 	sum := aws.String(base64.StdEncoding.EncodeToString(hash[:]))
-	return Intercept(client, func(_ context.Context, in any, send func() (any, error)) error {
-		switch in := in.(type) {
+	setKey := middleware.InitializeMiddlewareFunc("CustomerKey", func(
+		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+	) (middleware.InitializeOutput, middleware.Metadata, error) {
+		switch in := in.Parameters.(type) {
 		case *s3.HeadObjectInput:
 			in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = algorithm, key, sum
 		case *s3.GetObjectInput:
@@ -42,7 +45,7 @@ func WithCustomerKey(client Client, customerKey []byte) Client {
 		case *s3.CompleteMultipartUploadInput:
 			in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = algorithm, key, sum
 		}
-		_, err := send()
-		return err
+		return next.HandleInitialize(ctx, in)
 	})
+	return func(stack *middleware.Stack) error { return stack.Initialize.Add(setKey, middleware.Before) }
 }

@@ -97,13 +97,13 @@ func (b *Bucket) isLockedMarker(key string, err error) bool {
 // deleteObject makes one attempt to delete an object. It deletes a locked marker with DeleteObjects, without a
 // condition.
 func (b *Bucket) deleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
-	out, err := b.client.DeleteObject(ctx, in, b.once)
+	out, err := call(ctx, b, b.client.DeleteObject, in)
 	if !b.isLockedMarker(*in.Key, err) {
 		return out, err
 	}
-	locked, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{
+	locked, err := call(ctx, b, b.client.DeleteObjects, &s3.DeleteObjectsInput{
 		Bucket: &b.Name, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: in.Key}}},
-	}, b.once, withMD5)
+	}, withMD5)
 	switch {
 	case err != nil:
 		return nil, err
@@ -119,7 +119,7 @@ func (b *Bucket) deleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s
 // Delete deletes the object at a key that only this process writes. A missing object is not an error.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
 	_, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
-		return b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key}, b.once)
+		return call(ctx, b, b.client.DeleteObject, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key})
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

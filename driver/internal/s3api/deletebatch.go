@@ -64,7 +64,7 @@ func (b *Bucket) DeleteVersions(ctx context.Context, versions []Version) []error
 func (b *Bucket) deleteObjects(ctx context.Context, in *types.Delete) (out *s3.DeleteObjectsOutput, err error) {
 	for t := newTries(ctx, false); ; {
 		out, err = attempt(ctx, t, listTimeout, func(ctx context.Context) (*s3.DeleteObjectsOutput, error) {
-			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, b.once, withMD5)
+			return call(ctx, b, b.client.DeleteObjects, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, withMD5)
 		})
 		if err == nil || !b.Profile.ConditionalBatchDelete || !s3error.NotPerformed(err) || !t.again(ctx, err) {
 			return out, err

@@ -121,7 +121,7 @@ func (b *Bucket) askObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetO
 	return ask(ctx, unlimited, false, func(ctx context.Context) (*s3.GetObjectOutput, error) {
 		ctx, watch := watchIdle(ctx, b.idleTimeout)
 		begin := time.Now()
-		out, err := b.client.GetObject(ctx, in, b.once)
+		out, err := call(ctx, b, b.client.GetObject, in)
 		watch.Stop()
 		if err != nil {
 			err = watch.Error(err)

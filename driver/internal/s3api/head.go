@@ -127,7 +127,7 @@ func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 func (b *Bucket) askHead(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
 	out, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.HeadObjectOutput, error) {
 		begin := time.Now()
-		out, err := b.client.HeadObject(ctx, in, b.once, b.closeUnframed)
+		out, err := call(ctx, b, b.client.HeadObject, in, b.closeUnframed)
 		if _, answered := errors.AsType[*smithyhttp.ResponseError](err); err == nil || answered {
 			b.stats.Observe(time.Now(), time.Since(begin))
 		}
@@ -217,7 +217,7 @@ func (b *Bucket) ReadTags(ctx context.Context, key string, a *s3object.Attribute
 		return nil
 	}
 	out, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.GetObjectTaggingOutput, error) {
-		return b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &key}, b.once)
+		return call(ctx, b, b.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &key})
 	})
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	var decoder *listDecoder
 	out, err := ask(ctx, timeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
 		begin, decoder = time.Now(), new(listDecoder)
-		return b.client.ListObjectsV2(ctx, in, b.once, decoder.install)
+		return call(ctx, b, b.client.ListObjectsV2, in, decoder.install)
 	})
 	if err != nil {
 		return nil, err
@@ -226,8 +226,8 @@ func (b *Bucket) isEncoded(ctx context.Context, out *s3.ListObjectsV2Output) (bo
 		return out.EncodingType == types.EncodingTypeUrl, nil
 	}
 	found, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
-		return b.client.ListObjectsV2(
-			ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: escaped, MaxKeys: aws.Int32(1)}, b.once)
+		return call(ctx, b, b.client.ListObjectsV2,
+			&s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: escaped, MaxKeys: aws.Int32(1)})
 	})
 	return err == nil && len(found.Contents) == 0, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/driver/profile"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -32,40 +30,56 @@ type Past struct {
 // AsOf returns the bucket as it was. Its methods that read see the versions that are chosen, at the cost of listings of
 // versions. Those that change something fail with EROFS. Requests that use one version several times look for it once.
 func (b *Bucket) AsOf(p Past) *Bucket {
-	past := b.Wrap(func(c Client) Client {
-		return &pastClient{Client: Intercept(c, refuseChanges), past: p, profile: &b.Profile,
-			found: map[string]string{}}
-	})
+	past := *b
+	past.interceptor = (&pastReader{bucket: b, past: p, found: map[string]string{}}).intercept
 	past.isPast, past.Profile.GhostPrefixes = true, true
-	return past
+	return &past
 }
 
 // IsPast tells whether [Bucket.AsOf] has made the bucket.
 func (b *Bucket) IsPast() bool { return b.isPast }
 
-// refuseChanges is an [Interceptor] that lets only those requests pass that read, or restore what is archived.
-func refuseChanges(_ context.Context, in any, send func() (any, error)) error {
-	switch in.(type) {
-	case *s3.HeadObjectInput, *s3.GetObjectInput, *s3.GetObjectTaggingInput, *s3.ListObjectVersionsInput,
-		*s3.RestoreObjectInput:
-		_, err := send()
-		return err
-	}
-	return s3error.New(syscall.EROFS, "the past of a bucket cannot be changed")
-}
-
-// A pastClient answers requests for objects from versions.
-type pastClient struct {
-	Client
-	past    Past
-	profile *profile.Profile
+// A pastReader responds to requests from the versions of a bucket.
+type pastReader struct {
+	bucket *Bucket // as it is now
+	past   Past
 
 	mu    sync.Mutex
 	found map[string]string // IDs of versions by key
 }
 
+// intercept is the [interceptor] of the past. It allows only requests that read, or restore what is archived.
+func (c *pastReader) intercept(ctx context.Context, in any, send func() (any, error)) (any, error) {
+	var id *string
+	var err error
+	switch in := in.(type) {
+	case *s3.ListObjectsV2Input:
+		return c.list(ctx, in)
+	case *s3.HeadObjectInput:
+		id, err = c.find(ctx, *in.Key)
+		in.VersionId = id
+	case *s3.GetObjectInput:
+		id, err = c.find(ctx, *in.Key)
+		in.VersionId = id
+	case *s3.GetObjectTaggingInput:
+		id, err = c.find(ctx, *in.Key)
+		in.VersionId = id
+	case *s3.RestoreObjectInput:
+	default:
+		err = s3error.New(syscall.EROFS, "the past of a bucket cannot be changed")
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.bucket.intercept(ctx, in, send)
+	if head, ok := out.(*s3.HeadObjectOutput); ok && err == nil {
+		head.VersionId = id
+	}
+	return out, err
+}
+
 const (
-	// maxFound is how many IDs of versions a client remembers at most.
+	// maxFound is how many IDs of versions a pastReader remembers at most.
 	maxFound = 4 * maxVersions
 
 	// fewVersions is how many versions the first page has that looks for one key or directory, and maxVersions how many
@@ -83,68 +97,23 @@ const (
 
 var errNotThen = s3error.New(fs.ErrNotExist, "no version of the key is chosen")
 
-// HeadObject implements Client.
-func (c *pastClient) HeadObject(
-	ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options),
-) (*s3.HeadObjectOutput, error) {
-	id, err := c.find(ctx, in.Bucket, *in.Key, opts)
-	if err != nil {
-		return nil, err
-	}
-	of := *in
-	of.VersionId = id
-	out, err := c.Client.HeadObject(ctx, &of, opts...)
-	if err == nil {
-		out.VersionId = id
-	}
-	return out, err
-}
-
-// GetObject implements Client.
-func (c *pastClient) GetObject(
-	ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options),
-) (*s3.GetObjectOutput, error) {
-	id, err := c.find(ctx, in.Bucket, *in.Key, opts)
-	if err != nil {
-		return nil, err
-	}
-	of := *in
-	of.VersionId = id
-	return c.Client.GetObject(ctx, &of, opts...)
-}
-
-// GetObjectTagging implements Client.
-func (c *pastClient) GetObjectTagging(
-	ctx context.Context, in *s3.GetObjectTaggingInput, opts ...func(*s3.Options),
-) (*s3.GetObjectTaggingOutput, error) {
-	id, err := c.find(ctx, in.Bucket, *in.Key, opts)
-	if err != nil {
-		return nil, err
-	}
-	of := *in
-	of.VersionId = id
-	return c.Client.GetObjectTagging(ctx, &of, opts...)
-}
-
 // find returns the ID of the version that is chosen of a key. The error is [fs.ErrNotExist] if there is none.
-func (c *pastClient) find(
-	ctx context.Context, bucket *string, key string, opts []func(*s3.Options),
-) (*string, error) {
+func (c *pastReader) find(ctx context.Context, key string) (*string, error) {
 	c.mu.Lock()
 	id, known := c.found[key]
 	c.mu.Unlock()
 	if known {
 		return &id, nil
 	}
-	in := &s3.ListObjectVersionsInput{Bucket: bucket, Prefix: &key, Delimiter: aws.String("/"),
+	in := &s3.ListObjectVersionsInput{Bucket: &c.bucket.Name, Prefix: &key, Delimiter: aws.String("/"),
 		EncodingType: types.EncodingTypeUrl}
-	sorted := c.profile.SortedListings // otherwise keys that begin with this one may come first
+	sorted := c.bucket.Profile.SortedListings // otherwise keys that begin with this one may come first
 	if sorted {
 		in.MaxKeys = aws.Int32(fewVersions)
 	}
 	chosen := chooser{past: c.past}
 	for {
-		versions, out, err := c.versions(ctx, in, opts)
+		versions, out, err := c.versions(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +135,7 @@ func (c *pastClient) find(
 	}
 }
 
-func (c *pastClient) remember(v listedVersion) {
+func (c *pastReader) remember(v listedVersion) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.found) >= maxFound {
@@ -175,11 +144,9 @@ func (c *pastClient) remember(v listedVersion) {
 	c.found[v.key] = v.id
 }
 
-// ListObjectsV2 implements Client. The page has what is chosen of one page of versions, or of as many as it takes to
+// list responds to ListObjectsV2. The page has what is chosen of one page of versions, or of as many as it takes to
 // find something.
-func (c *pastClient) ListObjectsV2(
-	ctx context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options),
-) (*s3.ListObjectsV2Output, error) {
+func (c *pastReader) list(ctx context.Context, in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Output, error) {
 	of := &s3.ListObjectVersionsInput{Bucket: in.Bucket, Prefix: in.Prefix, Delimiter: in.Delimiter,
 		EncodingType: in.EncodingType, MaxKeys: in.MaxKeys}
 	looks := in.MaxKeys != nil && *in.MaxKeys <= fewKeys
@@ -201,7 +168,7 @@ func (c *pastClient) ListObjectsV2(
 	}
 	out := &s3.ListObjectsV2Output{Name: in.Bucket, Prefix: in.Prefix}
 	for pages := 1; ; pages++ {
-		versions, page, err := c.versions(ctx, of, opts)
+		versions, page, err := c.versions(ctx, of)
 		if err != nil {
 			return nil, err
 		}
@@ -241,19 +208,19 @@ func next(in *s3.ListObjectVersionsInput, page *s3.ListObjectVersionsOutput) err
 }
 
 // versions requests a page of versions and delete markers.
-func (c *pastClient) versions(
-	ctx context.Context, in *s3.ListObjectVersionsInput, opts []func(*s3.Options),
+func (c *pastReader) versions(
+	ctx context.Context, in *s3.ListObjectVersionsInput,
 ) ([]listedVersion, *s3.ListObjectVersionsOutput, error) {
 	if c.past == (Past{}) { // before everything
 		return nil, &s3.ListObjectVersionsOutput{}, nil
 	}
 	var order versionOrder
-	out, err := c.ListObjectVersions(ctx, in, append(slices.Clip(opts), order.install)...)
+	out, err := call(ctx, c.bucket, c.bucket.client.ListObjectVersions, in, order.install)
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := order.versions(out, c.profile.MarkersApart)
-	if err == nil && !c.profile.MarkersApart && !inOrder(all) {
+	all, err := order.versions(out, c.bucket.Profile.MarkersApart)
+	if err == nil && !c.bucket.Profile.MarkersApart && !inOrder(all) {
 		err = s3error.New(syscall.EIO, "S3 lists delete markers apart from versions: s3.profile names another server")
 	}
 	return all, out, err

@@ -35,7 +35,7 @@ func (b *Bucket) Put(
 				return Stored{}, err
 			}
 		}
-		out, err := b.client.PutObject(ctx, in, b.once, func(o *s3.Options) {
+		out, err := call(ctx, b, b.client.PutObject, in, func(o *s3.Options) {
 			switch {
 			case in.ChecksumCRC32C == nil:
 			case b.sendsChecksums(o):

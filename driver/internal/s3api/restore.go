@@ -57,7 +57,7 @@ func (b *Bucket) Restore(ctx context.Context, key string, r Restore) error {
 		in.RestoreRequest.Days = nil
 	}
 	_, err = ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.RestoreObjectOutput, error) {
-		return b.client.RestoreObject(ctx, in, b.once)
+		return call(ctx, b, b.client.RestoreObject, in)
 	})
 	if err != nil && !s3error.HasCode(err, "RestoreAlreadyInProgress") {
 		return err

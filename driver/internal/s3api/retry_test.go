@@ -14,6 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/babelftp/babelftp/driver/drivertest/s3spy"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/driver/profile"
@@ -76,7 +77,7 @@ func always(context.Context) bool { return true }
 // newBucket is a bucket whose requests all end as answer says.
 func newBucket(answer func(ctx context.Context, in any) error) *s3api.Bucket {
 	p, _ := profile.Named("aws")
-	client := s3api.Intercept(
+	client := s3spy.Intercept(
 		struct{ s3api.Client }{}, func(ctx context.Context, in any, _ func() (any, error)) error {
 			return answer(ctx, in)
 		})

@@ -10,30 +10,36 @@ import (
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
-// Shared returns a client that makes the requests of a user, in turn with those of the others. To read the bytes of
-// an object takes turns too: a client that is slow to take them holds none.
-func Shared(client Client, user *schedule.User) Client {
-	return Intercept(client, func(ctx context.Context, in any, send func() (any, error)) error {
+// InTurns returns the bucket with requests of a user, in turn with those of the others. To read the bytes of an object
+// takes turns too: a client that is slow to take them holds none.
+func (b *Bucket) InTurns(user *schedule.User) *Bucket {
+	shared := *b
+	shared.interceptor = takeTurns(user)
+	return &shared
+}
+
+func takeTurns(user *schedule.User) interceptor {
+	return func(ctx context.Context, in any, send func() (any, error)) (any, error) {
 		turn, err := begin(ctx, user)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		out, err := send()
 		if err != nil {
 			turn.End()
-			return err
+			return nil, err
 		}
 		if kind := kindOf(in, out); kind != (schedule.Kind{}) {
 			turn.Answered(kind)
 		}
-		if out, ok := out.(*s3.GetObjectOutput); ok {
+		if object, ok := out.(*s3.GetObjectOutput); ok {
 			turn.Pause()
-			out.Body = &sharedBody{out.Body, ctx, user, turn}
-			return nil
+			object.Body = &sharedBody{object.Body, ctx, user, turn}
+			return out, nil
 		}
 		turn.End()
-		return nil
-	})
+		return out, nil
+	}
 }
 
 // begin waits for a turn. S3 is not idle meanwhile.

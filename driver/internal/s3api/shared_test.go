@@ -32,7 +32,29 @@ func (c answeringClient) GetObject(
 func (c answeringClient) HeadObject(
 	context.Context, *s3.HeadObjectInput, ...func(*s3.Options),
 ) (*s3.HeadObjectOutput, error) {
-	return nil, c.err
+	return &s3.HeadObjectOutput{}, c.err
+}
+
+// A turnsClient makes the requests of a user by a bucket whose requests take turns.
+type turnsClient struct {
+	Client
+	user *schedule.User
+}
+
+func (c turnsClient) bucket() *Bucket {
+	return (&Bucket{client: c.Client}).InTurns(c.user)
+}
+
+func (c turnsClient) GetObject(
+	ctx context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options),
+) (*s3.GetObjectOutput, error) {
+	return call(ctx, c.bucket(), c.Client.GetObject, in)
+}
+
+func (c turnsClient) HeadObject(
+	ctx context.Context, in *s3.HeadObjectInput, _ ...func(*s3.Options),
+) (*s3.HeadObjectOutput, error) {
+	return call(ctx, c.bucket(), c.Client.HeadObject, in)
 }
 
 // TestTurnsEnd checks that requests of a user give up their turns, however they end.
@@ -95,7 +117,7 @@ func TestTurnsEnd(t *testing.T) {
 				other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
 				must.OK(t, err)
 				defer other.End()
-				c := Shared(answeringClient{err: test.err}, requests.For("acme", "alice"))
+				c := turnsClient{answeringClient{err: test.err}, requests.For("acme", "alice")}
 				test.do(t, c)
 				begin := time.Now()
 				for range 5 {
@@ -122,8 +144,8 @@ func TestNoTurn(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := Shared(answeringClient{}, alice).HeadObject(ctx, &s3.HeadObjectInput{}); !errors.Is(
-			err, context.Canceled) {
+		_, err := turnsClient{answeringClient{}, alice}.HeadObject(ctx, &s3.HeadObjectInput{})
+		if !errors.Is(err, context.Canceled) {
 			t.Errorf("a request without a turn: %v", err)
 		}
 		for _, turn := range turns {
@@ -165,7 +187,7 @@ func TestTurnsOfLargeObjects(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 		})
-		c := Shared(endlessClient{}, requests.For("acme", "alice"))
+		c := turnsClient{endlessClient{}, requests.For("acme", "alice")}
 		begin := time.Now()
 		var longest [downloads]time.Duration
 		var all sync.WaitGroup
@@ -214,7 +236,7 @@ func TestIdleBeforeATurn(t *testing.T) {
 		wait()
 		begin := time.Now()
 		ctx, watch := watchIdle(t.Context(), timeout)
-		out, err := Shared(endlessClient{}, alice).GetObject(ctx, &s3.GetObjectInput{})
+		out, err := turnsClient{endlessClient{}, alice}.GetObject(ctx, &s3.GetObjectInput{})
 		must.OK(t, err)
 		watch.Stop()
 		if took := time.Since(begin); took < timeout {

@@ -66,7 +66,7 @@ func (b *Bucket) CreateUpload(
 	}
 	out, err := ask(ctx, lookTimeout, true, func(ctx context.Context) (*s3.CreateMultipartUploadOutput, error) {
 		begin := time.Now()
-		out, err := b.client.CreateMultipartUpload(ctx, in, b.once, func(o *s3.Options) {
+		out, err := call(ctx, b, b.client.CreateMultipartUpload, in, func(o *s3.Options) {
 			if !b.Profile.Checksums || !b.sendsChecksums(o) && !sums.Configured {
 				in.ChecksumAlgorithm, in.ChecksumType = "", ""
 				withoutChecksum(o)
@@ -102,17 +102,17 @@ func (b *Bucket) UploadPart(
 		}
 		size = content.Size()
 		in := &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number, Body: content}
-		opts := []func(*s3.Options){b.once, withMD5}
+		checksum := withMD5
 		switch {
 		case u.Checksum == "" || !b.Profile.Checksums:
 		case u.Checksum == s3object.Algorithm:
 			in.ChecksumCRC32C = crc32c
-			opts[1] = unsigned
+			checksum = unsigned
 		default:
 			in.ChecksumAlgorithm = u.Checksum // the SDK computes it
-			opts[1] = withoutChecksum
+			checksum = withoutChecksum
 		}
-		out, err := b.client.UploadPart(ctx, in, opts...)
+		out, err := call(ctx, b, b.client.UploadPart, in, checksum)
 		if err == nil && !hasETag(out.ETag) {
 			err = s3error.ErrNoETag
 		}
@@ -146,7 +146,7 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 	}
 	out, err := ask(
 		ctx, copying(to-from, partTimeout), true, func(ctx context.Context) (*s3.UploadPartCopyOutput, error) {
-			out, err := b.client.UploadPartCopy(ctx, in, b.once)
+			out, err := call(ctx, b, b.client.UploadPartCopy, in)
 			if err == nil && (out.CopyPartResult == nil || !hasETag(out.CopyPartResult.ETag)) {
 				err = s3error.ErrNoResult
 			}
@@ -172,11 +172,11 @@ func (b *Bucket) CompleteUpload(
 		key: u.Key, name: u.Name, condition: c, supported: b.Profile.CompletesOn(c.Absent),
 		timeout: copying(size, partTimeout), long: true,
 		send: func(ctx context.Context, c Condition) (Stored, error) {
-			out, err := b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+			out, err := call(ctx, b, b.client.CompleteMultipartUpload, &s3.CompleteMultipartUploadInput{
 				Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(&b.Profile),
 				IfNoneMatch:     c.ifNoneMatch(),
 				MultipartUpload: &types.CompletedMultipartUpload{Parts: all},
-			}, b.once)
+			})
 			switch {
 			case err != nil:
 				return Stored{}, err
@@ -242,8 +242,8 @@ func (b *Bucket) IsCompleted(ctx context.Context, u Upload) (bool, error) {
 // AbortUpload removes a multipart upload and its parts. A missing upload is no error.
 func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
 	_, err := ask(ctx, silenceTimeout, false, func(ctx context.Context) (*s3.AbortMultipartUploadOutput, error) {
-		return b.client.AbortMultipartUpload(
-			ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}, b.once)
+		return call(ctx, b, b.client.AbortMultipartUpload,
+			&s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID})
 	})
 	if s3error.IsNoSuchUpload(err) {
 		return nil
@@ -257,7 +257,7 @@ func (b *Bucket) ListParts(ctx context.Context, u Upload, take func(Part) bool) 
 	in := &s3.ListPartsInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}
 	for {
 		out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListPartsOutput, error) {
-			return b.client.ListParts(ctx, in, b.once)
+			return call(ctx, b, b.client.ListParts, in)
 		})
 		if err != nil {
 			return "", err

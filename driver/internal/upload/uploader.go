@@ -57,11 +57,11 @@ func New(o Options) *Uploader {
 	return &Uploader{Options: o, reported: &reported{}}
 }
 
-// WithCopySlots returns an Uploader that uses another client of the bucket. All parts that it lets S3 copy share so
-// many slots, as a part of one operation that has begun.
-func (u *Uploader) WithCopySlots(bucket *s3api.Bucket, slots int) *Uploader {
+// WithCopySlots returns an Uploader for an operation that has begun. S3 copies at most this many parts in parallel for
+// it, however many files have these parts.
+func (u *Uploader) WithCopySlots(slots int) *Uploader {
 	limited := *u
-	limited.Bucket, limited.copySlots = bucket, make(semaphore, slots)
+	limited.copySlots = make(semaphore, slots)
 	limited.BeginOperation = nil
 	return &limited
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
@@ -16,11 +17,11 @@ import (
 func (b *Bucket) ObjectClient() driver.Client { return b.withCustomerKey(b.Client) }
 
 // withCustomerKey makes a client send the key of SSE-C, if the bucket has one.
-func (b *Bucket) withCustomerKey(client driver.Client) driver.Client {
+func (b *Bucket) withCustomerKey(client *s3.Client) driver.Client {
 	if b.customerKey == nil {
 		return client
 	}
-	return driver.WithCustomerKey(client, b.customerKey)
+	return s3.New(client.Options(), s3.WithAPIOptions(driver.CustomerKey(b.customerKey)))
 }
 
 // checkChecksum checks that the server keeps the checksum that the configuration asks for. Without the configuration
