@@ -24,6 +24,7 @@ func TestWorkThatIsCounted(t *testing.T) {
 	server.CreateBucket("bucket")
 	content := make([]byte, 128<<20)
 	server.Put("bucket", s3sim.Object{Key: "large", Content: s3sim.Content{content}},
+		s3sim.Object{Key: "directory/large", Content: s3sim.Content{content}},
 		s3sim.Object{Key: "small", Content: s3sim.Content{content[1:]}})
 	begun, ended, waited := 0, 0, 0
 	allowed := false
@@ -62,6 +63,7 @@ func TestWorkThatIsCounted(t *testing.T) {
 		{"hash", true, func() error { return hash(1000) }},
 		{"copy-of-a-large-file", true, func() error { return f.Copy(t.Context(), "large", "copy") }},
 		{"rename-of-a-large-file", true, func() error { return f.Rename("large", "renamed") }},
+		{"rename-of-a-directory-with-a-large-file", true, func() error { return f.Rename("directory", "moved") }},
 	} {
 		t.Run(tc.label, func(t *testing.T) {
 			allowed = false

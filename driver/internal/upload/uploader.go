@@ -62,7 +62,7 @@ func New(o Options) *Uploader {
 func (u *Uploader) WithCopySlots(slots int) *Uploader {
 	limited := *u
 	limited.copySlots = make(semaphore, slots)
-	limited.BeginOperation = nil
+	limited.BeginOperation = func() (end func(), err error) { return func() {}, nil }
 	return &limited
 }
 
