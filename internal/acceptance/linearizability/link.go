@@ -98,7 +98,7 @@ func (l *Link) handle(e *s3test.Exchange) {
 	case fault.drop:
 		e.Reset()
 	case fault.status > 0:
-		l.respond(e, s3test.ErrorResponse(fault.status, fault.code))
+		l.respond(e, s3test.ErrorResponse(fault.status, fault.code)) //nolint:bodyclose // its body is in memory
 	default:
 		l.respond(e, response)
 	}
