@@ -80,7 +80,7 @@ func (l *Listing) Open(storage *view.Files, name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = l.openFile(storage, name)
 	}
-	if errors.Is(err, fs.ErrNotExist) && l.pattern.glob != nil {
+	if errors.Is(err, fs.ErrNotExist) && l.pattern.base != "" {
 		err = l.openPattern(storage, path.Dir(name))
 	}
 	return err

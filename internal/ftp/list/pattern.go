@@ -7,6 +7,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// maxPattern is how many bytes a pattern may have. The time of [path.Match] grows with
+// the length of the pattern times that of the name, and a client may list millions of
+// names.
+const maxPattern = 128
+
 // A pattern is the last segment of a pathname such as "*.csv", which old devices send
 // with LIST, NLST and STAT. RFC 959 leaves the syntax of pathnames to the server. An
 // existing name goes before the pattern that it looks like. MLSD, MLST and all other
@@ -14,21 +19,24 @@ import (
 // transfers. The zero value matches nothing.
 type pattern struct {
 	dir  string // the directory of the pattern as the client wrote it, empty or with a final "/"
-	glob *glob  // nil for none
+	base string // in the syntax of path.Match and in NFC, empty if the argument has no pattern
 }
 
 // parsePattern returns the pattern in the argument arg, whose pathname is name. A
-// malformed pattern is none, and neither is one that ends with "/".
+// segment that is malformed, longer than maxPattern or followed by "/" is not a pattern.
 func parsePattern(arg, name string) pattern {
-	base := path.Base(name)
-	if strings.HasSuffix(arg, "/") || !strings.ContainsAny(base, "*?[") {
+	base := norm.NFC.String(path.Base(name))
+	if strings.HasSuffix(arg, "/") || !strings.ContainsAny(base, "*?[") || len(base) > maxPattern {
 		return pattern{}
 	}
 	if _, err := path.Match(base, ""); err != nil {
 		return pattern{}
 	}
-	return pattern{dir: arg[:strings.LastIndexByte(arg, '/')+1], glob: newGlob(norm.NFC.String(base))}
+	return pattern{dir: arg[:strings.LastIndexByte(arg, '/')+1], base: base}
 }
 
 // match reports whether the pattern matches the name of an entry.
-func (p pattern) match(name string) bool { return p.glob.match(norm.NFC.String(name)) }
+func (p pattern) match(name string) bool {
+	matched, err := path.Match(p.base, norm.NFC.String(name))
+	return matched && err == nil && p.base != ""
+}
