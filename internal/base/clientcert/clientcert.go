@@ -7,7 +7,6 @@ package clientcert
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -15,7 +14,6 @@ import (
 	"log/slog"
 	"math/big"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/reload"
@@ -27,28 +25,12 @@ var ErrNone = errors.New("the client has shown no certificate")
 // Authorities issue the certificates of clients.
 type Authorities struct {
 	files *reload.Value[*authorities]
-
-	mu      sync.Mutex
-	of      *authorities // which have refused
-	refused map[[sha256.Size]byte]refusal
 }
 
-const (
-	// rememberRefusals is how long certificates are refused again without a look at their signatures. A client may
-	// log in again and again.
-	rememberRefusals = time.Minute
-	// maxRefusals is how many refusals are remembered.
-	maxRefusals = 1000
-	// maxNamesakes is how many certificates of authorities between may have one name. There are two where another
-	// authority has signed one too. With more of them, a stranger could have a hundred signatures verified.
-	maxNamesakes = 2
-)
-
-// A refusal is why certificates were refused, and until when that is remembered.
-type refusal struct {
-	err   error
-	until time.Time
-}
+// maxNamesakes is how many intermediate certificates may have one name. There are two if
+// another authority has signed one too. With more of them, a stranger could have a
+// hundred signatures verified.
+const maxNamesakes = 2
 
 // Files are the PEM files of authorities and of their lists of revoked certificates (CRLs). There may be no lists.
 type Files struct{ CA, CRL string }
@@ -91,50 +73,10 @@ func (a *Authorities) Verify(shown []*x509.Certificate) error {
 	if err != nil {
 		return err
 	}
-	sum := sumOf(shown)
-	if err := a.refusal(current, sum); err != nil {
-		return err
-	}
-	if err = current.verify(shown); err != nil {
-		a.refuse(current, sum, err)
-	}
-	return err
+	return current.verify(shown)
 }
 
-// sumOf tells certificates from others.
-func sumOf(shown []*x509.Certificate) (sum [sha256.Size]byte) {
-	h := sha256.New()
-	for _, c := range shown {
-		_, _ = fmt.Fprintf(h, "%d:", len(c.Raw)) // it never fails
-		_, _ = h.Write(c.Raw)
-	}
-	h.Sum(sum[:0])
-	return sum
-}
-
-// refusal is why the authorities have refused certificates a moment ago, nil where they have not.
-func (a *Authorities) refusal(current *authorities, sum [sha256.Size]byte) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.of != current || len(a.refused) >= maxRefusals {
-		a.of, a.refused = current, map[[sha256.Size]byte]refusal{}
-	}
-	if known := a.refused[sum]; time.Now().Before(known.until) {
-		return known.err
-	}
-	return nil
-}
-
-// refuse remembers a refusal, unless the files have changed since.
-func (a *Authorities) refuse(current *authorities, sum [sha256.Size]byte, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.of == current {
-		a.refused[sum] = refusal{err, time.Now().Add(rememberRefusals)}
-	}
-}
-
-// verify is Verify without a memory.
+// verify is [Authorities.Verify] for one content of the files.
 func (a *authorities) verify(shown []*x509.Certificate) error {
 	between, namesakes := x509.NewCertPool(), map[string]int{}
 	for _, c := range shown[1:] {
