@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +43,12 @@ const (
 	// closeTimeout is how long the S3 server may take to end.
 	closeTimeout = 10 * time.Second
 )
+
+// demoGreeting is the greeting of the demo in each language that is built in. The second
+// tenant has three, to show what readers of others get.
+//
+//go:embed demo_greeting.json
+var demoGreeting []byte
 
 // A demo is the flags of the demo command.
 type demo struct {
@@ -206,6 +214,10 @@ func demoConfig(listen, locales, password string) (*config.Config, error) {
 		return nil, err
 	}
 	user := &config.User{PasswordHash: value.NewSecret(hash)}
+	var greeting map[language.Tag]string
+	if err := json.Unmarshal(demoGreeting, &greeting); err != nil {
+		return nil, err
+	}
 	cfg := config.Default()
 	cfg.Listen = listen
 	cfg.LocalesDir = locales
@@ -216,7 +228,7 @@ func demoConfig(listen, locales, password string) (*config.Config, error) {
 		standard: {
 			Bucket:   "demo",
 			Users:    map[string]*config.User{"demo": user},
-			Greeting: demoGreeting(),
+			Greeting: greeting,
 		},
 		atelier: {
 			Hosts:           []string{"ftp.atelier.example"},

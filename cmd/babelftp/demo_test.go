@@ -4,10 +4,13 @@ package main
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -21,7 +24,8 @@ const welcomeLine = `^babelftp demo: FTP on (\S+), user demo, password demo`
 func TestDemoGreeting(t *testing.T) {
 	bundle, err := i18n.Load()
 	must.OK(t, err)
-	greeting := demoGreeting()
+	var greeting map[language.Tag]string
+	must.OK(t, json.Unmarshal(demoGreeting, &greeting))
 	if len(greeting) != len(bundle.Tags()) {
 		t.Errorf("%d greetings for %d languages", len(greeting), len(bundle.Tags()))
 	}
