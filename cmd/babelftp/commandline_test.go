@@ -49,7 +49,9 @@ func commandLinePage(root *cobra.Command) string {
 		}
 		fmt.Fprintf(&b, "[`%s`](#babelftp-%[1]s)", cmd.Name())
 		all = append(all, cmd)
-		all = append(all, cmd.Commands()...)
+		if cmd.Name() != "completion" { // the help of its commands is long, and comes from cobra
+			all = append(all, cmd.Commands()...)
+		}
 	}
 	b.WriteString("\n\n## Which server to ask\n\n" + strings.ReplaceAll(howToAsk, "\n", " ") +
 		" On Kubernetes: `kubectl exec babelftp-0 -- babelftp sessions`.\n\n")

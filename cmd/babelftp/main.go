@@ -96,8 +96,13 @@ func newRootCommand() *cobra.Command {
 		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(),
 		newSchemaCommand(), newUsersCommand(), newHealthCommand(), newPolicyCommand(), newVersionCommand(),
 		newSessionsCommand(), newTransfersCommand(), newUploadsCommand(), newBansCommand(), newDebugCommand(),
-		newDoctorCommand(), newAuditCommand(), newCompletionCommand(), newNamesCommand(),
+		newDoctorCommand(), newAuditCommand(), newNamesCommand(),
 	)
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Args, completion.RunE = commandNeeded, root.RunE
+		completion.Example = "  babelftp completion bash > /etc/bash_completion.d/babelftp"
+	}
 	return root
 }
 
