@@ -33,6 +33,7 @@ func newBansCommand() *cobra.Command {
 		}
 	})
 	all.RunE = cmd.RunE
+	oneName := exactly(1, "write one address, one network, or one user with the tenant")
 	add := &cobra.Command{
 		Use: "add ADDRESS | NETWORK | USER@TENANT", Short: "Ban an address, a network or a user",
 		Long: "Ban an address, a network or a user. Its sessions end with 421, also in the middle of a transfer, and " +
@@ -58,12 +59,4 @@ func newBansCommand() *cobra.Command {
 	}
 	cmd.AddCommand(all, add, remove)
 	return cmd
-}
-
-// oneName wants one argument.
-func oneName(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return newUsageError(cmd, "write one address, one network, or one user with the tenant")
-	}
-	return nil
 }

@@ -150,6 +150,16 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return newUsageError(cmd, "unexpected argument %q", args[0])
 }
 
+// exactly requires a number of arguments. The usage says which.
+func exactly(n int, usage string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return newUsageError(cmd, "%s", usage)
+		}
+		return nil
+	}
+}
+
 // addConfigFlag adds --config.
 func addConfigFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().StringP("config", "c", config.DefaultFile, "the configuration `FILE`")

@@ -48,12 +48,7 @@ func newNamesCommand() *cobra.Command {
 			"  babelftp names acme\n" +
 			"  babelftp names acme --dry-run > names.tsv && editor names.tsv && babelftp names acme --apply names.tsv\n" +
 			"  babelftp names acme --yes        # in a script",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return newUsageError(cmd, "give one TENANT")
-			}
-			return nil
-		},
+		Args: exactly(1, "give one TENANT"),
 	}
 	file := addConfigFlag(cmd)
 	flags := cmd.Flags()

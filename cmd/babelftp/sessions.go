@@ -50,12 +50,7 @@ func newSessionsCommand() *cobra.Command {
 			"keep its user can resume it.",
 		Example: "  babelftp sessions disconnect 5f2c8a0de19b4c37\n" +
 			"  babelftp bans add alice@acme --time 1h              # and keep the user away",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return newUsageError(cmd, "write one ID, as babelftp sessions shows it")
-			}
-			return nil
-		},
+		Args: exactly(1, "write one ID, as babelftp sessions shows it"),
 		RunE: runChange(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
 			return args[0] + " ends", c.Disconnect(ctx, args[0])
 		}),

@@ -64,12 +64,7 @@ func newUploadsCommand() *cobra.Command {
 			"session works on stays: end that\n" +
 			"session first. No file is deleted.",
 		Example: "  babelftp uploads abort acme 2bd806c97f0e00af-6f0c1b2d3e4f5a69788796a5b4c3d2e1-9f86d081884c7d65",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return newUsageError(cmd, "write the tenant and one ID, as babelftp uploads shows them")
-			}
-			return nil
-		},
+		Args:    exactly(2, "write the tenant and one ID, as babelftp uploads shows them"),
 		RunE: runChange(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
 			return args[1] + " is aborted", c.Abort(ctx, args[0], args[1])
 		}),

@@ -186,18 +186,13 @@ func (a account) changeHash(hash func() (string, error), change func(d *usersfil
 	return a.change(with(text))
 }
 
-// oneUser refuses all but one argument.
-func oneUser(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return newUsageError(cmd, "write one USER, like alice@acme")
-	}
-	return nil
-}
+const oneUser = "write one USER, like alice@acme"
 
 // newUsersChange makes a command that changes one user. do returns what has happened.
 func newUsersChange(use, short, long, example string, do func(account) (string, error)) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use + " USER [--config FILE]", Short: short, Long: long + "\n\n" + howToEdit, Example: example, Args: oneUser,
+		Use: use + " USER [--config FILE]", Short: short, Long: long + "\n\n" + howToEdit,
+		Example: example, Args: exactly(1, oneUser),
 	}
 	file := addConfigFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -250,7 +245,7 @@ func newUsersAddCommand() *cobra.Command {
 			"  babelftp users add alice@acme --root /alice --expires 2027-01-31 --permissions list,read\n" +
 			"  openssl rand -base64 18 | tee password | babelftp users add scanner@acme --root /scans --permissions write\n" +
 			"  babelftp users add bob@acme --root /bob --disabled        # no password yet",
-		Args: oneUser,
+		Args: exactly(1, oneUser),
 	}
 	configFile := addConfigFlag(cmd)
 	hash := addPasswordFlag(cmd)
