@@ -43,7 +43,6 @@ func (r *Registry) storeUser(ctx context.Context, client netip.Prefix, u *User, 
 	if err != nil {
 		return err
 	}
-	defer r.verifier.freeMemTimer.Reset(freeMemDelay)
 	defer slot.Leave()
 	return usersfile.Change(u.Tenant.UsersFile, func(d *usersfile.Document) error {
 		if d.HasSpelling(u.Name) {

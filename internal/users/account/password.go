@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -23,18 +22,13 @@ import (
 // each file log in many times a minute.
 const passwordCacheTime = 5 * time.Minute
 
-// freeMemDelay is how long after a check its memory, many times that of a session, is given back. The garbage
-// collector would let as much pile up once more before it looks.
-const freeMemDelay = 500 * time.Millisecond
-
 // A verifier checks passwords. However many clients try at once, it takes the memory of a few checks, and leaves a
 // processor to others.
 type verifier struct {
-	queue        *schedule.Queue // for the checks that hash, by [limits.Network]
-	key          []byte          // of the MACs of passwords that were right; new in each process
-	hashes       atomic.Pointer[passwordhash.Set]
-	now          func() time.Time
-	freeMemTimer *time.Timer // gives back the memory of checks, freeMemDelay after the last
+	queue  *schedule.Queue // for the checks that hash, by [limits.Network]
+	key    []byte          // of the MACs of passwords that were right; new in each process
+	hashes atomic.Pointer[passwordhash.Set]
+	now    func() time.Time
 }
 
 // A credential is a user's password hash, and where the last password that was right is remembered. The zero value is
@@ -58,10 +52,9 @@ func newVerifier() *verifier {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // it never fails
 	v := &verifier{
-		queue:        schedule.NewQueue(max(1, runtime.GOMAXPROCS(0)-1), 0),
-		key:          key,
-		now:          time.Now,
-		freeMemTimer: time.AfterFunc(freeMemDelay, debug.FreeOSMemory),
+		queue: schedule.NewQueue(max(1, runtime.GOMAXPROCS(0)-1), 0),
+		key:   key,
+		now:   time.Now,
 	}
 	v.hashes.Store(&passwordhash.Set{})
 	return v
@@ -102,7 +95,6 @@ func (v *verifier) check(ctx context.Context, client netip.Prefix, c credential,
 	}
 	match, err := v.hashes.Load().Matches(c.hash, password)
 	slot.Leave()
-	v.freeMemTimer.Reset(freeMemDelay)
 	if err != nil {
 		return false, fmt.Errorf("compare a password: %w", err)
 	}
