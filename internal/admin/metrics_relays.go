@@ -14,7 +14,7 @@ type RelayMetrics struct {
 
 var _ relay.Observer = (*RelayMetrics)(nil)
 
-// NewRelayMetrics returns a collector that has seen none.
+// NewRelayMetrics returns the metrics of a server that has relayed nothing yet.
 func NewRelayMetrics() *RelayMetrics {
 	m := &RelayMetrics{
 		active: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -54,16 +54,7 @@ func (m *RelayMetrics) RelayRefused(reason relay.Reason) {
 	m.refused.WithLabelValues(string(reason)).Inc()
 }
 
-// Describe implements [prometheus.Collector].
-func (m *RelayMetrics) Describe(descs chan<- *prometheus.Desc) {
-	m.active.Describe(descs)
-	m.total.Describe(descs)
-	m.refused.Describe(descs)
-}
-
-// Collect implements [prometheus.Collector].
-func (m *RelayMetrics) Collect(metrics chan<- prometheus.Metric) {
-	m.active.Collect(metrics)
-	m.total.Collect(metrics)
-	m.refused.Collect(metrics)
+// Collectors returns what to register.
+func (m *RelayMetrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.active, m.total, m.refused}
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/ftp/relay"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
@@ -278,9 +277,6 @@ func TestMetricsFollowConventions(t *testing.T) {
 		case *prometheus.HistogramVec:
 			c.Describe(descs)
 			c.WithLabelValues(strings.Split(describedBy(t, <-descs).labels, ", ")...)
-		case *admin.RelayMetrics:
-			c.RelayClosed(relay.Complete)
-			c.RelayRefused(relay.NoPeer)
 		}
 	}
 	problems, err := testutil.GatherAndLint(m)

@@ -110,7 +110,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	s.apply(first)
 	s.showParts()
 	if cfg.Cluster.Given() {
-		m.MustRegister(relays)
+		m.MustRegister(relays.Collectors()...)
 	}
 	m.InUse(cfg.Hash())
 	s.health = &admin.Probe{Buckets: s.countBuckets}
