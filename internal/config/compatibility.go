@@ -48,8 +48,12 @@ func (x Compatibility) BackslashOf() pathname.Backslash {
 	return x.Backslash
 }
 
-// CompatibilityAt returns how the tenant treats a client at an address that has not logged in.
+// CompatibilityAt returns how the tenant treats a client at an address that has not logged in. Each login calls it
+// several times.
 func (t *Tenant) CompatibilityAt(addr netip.Addr) Compatibility {
+	if len(t.CompatibilityByNetwork) == 0 {
+		return t.Compatibility
+	}
 	return t.CompatibilityOfNetwork(addr).Or(t.Compatibility)
 }
 
