@@ -27,10 +27,10 @@ func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) er
 // source, or the version of the condition.
 func (f *Fs) copyObject(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition,
-) (s3api.Stored, error) {
+) (s3api.Result, error) {
 	end, err := f.uploads.BeginCopy(v.Size)
 	if err != nil {
-		return s3api.Stored{}, err
+		return s3api.Result{}, err
 	}
 	defer end()
 	f.opts.Objects.Inherit(a)
@@ -57,9 +57,9 @@ func (f *Fs) copiesAtOnce(v s3api.Version) bool { return v.Size <= f.opts.CopyLi
 // CopyObject.
 func (f *Fs) copyByPut(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition,
-) (s3api.Stored, error) {
+) (s3api.Result, error) {
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
-		return s3api.Stored{}, err
+		return s3api.Result{}, err
 	}
 	if v.Size == 0 {
 		made, err := f.bucket.Put(ctx, to, a, c, bytes.NewReader(nil), nil)
@@ -70,10 +70,10 @@ func (f *Fs) copyByPut(
 	source := file.NewRange(ctx, v.Bucket, v, 0, v.Size)
 	defer source.Close()
 	if err := part.FillFrom(ctx, source); err != nil {
-		return s3api.Stored{}, err
+		return s3api.Result{}, err
 	}
 	if _, err := io.Copy(io.Discard, source); err != nil { // the SDK compares the checksum after the last byte
-		return s3api.Stored{}, err
+		return s3api.Result{}, err
 	}
 	part.Seal()
 	made, err := f.bucket.Put(ctx, to, a, c, io.NewSectionReader(part, 0, part.Len()), part.Checksum())

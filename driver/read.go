@@ -20,7 +20,7 @@ type Reader struct {
 	cancel  context.CancelCauseFunc
 	bucket  *s3api.Bucket
 	version s3api.Version
-	info    *file.Stored
+	info    *file.TransferInfo
 	content *file.Reader
 	closed  bool
 }
@@ -58,14 +58,14 @@ func (f *Fs) openReader(ctx context.Context, name, key string, offset int64) (*R
 		cancel(nil)
 		return nil, err
 	}
-	var answer s3api.Stored
+	var result s3api.Result
 	var stream io.ReadCloser // nil where there is no byte at offset
 	if body != nil {
-		answer, stream = body.Answer, body
+		result, stream = body.Result, body
 	}
 	return &Reader{
 		name: name, ctx: ctx, cancel: cancel, bucket: f.bucket, version: v,
-		info: &file.Stored{Info: file.New(f.keys.Base(key), &v, &a), Answer: answer},
+		info: &file.TransferInfo{Info: file.New(f.keys.Base(key), &v, &a), Result: result},
 		content: file.NewReader(
 			ctx, f.bucket, v, offset, stream, f.opts.Memory, f.opts.Endpoint.stats, f.opts.DownloadConcurrency),
 	}, nil
@@ -77,7 +77,7 @@ func (f *Fs) restore(ctx context.Context, key string, archived error) error {
 	if errors.Is(err, s3error.Archived) {
 		return err
 	}
-	f.opts.Logger.Warn("S3 does not restore an archived object", "bucket", f.bucket.Name, "key", key, "err", err)
+	f.opts.Logger.Warn("archived object not restored", "bucket", f.bucket.Name, "key", key, "err", err)
 	return archived
 }
 

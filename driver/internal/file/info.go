@@ -88,17 +88,17 @@ func (i *Info) ETag() string { return strings.Trim(i.object.ETag, `"`) }
 // Sys returns an [*Object].
 func (i *Info) Sys() any { return &i.object }
 
-// A Stored describes the file of an upload or a download.
-type Stored struct {
+// A TransferInfo describes the file of an upload or a download.
+type TransferInfo struct {
 	*Info
-	Answer s3api.Stored // empty until the object of an upload is visible
+	Result s3api.Result // empty until the object of an upload is visible
 }
 
 // Checksum is the algorithm, a colon and the checksum in base64, empty where S3 has told none.
-func (s *Stored) Checksum() string { return s.Answer.Checksum }
+func (s *TransferInfo) Checksum() string { return s.Result.Checksum }
 
 // RequestID is that of the request which made the object visible or reads it, empty where its answer was lost.
-func (s *Stored) RequestID() string { return s.Answer.RequestID }
+func (s *TransferInfo) RequestID() string { return s.Result.RequestID }
 
 // New describes a version. A modification time in its attributes goes before the one of S3, of which some answers
 // tell only the second.

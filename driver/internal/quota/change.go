@@ -181,7 +181,7 @@ func (c *Change) grow(ctx context.Context, size int64, exempt func(*Usage) bool)
 		}
 		if !h.take(size, limit) && (!h.recount(ctx) || !h.take(size, limit)) {
 			return s3error.New(syscall.EDQUOT,
-				fmt.Sprintf("quota of %d bytes has no room; delete files or raise the quota", limit))
+				fmt.Sprintf("quota of %d bytes exceeded; delete files or raise the quota", limit))
 		}
 	}
 	return nil

@@ -191,7 +191,7 @@ func (u *Usage) count(ctx context.Context, rest time.Duration) (counted bool, er
 	case u.counting <- struct{}{}:
 		defer func() { <-u.counting }()
 	case <-ctx.Done():
-		return false, fmt.Errorf("wait until the objects of a quota are counted: %w", ctx.Err())
+		return false, fmt.Errorf("wait for the count of a quota: %w", ctx.Err())
 	}
 	if time.Since(u.ended) < rest*u.took {
 		return false, nil

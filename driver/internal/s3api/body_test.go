@@ -21,11 +21,11 @@ import (
 	"github.com/babelftp/babelftp/driver/profile"
 )
 
-// An answer may begin while net/http is still about to see that the body of the request has ended. The connection
-// stays open then.
-func TestAnswerBeforeTheRequestHasEnded(t *testing.T) {
+// A response may begin before net/http has noticed that the body of the request has ended. The connection must stay
+// open.
+func TestResponseBeforeTheRequestHasEnded(t *testing.T) {
 	reading, written := make(chan struct{}), make(chan struct{})
-	var outcome error // of a request
+	var outcome error // of the request
 	ended := sync.OnceFunc(func() { close(written) })
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -60,7 +60,7 @@ func TestAnswerBeforeTheRequestHasEnded(t *testing.T) {
 	}
 }
 
-// A slowConn returns from the last write of a request when the client reads the body of the answer.
+// A slowConn returns from the last write of a request only when the client reads the body of the response.
 type slowConn struct {
 	net.Conn
 	reading chan struct{}
@@ -74,7 +74,8 @@ func (c slowConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A noticingClient tells when the body of an answer is read. The SDK has closed that of the request by then.
+// A noticingClient calls notice when the body of a response is first read. At that time the SDK has already closed the
+// body of the request.
 type noticingClient struct {
 	s3.HTTPClient
 	notice func()

@@ -1,13 +1,25 @@
-// Package s3api makes all requests to S3. The methods of a [Bucket] check every answer (ETag, size, range), and give
-// every error a kind (package s3error).
+// Package s3api sends all requests to S3.
 //
-// [Client] lists the operations of S3 that the driver uses. A [Version] is an object as it was at one time. A
-// [Condition] says which version a write may replace. When the answer to a write is lost, the bucket looks at the
-// object to find out whether S3 performed it (change.go). The bucket repeats requests itself (retry.go), and the SDK
-// repeats none.
+// [Client] lists the S3 operations that the driver uses. A [Bucket] wraps a client and speaks the language of the
+// driver: keys, versions, conditions, and errors with a kind (package s3error). A [Version] is an object as S3
+// described it at some time, and a [Condition] says which version a write may replace.
 //
-// An interceptor may stand between a bucket and its client: [Bucket.InTurns] makes requests in turn with those of other
-// users, and [Bucket.AsOf] responds from earlier versions. [CustomerKey] adds the key of SSE-C.
+// For example, to replace an object only if no other client has changed it:
+//
+//	v, attributes, err := bucket.Head(ctx, key)
+//	// ...
+//	result, err := bucket.Put(ctx, key, &attributes, v.Unchanged(), body, nil)
+//	if errors.Is(err, syscall.ESTALE) {
+//		// another client was faster
+//	}
+//
+// Every request passes through the same steps. The bucket checks each response (ETag, size, range), because proxies and
+// some servers return success without having done anything. It repeats failed requests itself (retry.go); the retries
+// of the SDK are switched off. If the response to a write is lost, the bucket sends HeadObject to find out whether S3
+// has performed the write (change.go) and repeats it only if that cannot undo the work of another client.
+//
+// An interceptor may handle the requests of a bucket: [Bucket.InTurns] shares the connections with other users fairly,
+// and [Bucket.AsOf] responds from earlier versions. [CustomerKey] adds the key for SSE-C.
 //
 // Operations: HeadObject, GetObject, PutObject, CopyObject, DeleteObject, DeleteObjects, GetObjectTagging,
 // RestoreObject, ListObjectsV2, ListObjectVersions, CreateMultipartUpload, UploadPart, UploadPartCopy, ListParts,
@@ -31,15 +43,15 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// S3's rules for multipart uploads: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
+// S3's limits for multipart uploads: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
 const (
-	MinPartSize = 5 << 20 // of all parts but the last
+	MinPartSize = 5 << 20 // except for the last part
 	MaxPartSize = 5 << 30
 	MaxParts    = 10_000
 )
 
-// Client is the part of S3 that a file system uses. *s3.Client is one. Others wrap it to count, to measure or to
-// inject faults.
+// Client is the part of the S3 API that the driver uses. *s3.Client implements it. Tests and tools wrap it to count
+// requests, measure them or inject faults.
 type Client interface {
 	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
@@ -66,70 +78,74 @@ type Client interface {
 
 var _ Client = (*s3.Client)(nil)
 
-// A Bucket makes requests by a Client, in the terms of the driver: keys, versions, and errors with a kind. Its
-// methods check every answer.
+// A Bucket sends requests for one S3 bucket through a Client. It checks every response and returns errors with a kind.
 type Bucket struct {
 	client      Client
 	Name        string
 	stats       *Stats
-	idleTimeout time.Duration // how long S3 may send nothing of an object
+	idleTimeout time.Duration // how long S3 may send no byte of an object before the request fails
 	Profile     profile.Profile
 	isPast      bool        // see AsOf
-	interceptor interceptor // nil for none
+	interceptor interceptor // nil if there is none
 }
 
-// NewBucket returns a bucket whose requests report to the statistics of the server.
+// NewBucket returns a bucket that records response times in stats, which all buckets of a server share.
 func NewBucket(
 	client Client, name string, p profile.Profile, stats *Stats, idleTimeout time.Duration,
 ) *Bucket {
 	return &Bucket{client: client, Name: name, Profile: p, stats: stats, idleTimeout: idleTimeout}
 }
 
-// A Version describes an object as S3 had it at one time.
+// A Version describes an object as S3 returned it at some time.
 type Version struct {
 	Bucket       *Bucket
 	Key          string
-	Size         int64 // bytes
+	Size         int64 // in bytes
 	ModTime      time.Time
 	ETag         string // see validator
 	StorageClass types.StorageClass
-	Seen         time.Time // by the clock of this process, before S3 answered
+	Seen         time.Time // when the request was sent, by the clock of this process
 
-	// Looked says that S3 was asked for the object itself, and not for a listing. Only then ID is that of S3 in a
-	// bucket with versions, and Name that of the request that has stored the version. Both may be empty all the same.
-	Looked   bool
+	// FromHead reports whether the version comes from a HeadObject response and not from a listing. Only then does ID
+	// hold the version ID, in a bucket with versioning, and Name the name of the request that stored the version. Both
+	// may still be empty.
+	FromHead bool
 	ID, Name string
-	metadata map[string]string // of the user, with the name
+	metadata map[string]string // user metadata, including Name
 }
 
-// A Condition says which object a key must have, so that S3 performs a write. The zero value always holds.
+// A Condition says which object a key must have for S3 to perform a write. The zero value always holds.
 type Condition struct {
-	Absent bool   // there is no object
-	Still  bool   // with Absent: S3 has shown that there was none, so a failure means that the key has changed
-	ETag   string // the object is still this version
+	Absent bool // the key must not exist
+	// SeenAbsent is set with Absent if S3 has already reported that the key does not exist. If the condition then
+	// fails, the key has changed since, and the error is ESTALE instead of fs.ErrExist.
+	SeenAbsent bool
+	ETag       string // the object must still have this ETag
 
-	// Name and ModTime are those of the version, for looks. They are zero where they are not known.
+	// Name and ModTime are taken from the version, to check a condition with HeadObject. They are zero if they are
+	// unknown.
 	Name    string
 	ModTime time.Time
 }
 
-// Unchanged returns the condition that the object is still this version, which S3 was asked for. For a version without
-// a key it is the condition that there is still no object.
+// Unchanged returns the condition that the object is still this version, which must come from HeadObject. For a version
+// without a key, it returns the condition that the key still does not exist.
 func (v *Version) Unchanged() Condition {
 	if v.Key == "" {
-		return Condition{Absent: true, Still: true}
+		return Condition{Absent: true, SeenAbsent: true}
 	}
 	return Condition{ETag: v.ETag, Name: v.Name, ModTime: v.ModTime}
 }
 
-// Identity distinguishes this version from all others of its key that HeadObject describes, also from one with the
-// same bytes. It is never empty.
+// Identity distinguishes this version from all other versions of its key that HeadObject describes, even from a version
+// with the same bytes. It is never empty.
 func (v *Version) Identity() string {
 	return v.Name + "/" + strings.Trim(v.ETag, `"`) + "/" + strconv.FormatInt(v.ModTime.Unix(), 10)
 }
 
-// identifies reports whether a name proves that an object is the version of the condition. Other S3 clients may have
-// copied the version with its metadata, and stored that copy under the key later.
+// identifies reports whether the name in the metadata proves that an object is the version of the condition. The ETag
+// and the time must match too, because another S3 client may have copied the version with its metadata and stored the
+// copy under the same key later.
 func (c Condition) identifies(object *s3.HeadObjectOutput) bool {
 	return isNamed(object, c.Name) && c.allows(validator(object.ETag, object.ContentLength, object.LastModified)) &&
 		(c.ModTime.IsZero() || c.ModTime.Equal(aws.ToTime(object.LastModified)))
@@ -149,14 +165,14 @@ func (c Condition) ifNoneMatch() *string {
 	return aws.String("*")
 }
 
-// allows tells whether the condition holds for an object with this ETag.
+// allows reports whether the condition holds for an object with this ETag.
 func (c Condition) allows(etag string) bool {
 	return !c.Absent && (c.ETag == "" || sameETag(c.ETag, etag))
 }
 
-// precondition returns the condition for a write, if the server supports it and has an ETag to compare. Otherwise it
-// looks whether the condition holds now, and returns the zero value. A change between the look and the write stays
-// unnoticed. The error is ESTALE if the condition does not hold.
+// precondition returns the condition to send with a write, if the server supports it and the ETag can be compared.
+// Otherwise it checks the condition with HeadObject and returns the zero value. In that case, a change between the
+// check and the write goes unnoticed. The error is ESTALE if the condition does not hold.
 func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supported bool) (Condition, error) {
 	if supported && !isWeak(c.ETag) || c == (Condition{}) {
 		return c, nil
@@ -174,10 +190,10 @@ func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supp
 	return Condition{}, nil
 }
 
-// Failed returns the error of a request with this condition. If the caller wanted no object, whether or not it had
-// asked S3 before, and there is one, the error is fs.ErrExist.
+// Failed converts the error of a request with this condition. If the caller wanted to create a new object and the key
+// exists, the error becomes fs.ErrExist.
 func (c Condition) Failed(err error) error {
-	if c.Absent && !c.Still && errors.Is(err, syscall.ESTALE) {
+	if c.Absent && !c.SeenAbsent && errors.Is(err, syscall.ESTALE) {
 		return &s3error.Error{Kind: fs.ErrExist, Cause: err}
 	}
 	return err

@@ -16,10 +16,11 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// lookAfterTimeout limits the HeadObject after a request without a response, which may outlive the session.
-const lookAfterTimeout = 30 * time.Second
+// headAfterWriteTimeout limits the HeadObject that follows a write without a response. This request continues even if
+// the session ends.
+const headAfterWriteTimeout = 30 * time.Second
 
-// A change is a request that makes an object. Other clients may change the same object at any time.
+// A conditionalWrite is a request that makes an object. Other clients may change the same object at any time.
 //
 // S3 may perform a request whose response is lost, also some time later. The metadata of what a change makes hold a
 // random name ([s3object.WriteKey]). After a lost response, the change checks the object before it repeats the request:
@@ -38,16 +39,16 @@ const lookAfterTimeout = 30 * time.Second
 // change also checks the object after such a refusal. Some proxies repeat the POST that completes an upload, and S3
 // then responds that the upload does not exist. The name in the metadata is the name of the upload, which another
 // session may have taken over and completed. So it is proof only while the upload belongs to this session.
-type change struct {
+type conditionalWrite struct {
 	key       string
-	name      string    // in the metadata of what the change makes
-	condition Condition // of the caller
-	supported bool      // S3 knows the condition
+	name      string    // in the metadata of the object that the change makes
+	condition Condition // as the caller requested it
+	supported bool      // whether S3 supports the condition
 	timeout   time.Duration
-	long      bool // it is a request of a multipart upload
+	long      bool // whether the request is part of a multipart upload, which is retried for longer
 
-	// send makes one attempt on a condition.
-	send func(ctx context.Context, c Condition) (Stored, error)
+	// send makes one attempt with a condition.
+	send func(ctx context.Context, c Condition) (Result, error)
 
 	// pending reports whether S3 has certainly not performed the request, and performs it once at most, however often
 	// it is sent. It is nil if only the object shows whether S3 has performed the request.
@@ -57,12 +58,12 @@ type change struct {
 	owns func(ctx context.Context) bool
 }
 
-// newName returns a name for what one request makes.
+// newName returns a random name for one request.
 func newName() string { return rand.Text() }
 
-// named returns user metadata with the name of a request, unless they would be more than S3 takes. Then no look can
-// prove that S3 has performed the request.
-func named(metadata map[string]string, name string) map[string]string {
+// withName returns the user metadata with the name of a request added. If the name does not fit within S3's limit, it
+// returns the metadata unchanged, and HeadObject cannot prove later that S3 has performed the request.
+func withName(metadata map[string]string, name string) map[string]string {
 	if !s3object.HasRoom(metadata, s3object.WriteKey, name) {
 		return metadata
 	}
@@ -74,15 +75,15 @@ func named(metadata map[string]string, name string) map[string]string {
 	return metadata
 }
 
-// perform makes a change. After a lost response, it returns the ETag that HeadObject has shown.
+// perform makes a change. After a lost response, it returns the ETag from HeadObject.
 //
 // The error is ESTALE if the condition did not hold when the change began or a moment later. It is EAGAIN if it is
-// unknown what S3 has done. It is marked as [s3error.Doubtful] if S3 may yet perform an attempt.
-func (b *Bucket) perform(ctx context.Context, w change) (_ Stored, failure error) {
-	doubt := false      // an earlier attempt may have been performed
-	unanswered := false // an earlier attempt may be performed late
+// unknown what S3 has done, and it is marked as [s3error.Doubtful] if S3 may still perform an attempt.
+func (b *Bucket) perform(ctx context.Context, w conditionalWrite) (_ Result, failure error) {
+	uncertain := false  // S3 may have performed an earlier attempt
+	mayRunLate := false // S3 may still perform an earlier attempt
 	defer func() {
-		if failure != nil && unanswered {
+		if failure != nil && mayRunLate {
 			failure = s3error.Doubtful(failure)
 		}
 	}()
@@ -92,8 +93,8 @@ func (b *Bucket) perform(ctx context.Context, w change) (_ Stored, failure error
 		now, err := b.precondition(ctx, w.key, c, w.supported)
 		switch {
 		case err == nil:
-			var made Stored
-			made, err = attempt(ctx, t, w.timeout, func(ctx context.Context) (Stored, error) {
+			var made Result
+			made, err = attempt(ctx, t, w.timeout, func(ctx context.Context) (Result, error) {
 				return w.send(ctx, now)
 			})
 			if err == nil {
@@ -101,45 +102,45 @@ func (b *Bucket) perform(ctx context.Context, w change) (_ Stored, failure error
 			}
 			sent = true
 			if !s3error.NotPerformed(err) {
-				doubt, unanswered = true, true
+				uncertain, mayRunLate = true, true
 			}
-			if !doubt && t.again(ctx, err) {
+			if !uncertain && t.again(ctx, err) {
 				continue
 			}
-		case doubt && !errors.Is(err, errReplaced): // no look
-			return Stored{}, unknown(err)
+		case uncertain && !errors.Is(err, errReplaced): // the check with HeadObject failed
+			return Result{}, unknown(err)
 		}
 		failed := s3error.FromSDK(err)
-		judged := sent && (errors.Is(failed, syscall.ESTALE) || errors.Is(failed, fs.ErrNotExist) ||
+		refused := sent && (errors.Is(failed, syscall.ESTALE) || errors.Is(failed, fs.ErrNotExist) ||
 			s3error.IsNoSuchUpload(failed))
-		if !doubt && !judged || errors.Is(failed, context.Canceled) {
-			return Stored{}, failed
+		if !uncertain && !refused || errors.Is(failed, context.Canceled) {
+			return Result{}, failed
 		}
-		object, err := b.lookAfter(ctx, w.key)
+		object, err := b.headAfterWrite(ctx, w.key)
 		switch {
-		case err == nil && isNamed(object, w.name) && (doubt || w.owns == nil || w.owns(ctx)):
-			return Stored{ETag: aws.ToString(object.ETag), Name: w.name}, nil
-		case !doubt:
-			return Stored{}, failed
+		case err == nil && isNamed(object, w.name) && (uncertain || w.owns == nil || w.owns(ctx)):
+			return Result{ETag: aws.ToString(object.ETag), Name: w.name}, nil
+		case !uncertain:
+			return Result{}, failed
 		case err != nil:
-			return Stored{}, unknown(failed)
+			return Result{}, unknown(failed)
 		case w.pending != nil && w.pending(ctx):
-			doubt = false // all attempts are one, whenever S3 performs it
-		case c.identifies(object): // not performed
+			uncertain = false // S3 performs only one of all attempts
+		case c.identifies(object): // S3 has not performed the request
 		default:
-			return Stored{}, unknown(failed)
+			return Result{}, unknown(failed)
 		}
 		if !t.again(ctx, failed) {
-			if doubt { // an earlier attempt may be late
+			if uncertain { // S3 may still perform an earlier attempt
 				failed = unknown(failed)
 			}
-			return Stored{}, failed
+			return Result{}, failed
 		}
 	}
 }
 
-// replacedIfGone is the error of a request on the condition of an ETag: S3 answers that there is no object where it
-// is gone.
+// replacedIfGone converts the error of a request with If-Match. If the object has been deleted, S3 responds with 404,
+// which means here that the condition does not hold.
 func (c Condition) replacedIfGone(err error) error {
 	if c.ETag != "" && errors.Is(err, fs.ErrNotExist) {
 		return &s3error.Error{Kind: errReplaced, Cause: err}
@@ -147,7 +148,7 @@ func (c Condition) replacedIfGone(err error) error {
 	return err
 }
 
-// unknown says that it is not known what S3 has done.
+// unknown returns the error for a request whose effect is unknown.
 func unknown(cause error) error { return &s3error.Error{Kind: syscall.EAGAIN, Cause: cause} }
 
 // isNamed reports whether a request with this name has made the object. The object is nil if there is none.
@@ -155,19 +156,19 @@ func isNamed(object *s3.HeadObjectOutput, name string) bool {
 	return name != "" && object != nil && object.Metadata[s3object.WriteKey] == name
 }
 
-// lookAfter requests an object after a request without a response, and returns nil if there is none. The request may
-// outlive the session.
-func (b *Bucket) lookAfter(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lookAfterTimeout)
+// headAfterWrite sends HeadObject after a write without a response. It returns nil if the object does not exist. The
+// request continues even if the session ends.
+func (b *Bucket) headAfterWrite(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), headAfterWriteTimeout)
 	defer done()
-	object, err := b.look(ctx, key)
+	object, err := b.headWithChecksums(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return object, err
 }
 
-// look sends HeadObject, and asks for checksums if the server keeps them.
-func (b *Bucket) look(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
+// headWithChecksums sends HeadObject, and requests checksums if the server keeps them.
+func (b *Bucket) headWithChecksums(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
 	return b.headObject(ctx, &s3.HeadObjectInput{Key: &key, ChecksumMode: b.checksumMode()})
 }

@@ -18,7 +18,7 @@ import (
 // Content-MD5. Checksums in the input of a request are sent.
 func WithoutChecksums(stack *middleware.Stack) error {
 	for _, id := range []string{"AWSChecksum:SetupInputContext", "AWSChecksum:SetupOutputContext"} {
-		_, _ = stack.Initialize.Remove(id) // most operations have neither, and no operation has both
+		_, _ = stack.Initialize.Remove(id) // not found is fine: most operations have neither, and none has both
 	}
 	return nil
 }
@@ -30,7 +30,7 @@ func (b *Bucket) applyProfile(o *s3.Options) {
 	}
 }
 
-// checksumMode asks HeadObject for the checksum of an object if the server keeps one.
+// checksumMode makes HeadObject return the checksum of an object if the server keeps one.
 func (b *Bucket) checksumMode() types.ChecksumMode {
 	if b.Profile.Checksums {
 		return types.ChecksumModeEnabled
@@ -38,26 +38,26 @@ func (b *Bucket) checksumMode() types.ChecksumMode {
 	return ""
 }
 
-// sendsChecksums reports whether the server takes checksums and the configuration of the client lets it send them.
+// sendsChecksums reports whether the server accepts checksums and the configuration of the client allows sending them.
 // "request_checksum_calculation = when_required" forbids it.
 func (b *Bucket) sendsChecksums(o *s3.Options) bool {
 	return b.Profile.Checksums && o.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired
 }
 
-// unsigned leaves the body out of the signature, for a request that has a checksum of its body.
+// unsigned leaves the body out of the signature. The request must have a checksum of its body.
 func unsigned(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
 }
 
-// withoutChecksum keeps the SDK from sending a checksum with a part. S3 takes one only in an upload that was created
-// for its algorithm, and in such an upload MinIO refuses parts that are copied. TLS, or the signature where there is
-// none, protects the bytes on their way.
+// withoutChecksum keeps the SDK from sending a checksum with a part. S3 accepts one only in an upload that was created
+// for its algorithm, and in such an upload MinIO refuses copied parts. TLS protects the bytes in transit, or the
+// signature if the connection is not encrypted.
 func withoutChecksum(o *s3.Options) {
 	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 }
 
-// withMD5 sends a Content-MD5 in place of a checksum, which each server takes. In a bucket whose Object Lock has a
-// default retention AWS wants one of the two.
+// withMD5 sends a Content-MD5, which every server accepts, instead of a checksum. AWS requires one of the two in a
+// bucket whose Object Lock has a default retention.
 func withMD5(o *s3.Options) {
 	withoutChecksum(o)
 	o.APIOptions = append(o.APIOptions, smithyhttp.AddContentChecksumMiddleware)
@@ -65,7 +65,7 @@ func withMD5(o *s3.Options) {
 
 // StoredHash returns the size of an object, and its hash if S3 has one.
 func (b *Bucket) StoredHash(ctx context.Context, key, algorithm string) (sum []byte, size int64, err error) {
-	out, err := b.look(ctx, key)
+	out, err := b.headWithChecksums(ctx, key)
 	if err != nil {
 		return nil, 0, err
 	}

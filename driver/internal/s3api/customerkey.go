@@ -10,10 +10,10 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// CustomerKey returns an option for APIOptions of S3 clients. S3 then encrypts the objects with a key of 32 bytes that
-// it forgets (SSE-C). Every request for the bytes or the attributes of an object has the key, which must be the key of
-// all objects that the client meets. Links to them do not work, because they cannot hold the key:
-// https://docs.aws.amazon.com/AmazonS3/latest/userguide/ServerSideEncryptionCustomerKeys.html
+// CustomerKey returns an option for APIOptions of S3 clients. It adds a key of 32 bytes to every request for the data
+// or the attributes of an object (SSE-C). S3 encrypts the objects with this key and does not keep it, so all objects
+// that the client reads must have been stored with the same key. Presigned links do not work, because they cannot
+// contain the key. See https://docs.aws.amazon.com/AmazonS3/latest/userguide/ServerSideEncryptionCustomerKeys.html
 func CustomerKey(customerKey []byte) func(*middleware.Stack) error {
 	hash := md5.Sum(customerKey)
 	algorithm, key := aws.String("AES256"), aws.String(base64.StdEncoding.EncodeToString(customerKey))

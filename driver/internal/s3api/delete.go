@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// errReplaced reports that another object has the key of a version.
+// errReplaced reports that the key has another object than the expected version.
 var errReplaced = s3error.New(syscall.ESTALE, "another client has replaced the object")
 
 // DeleteVersion checks that an object is still this version and deletes it with [Bucket.DeleteCurrent].
@@ -31,16 +31,16 @@ func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
 	return b.DeleteCurrent(ctx, now)
 }
 
-// DeleteCurrent deletes a version that S3 has just described. If another object has the key by now, that object stays
-// and the error is ESTALE. A missing object is not an error.
+// DeleteCurrent deletes a version that S3 has just described. If the key has another object now, that object stays and
+// the error is ESTALE. A missing object is not an error.
 //
-// The request has the condition If-Match if the server supports it, so only an object with the same ETag can be
-// deleted instead. Without the condition, the delete also removes an object that another client has stored since the
-// caller's check. In a bucket with versioning, that object is still among the older versions.
+// The request has the condition If-Match if the server supports it, so only an object with the same ETag can be deleted
+// instead. Without the condition, the delete also removes an object that another client has stored since the caller's
+// check. In a bucket with versioning, that object remains among the older versions.
 //
-// DeleteCurrent checks the object again before it repeats a request. After a request without a response, it repeats
-// the request only if the object is still there and its name or version ID proves that it is this version. Otherwise
-// an equal object may have been stored after the delete, and the error is EAGAIN.
+// DeleteCurrent checks the object again before it repeats a request. After a request without a response, it repeats the
+// request only if the object still exists and its name or version ID proves that it is this version. Otherwise an equal
+// object may have been stored after the delete, and the error is EAGAIN.
 //
 // It never deletes by version ID, because that would remove the version from the history of the bucket and make the
 // previous version current.
@@ -49,9 +49,9 @@ func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) error {
 	if b.Profile.ConditionalDelete {
 		in.IfMatch = Condition{ETag: v.ETag}.ifMatch(&b.Profile)
 	}
-	doubt := false // S3 may have performed an attempt
+	uncertain := false // S3 may have performed an earlier attempt
 	for t := newTries(ctx, false); ; {
-		_, err := attempt(ctx, t, lookTimeout, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
+		_, err := attempt(ctx, t, headTimeout, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
 			return b.deleteObject(ctx, in)
 		})
 		failed := s3error.FromSDK(err)
@@ -61,16 +61,16 @@ func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) error {
 		case errors.Is(failed, context.Canceled):
 			return failed
 		}
-		doubt = doubt || !s3error.NotPerformed(err)
+		uncertain = uncertain || !s3error.NotPerformed(err)
 		more := t.again(ctx, err)
-		if !doubt && !more {
+		if !uncertain && !more {
 			return failed
 		}
 		_, err = b.current(ctx, v)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
-		case doubt && (err != nil || !more || !v.identified()):
+		case uncertain && (err != nil || !more || !v.identified()):
 			return unknown(failed)
 		case err != nil:
 			return err
@@ -78,7 +78,7 @@ func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) error {
 	}
 }
 
-// current returns a version as S3 describes it now. The error is ESTALE if another object has the key.
+// current returns a version as S3 describes it now. The error is ESTALE if the key has another object.
 func (b *Bucket) current(ctx context.Context, v Version) (Version, error) {
 	now, _, err := b.Head(ctx, v.Key)
 	if err == nil && !v.IsStill(now) {
@@ -118,7 +118,7 @@ func (b *Bucket) deleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s
 
 // Delete deletes the object at a key that only this process writes. A missing object is not an error.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
-	_, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
+	_, err := repeat(ctx, headTimeout, false, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
 		return call(ctx, b, b.client.DeleteObject, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key})
 	})
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,10 +15,10 @@ import (
 )
 
 // DeleteVersions deletes versions that S3 has just listed with one DeleteObjects request, in which the server compares
-// ETags if it can. Then it deletes each version that the response does not confirm with [Bucket.DeleteVersion], whose
-// errors tell more. It returns an error for each version. After an error other than ESTALE it sends no more requests,
-// and the remaining versions get that error. Without a response the error is EAGAIN for each object that is still
-// there.
+// ETags if it can. If the response does not confirm that a version was deleted, DeleteVersions deletes that version
+// again with [Bucket.DeleteVersion], whose errors are more specific. It returns an error for each version. After an
+// error other than ESTALE it sends no more requests, and the remaining versions get that error. If there is no response
+// to DeleteObjects, the error is EAGAIN for each object that still exists.
 func (b *Bucket) DeleteVersions(ctx context.Context, versions []Version) []error {
 	in := &types.Delete{Objects: make([]types.ObjectIdentifier, len(versions))}
 	for i, v := range versions {
@@ -72,8 +72,8 @@ func (b *Bucket) deleteObjects(ctx context.Context, in *types.Delete) (out *s3.D
 	}
 }
 
-// confirmed returns the keys that S3 says it has deleted. A server that returns neither a deleted key nor an error for
-// an object may have done nothing.
+// confirmed returns the keys that S3 reports as deleted. A key that is neither in the list of deleted keys nor in the
+// list of errors does not count, because the server may have done nothing.
 func confirmed(out *s3.DeleteObjectsOutput) map[string]bool {
 	deleted := map[string]bool{}
 	if out == nil {

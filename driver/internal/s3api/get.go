@@ -14,13 +14,13 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// Get opens the present version of an object from an offset on.
+// Get opens the current version of an object, from an offset to its end.
 func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, s3object.Attributes, *Body, error) {
 	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &key}
-	if offset > 0 { // an empty object has no byte 0 to start from
+	if offset > 0 { // without an offset, send no Range: an empty object has no byte 0
 		in.Range = aws.String(fmt.Sprintf("bytes=%d-", offset))
 	}
-	out, err := b.object(ctx, in)
+	out, err := b.getObject(ctx, in)
 	if err != nil {
 		return Version{}, s3object.Attributes{}, nil, err
 	}
@@ -37,8 +37,8 @@ func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, s3
 	return v, s3object.Attributes{ContentType: out.ContentType, Metadata: out.Metadata}, out.Body.(*Body), nil
 }
 
-// GetRange opens the bytes [from, to) of a version. For the whole object it requests no range, so that the answer has
-// a checksum.
+// GetRange opens the bytes [from, to) of a version. It sends no Range for the whole object, because then the response
+// has a checksum.
 func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.ReadCloser, error) {
 	in := &s3.GetObjectInput{
 		Bucket: &b.Name, Key: &v.Key, IfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile),
@@ -50,7 +50,7 @@ func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.Re
 	if !whole {
 		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
 	}
-	out, err := b.object(ctx, in)
+	out, err := b.getObject(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +68,11 @@ func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.Re
 	return nil, err
 }
 
-// checkBytes returns the size of the whole object after a response with the requested bytes. It returns an error if the
-// response has another range, or if a proxy has compressed it.
+// checkBytes checks that a response has the requested bytes, and returns the size of the whole object. It returns an
+// error if the response has another range, or if a proxy has compressed it.
 //
-// A proxy that compresses or chunks a response removes its Content-Length, and objects can be stored with an encoding
-// of their own. HeadObject returns both.
+// A proxy that compresses or chunks a response removes its Content-Length, and objects can be stored with a
+// Content-Encoding of their own. In these cases checkBytes compares the response with HeadObject.
 func (b *Bucket) checkBytes(
 	ctx context.Context, in *s3.GetObjectInput, out *s3.GetObjectOutput, from int64,
 ) (*int64, error) {
@@ -106,19 +106,19 @@ func (b *Bucket) checkBytes(
 	return size, nil
 }
 
-// object requests an object. The error is EAGAIN when S3 sends nothing for the idle timeout.
-func (b *Bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
-	out, err := b.askObject(ctx, in)
-	if err == nil && !hasETag(out.ETag) { // deleted meanwhile, or without one
+// getObject sends GetObject. The error is EAGAIN if S3 sends nothing for the idle timeout.
+func (b *Bucket) getObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
+	out, err := b.sendGetObject(ctx, in)
+	if err == nil && !hasETag(out.ETag) { // deleted at the same time, or an object without an ETag
 		_ = out.Body.Close()
-		out, err = b.askObject(ctx, in)
+		out, err = b.sendGetObject(ctx, in)
 	}
 	return out, err
 }
 
-func (b *Bucket) askObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
+func (b *Bucket) sendGetObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	growStack()
-	return ask(ctx, unlimited, false, func(ctx context.Context) (*s3.GetObjectOutput, error) {
+	return repeat(ctx, unlimited, false, func(ctx context.Context) (*s3.GetObjectOutput, error) {
 		ctx, watch := watchIdle(ctx, b.idleTimeout)
 		begin := time.Now()
 		out, err := call(ctx, b, b.client.GetObject, in)
@@ -128,28 +128,27 @@ func (b *Bucket) askObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetO
 			watch.Close()
 			return nil, err
 		}
-		if !ofObject(out.ETag, out.LastModified, out.ResultMetadata) {
+		if !describesObject(out.ETag, out.LastModified, out.ResultMetadata) {
 			_ = out.Body.Close()
 			watch.Close()
 			return nil, errNoObject
 		}
 		b.stats.Observe(time.Now(), time.Since(begin))
-		answer := stored(
+		result := newResult(
 			aws.ToString(out.ETag), out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
-		out.Body = &Body{ReadCloser: out.Body, Answer: answer, watch: watch}
+		out.Body = &Body{ReadCloser: out.Body, Result: result, watch: watch}
 		return out, nil
 	})
 }
 
-// A Body has the bytes of an answer. It ends when S3 sends nothing for the idle timeout. The time between two reads
-// of the client does not count.
+// A Body reads the body of a response. It fails if S3 sends nothing for the idle timeout. The time between two calls of
+// Read does not count.
 type Body struct {
 	io.ReadCloser
-	Answer Stored
+	Result Result
 	watch  *idleWatch
 }
 
-// Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {
 	b.watch.Start()
 	n, err := b.ReadCloser.Read(p)
@@ -160,17 +159,17 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer.
 func (b *Body) Close() error {
 	b.watch.Close()
 	return b.ReadCloser.Close()
 }
 
-// errOtherBytes says that an answer has another range than the request.
-var errOtherBytes = s3error.New(syscall.EIO, "S3 answered GetObject with another range than requested")
+// errOtherBytes reports that a response has another range than the request.
+var errOtherBytes = s3error.New(syscall.EIO, "the GetObject response has another range than requested")
 
-// rangeSize returns the size of the whole object, from the answer to a request for a range that begins at from. It
-// returns nil when the answer is another range, because a proxy may drop the header and send all.
+// rangeSize returns the size of the whole object, from the response to a request for a range that begins at from. It
+// returns nil if the response has another range. A proxy, for example, may drop the Range header and return the whole
+// object.
 func rangeSize(out *s3.GetObjectOutput, from int64) *int64 {
 	var first, last, size int64
 	_, err := fmt.Sscanf(aws.ToString(out.ContentRange), "bytes %d-%d/%d", &first, &last, &size)

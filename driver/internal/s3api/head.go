@@ -19,18 +19,18 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// Head requests the version and the attributes of an object.
+// Head returns the current version of an object and its attributes.
 func (b *Bucket) Head(ctx context.Context, key string) (Version, s3object.Attributes, error) {
 	v, a, _, err := b.HeadWithAge(ctx, key)
 	return v, a, err
 }
 
-// version returns the version that an answer describes.
+// version returns the version that a response describes.
 func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 	v := Version{
 		Bucket: b, Key: key, Size: aws.ToInt64(out.ContentLength), ModTime: aws.ToTime(out.LastModified),
 		ETag: validator(out.ETag, out.ContentLength, out.LastModified), StorageClass: out.StorageClass,
-		Looked: true, Name: out.Metadata[s3object.WriteKey], metadata: out.Metadata,
+		FromHead: true, Name: out.Metadata[s3object.WriteKey], metadata: out.Metadata,
 	}
 	if id := aws.ToString(out.VersionId); id != noVersion {
 		v.ID = id
@@ -41,14 +41,14 @@ func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 	return v
 }
 
-// CheckMetadata returns an error if S3 has stored an object without its metadata, which some proxies remove. It stops
-// making requests once the server has shown that it keeps metadata.
-func (b *Bucket) CheckMetadata(ctx context.Context, key string, made Stored) error {
+// CheckMetadata returns an error if S3 has stored an object without its metadata, which some proxies remove. It sends
+// no more requests once an object has shown that the server keeps metadata.
+func (b *Bucket) CheckMetadata(ctx context.Context, key string, made Result) error {
 	if made.Name == "" || b.stats.metadata.Load() {
 		return nil
 	}
 	v, _, err := b.Head(ctx, key)
-	if err != nil || v.Name == made.Name || !sameETag(v.ETag, made.ETag) { // not known, kept, or replaced since
+	if err != nil || v.Name == made.Name || !sameETag(v.ETag, made.ETag) { // unknown, kept, or replaced since
 		return nil
 	}
 	return s3error.New(
@@ -56,7 +56,8 @@ func (b *Bucket) CheckMetadata(ctx context.Context, key string, made Stored) err
 		"S3 stored the object without its metadata; configure proxies to keep the headers x-amz-meta-*")
 }
 
-// HeadWithAge is Head, and how long ago the object was stored, by the clock of S3. Both times are whole seconds.
+// HeadWithAge is like Head, and also returns how long ago the object was stored, by the clock of S3. Both S3 times are
+// rounded to seconds.
 func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, s3object.Attributes, time.Duration, error) {
 	begin := time.Now()
 	out, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
@@ -72,9 +73,10 @@ func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, s3object
 	return v, s3object.FromHead(out), now.Sub(v.ModTime), nil
 }
 
-// State returns the object of a key and how long ago it was stored, or a version without a key if there is none. The
-// state differs after each change of the key, except that a missing object has the same state before it is stored and
-// after it is removed, unless the bucket keeps versions and S3 names the delete marker, as AWS and MinIO do.
+// State returns the object of a key, its state, and how long ago it was stored. If the key does not exist, the version
+// has no key. The state changes whenever the key changes, with one exception: a missing object has the same state
+// before it is stored and after it is deleted, unless the bucket keeps versions and S3 returns the ID of the delete
+// marker, as AWS and MinIO do.
 func (b *Bucket) State(ctx context.Context, key string) (v Version, state string, age time.Duration, err error) {
 	v, _, age, err = b.HeadWithAge(ctx, key)
 	if err == nil {
@@ -89,17 +91,18 @@ func (b *Bucket) State(ctx context.Context, key string) (v Version, state string
 	return Version{}, state, 0, nil
 }
 
-// exactAttempts bounds the requests of HeadExact. An object that is replaced between all of them changes many times a
+// exactAttempts limits the requests of HeadExact. An object that is replaced between all of them changes many times per
 // second.
 const exactAttempts = 10
 
-// HeadExact is HeadWithAge for a caller that makes another request on the condition of the ETag. seen is what an
-// earlier answer or a listing has shown of the key. Without an ETag it is the key only.
+// HeadExact is like HeadWithAge, for a caller that then makes a conditional request with the ETag. seen is what an
+// earlier response or a listing has shown for the key. Without an earlier response, it has only the key.
 //
-// Where reads are not atomic (see the profile), an answer may have parts of two objects, of which one replaces the
-// other. But no part is older than the request. So where an earlier answer has shown the same ETag, no part is older
-// than that version. If a part is newer, the object has another ETag by now, and the condition does not hold. An
-// object that changes between two looks takes another one. The error is EAGAIN where it changes too often.
+// If reads are not atomic (see the profile), a response may combine parts of two objects, one of which is replacing the
+// other. No part is older than the request, however. So if an earlier response has shown the same ETag, no part is
+// older than that version. If a part is newer, the object has another ETag by now, and the condition fails. HeadExact
+// therefore repeats the request until two responses have the same ETag. The error is EAGAIN if the object changes too
+// often.
 func (b *Bucket) HeadExact(ctx context.Context, seen Version) (Version, s3object.Attributes, time.Duration, error) {
 	for range exactAttempts {
 		v, a, age, err := b.HeadWithAge(ctx, seen.Key)
@@ -109,23 +112,23 @@ func (b *Bucket) HeadExact(ctx context.Context, seen Version) (Version, s3object
 		seen = v
 	}
 	return Version{}, s3object.Attributes{}, 0,
-		s3error.New(syscall.EAGAIN, "other clients replace the object all the time")
+		s3error.New(syscall.EAGAIN, "other clients keep replacing the object; try again later")
 }
 
-// noVersion is the ID of objects that were stored while the bucket kept no versions.
+// noVersion is the version ID of objects that were stored while versioning was not enabled.
 const noVersion = "null"
 
 func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
 	in.Bucket = &b.Name
-	out, err := b.askHead(ctx, in)
-	if err == nil && !hasETag(out.ETag) { // deleted meanwhile, or without one
-		out, err = b.askHead(ctx, in)
+	out, err := b.sendHeadObject(ctx, in)
+	if err == nil && !hasETag(out.ETag) { // deleted at the same time, or an object without an ETag
+		out, err = b.sendHeadObject(ctx, in)
 	}
 	return out, err
 }
 
-func (b *Bucket) askHead(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
-	out, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.HeadObjectOutput, error) {
+func (b *Bucket) sendHeadObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
+	out, err := repeat(ctx, headTimeout, false, func(ctx context.Context) (*s3.HeadObjectOutput, error) {
 		begin := time.Now()
 		out, err := call(ctx, b, b.client.HeadObject, in, b.closeUnframed)
 		if _, answered := errors.AsType[*smithyhttp.ResponseError](err); err == nil || answered {
@@ -133,7 +136,7 @@ func (b *Bucket) askHead(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadO
 		}
 		return out, err
 	})
-	if err == nil && !ofObject(out.ETag, out.LastModified, out.ResultMetadata) {
+	if err == nil && !describesObject(out.ETag, out.LastModified, out.ResultMetadata) {
 		err = errNoObject
 	}
 	if err == nil && out.ContentLength == nil {
@@ -154,11 +157,11 @@ func (b *Bucket) sizeOf(ctx context.Context, head *s3.HeadObjectInput, etag *str
 	if hasETag(etag) {
 		in.IfMatch = Condition{ETag: *etag}.ifMatch(&b.Profile)
 	}
-	out, err := b.askObject(ctx, in)
+	out, err := b.sendGetObject(ctx, in)
 	empty := s3error.Status(err) == http.StatusRequestedRangeNotSatisfiable
-	if empty { // or the server does not support ranges
+	if empty { // the object is empty, or the server does not support ranges
 		in.Range = nil
-		out, err = b.askObject(ctx, in)
+		out, err = b.sendGetObject(ctx, in)
 	}
 	if err != nil {
 		return nil, err
@@ -177,10 +180,11 @@ func (b *Bucket) sizeOf(ctx context.Context, head *s3.HeadObjectInput, etag *str
 // emptyMD5 is the MD5 of an empty body.
 const emptyMD5 = "d41d8cd98f00b204e9800998ecf8427e"
 
-// errNoLength says that the size of an object is unknown.
+// errNoLength reports that the size of an object is unknown.
 var errNoLength = s3error.New(syscall.EIO, "the HeadObject response has no Content-Length; a proxy may have removed it")
 
-// closeUnframed keeps other requests off the connection of a HeadObject whose answer may be longer than it says.
+// closeUnframed closes the connection after a HeadObject, for servers whose response may be longer than it declares.
+// Otherwise the next request on the connection would read the rest.
 func (b *Bucket) closeUnframed(o *s3.Options) {
 	if !b.Profile.UnframedHeads {
 		return
@@ -197,26 +201,27 @@ func (b *Bucket) closeUnframed(o *s3.Options) {
 	})
 }
 
-// errNoObject says that an answer comes from another machine than S3, such as a proxy. Its size is not that of the
-// object.
-var errNoObject = s3error.New(syscall.EIO, "S3 answered without an ETag and without the ID of the request")
+// errNoObject reports that a response does not come from S3 but, for example, from a proxy. Its headers do not describe
+// the object.
+var errNoObject = s3error.New(syscall.EIO, "the response has neither an ETag nor a request ID; it may come from a proxy")
 
-// ofObject tells whether an answer describes an object. It has an ETag, or else S3's ID of the request and a time.
+// describesObject reports whether a response describes an object. It must have an ETag, or a request ID and a time.
 //
-// An answer without an ETag is asked for once more. versitygw sends none while another client deletes the object: it
-// opens the file, and then misses the attribute. Two of them are of an object that has none.
-func ofObject(etag *string, modified *time.Time, answer middleware.Metadata) bool {
-	id, _ := awsmiddleware.GetRequestIDMetadata(answer)
+// The callers repeat a request once if the response has no ETag. versitygw sends such a response while another client
+// deletes the object: it opens the file and then finds no attribute for the ETag. If the second response has no ETag
+// either, the object has none.
+func describesObject(etag *string, modified *time.Time, response middleware.Metadata) bool {
+	id, _ := awsmiddleware.GetRequestIDMetadata(response)
 	return hasETag(etag) || modified != nil && id != ""
 }
 
-// ReadTags requests the tags of an object that has some. CopyObject copies them, but a multipart upload gets only the
-// tags of its request.
+// ReadTags requests the tags of an object if it has any. CopyObject copies tags by itself, but a multipart upload gets
+// only the tags in its request.
 func (b *Bucket) ReadTags(ctx context.Context, key string, a *s3object.Attributes) error {
 	if !a.Tagged || a.Tags != nil {
 		return nil
 	}
-	out, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.GetObjectTaggingOutput, error) {
+	out, err := repeat(ctx, headTimeout, false, func(ctx context.Context) (*s3.GetObjectTaggingOutput, error) {
 		return call(ctx, b, b.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &key})
 	})
 	if err != nil {

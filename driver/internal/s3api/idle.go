@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// errIdle says that S3 sent nothing for the timeout.
-var errIdle = fmt.Errorf("S3 sent nothing for too long: %w", context.DeadlineExceeded)
+// errIdle reports that S3 sent nothing for the timeout.
+var errIdle = fmt.Errorf("S3 made no progress before the timeout: %w", context.DeadlineExceeded)
 
-// An idleWatch ends a request when S3 sends nothing for a timeout. Its methods are for one goroutine.
+// An idleWatch cancels a request when S3 sends nothing for a timeout. Its methods must be called from one goroutine.
 type idleWatch struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -20,7 +20,7 @@ type idleWatch struct {
 
 type idleKey struct{}
 
-// watchIdle returns the context of a request that waits for S3 from now on. The caller ends it by [idleWatch.Close].
+// watchIdle returns a context for a request and starts its watch. The caller must call [idleWatch.Close].
 func watchIdle(ctx context.Context, timeout time.Duration) (context.Context, *idleWatch) {
 	w := &idleWatch{timeout: timeout}
 	ctx, w.cancel = context.WithCancelCause(ctx)
@@ -29,19 +29,19 @@ func watchIdle(ctx context.Context, timeout time.Duration) (context.Context, *id
 	return context.WithValue(ctx, idleKey{}, w), w
 }
 
-// Start waits for S3 again.
+// Start starts or restarts the timeout.
 func (w *idleWatch) Start() { w.timer.Reset(w.timeout) }
 
-// Stop says that S3 has sent something, or that no request waits for it.
+// Stop pauses the watch, because S3 has sent something or no request is waiting for it.
 func (w *idleWatch) Stop() { w.timer.Stop() }
 
-// Close ends the request.
+// Close ends the watch and cancels the request.
 func (w *idleWatch) Close() {
 	w.timer.Stop()
 	w.cancel(nil)
 }
 
-// Error returns [errIdle] if that ended the request, and err otherwise.
+// Error returns [errIdle] if the watch canceled the request, and err otherwise.
 func (w *idleWatch) Error(err error) error {
 	if errors.Is(context.Cause(w.ctx), errIdle) {
 		return errIdle
@@ -49,7 +49,7 @@ func (w *idleWatch) Error(err error) error {
 	return err
 }
 
-// pauseIdle stops the watch of a context that [watchIdle] has made, if it is one. resume starts it again.
+// pauseIdle pauses the watch of a context made by [watchIdle], if it has one, and returns a function that resumes it.
 func pauseIdle(ctx context.Context) (resume func()) {
 	w, ok := ctx.Value(idleKey{}).(*idleWatch)
 	if !ok {
@@ -59,8 +59,8 @@ func pauseIdle(ctx context.Context) (resume func()) {
 	return w.Start
 }
 
-// idleProgress returns a function that says that S3 has taken something of the request whose context [watchIdle] has
-// made.
+// idleProgress returns a function to call when S3 has read a part of the request body. It restarts the timeout of the
+// context's watch, if there is one.
 func idleProgress(ctx context.Context) func() {
 	w, ok := ctx.Value(idleKey{}).(*idleWatch)
 	if !ok {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// TestIdleWatch ends a request when S3 has sent nothing for the timeout. The time of a pause does not count.
+// TestIdleWatch cancels a request when S3 has sent nothing for the timeout. Pauses do not count.
 func TestIdleWatch(t *testing.T) {
 	const timeout = time.Minute
 	synctest.Test(t, func(t *testing.T) {
-		pauseIdle(t.Context())() // no watch
+		pauseIdle(t.Context())() // a context without a watch
 		for label, test := range map[string]struct {
 			do   func(ctx context.Context, w *idleWatch)
 			want error

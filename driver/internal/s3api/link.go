@@ -12,20 +12,20 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// A Presigner signs a request that another program will send. *s3.PresignClient is one.
+// A Presigner signs a request that another program will send. *s3.PresignClient implements it.
 type Presigner interface {
 	PresignGetObject(context.Context, *s3.GetObjectInput, ...func(*s3.PresignOptions)) (*v4.PresignedHTTPRequest, error)
 }
 
 var _ Presigner = (*s3.PresignClient)(nil)
 
-// URI names an object as S3's own tools do, in percent-encoding: "s3://bucket/caf%C3%A9".
+// URI returns the name of an object as S3's own tools write it, percent-encoded: "s3://bucket/caf%C3%A9".
 func (b *Bucket) URI(key string) string {
 	return "s3://" + b.Name + s3object.Separator + s3object.PercentEncode(key)
 }
 
-// Presign returns a link by which any HTTP client downloads an object, under a file name, for the duration valid. One
-// request asks whether there is such an object.
+// Presign returns a link with which any HTTP client can download an object under a file name while the link is valid.
+// It first checks that the object exists.
 func (b *Bucket) Presign(
 	ctx context.Context, p Presigner, key, filename string, valid time.Duration,
 ) (string, error) {
@@ -40,13 +40,14 @@ func (b *Bucket) Presign(
 	return request.URL, nil
 }
 
-// linkOptions keeps checksums out of links. Browsers do not compare them, and some servers refuse them.
+// linkOptions keeps checksum parameters out of links. Browsers do not verify checksums, and some servers refuse the
+// parameters.
 func linkOptions(o *s3.PresignOptions) {
 	o.ClientOptions = append(o.ClientOptions, s3.WithAPIOptions(WithoutChecksums))
 }
 
-// attachment tells a browser to store what it downloads under a name, which may be in any script (RFC 6266 section
-// 4.3, RFC 8187 section 3.2).
+// attachment returns the Content-Disposition with which a browser stores a download under a name in any script (RFC
+// 6266 section 4.3, RFC 8187 section 3.2).
 func attachment(name string) string {
 	return "attachment; filename*=UTF-8''" + s3object.PercentEncode(name)
 }

@@ -20,39 +20,39 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// fewKeys is how many keys a listing has at most that only looks whether there are any.
+// fewKeys is the largest page size of a listing that only checks whether any key exists.
 const fewKeys = 10
 
-// lostToken stands for a token that is a key with characters which the server, or the decoder, has replaced by
-// U+FFFD. No key has a NUL.
+// lostToken replaces a continuation token that is a key with characters that the server or the decoder has replaced by
+// U+FFFD. It cannot be confused with a real token, because keys do not contain NUL.
 const lostToken = "\x00"
 
 // A Listing holds the parameters of ListObjectsV2.
 type Listing struct {
 	Prefix    string
 	Delimiter string
-	Limit     int32  // of a page; 0 for S3's own 1,000
-	Token     string // of the page before, or empty
-	After     string // the key before the first one, without a token
+	Limit     int32  // page size; 0 for S3's default of 1,000
+	Token     string // from the previous page, or empty
+	After     string // lists only keys after this one; ignored if Token is set
 }
 
-// A Page is an answer to a listing, with keys and prefixes in order.
+// A Page is one response to a listing. Keys and prefixes are in order.
 type Page struct {
 	Versions   []Version
 	Prefixes   []string
-	Unreadable int    // keys the server could not write
-	Next       string // token of the next page, or empty
-	Limit      int32  // of the request
-	Encoded    bool   // the server writes every key, in percent-encoding
+	Unreadable int    // number of keys that the server could not write
+	Next       string // token of the next page; empty for the last page
+	Limit      int32  // the page size that was requested
+	Encoded    bool   // the server percent-encodes every key
 	Took       time.Duration
 }
 
-// Empty tells whether no key has the prefix of the listing.
+// Empty reports whether no key begins with the prefix of the listing.
 func (p *Page) Empty() bool {
 	return len(p.Versions) == 0 && len(p.Prefixes) == 0 && p.Unreadable == 0 && p.Next == ""
 }
 
-// Last returns the last key or prefix, empty when there is none.
+// Last returns the last key or prefix, or the empty string if the page has none.
 func (p *Page) Last() string {
 	last := ""
 	if n := len(p.Versions); n > 0 {
@@ -66,9 +66,9 @@ func (p *Page) Last() string {
 
 // List requests one page.
 //
-// Answers are XML, which cannot hold most control characters. So List requests keys in percent-encoding. versitygw
-// does not know that encoding, and writes U+FFFD in place of such a character. Then the key is unknown, and List
-// leaves it out, because another object may have the name that is left.
+// Responses are XML, which cannot contain most control characters. So List requests percent-encoded keys. versitygw
+// does not support that encoding and writes U+FFFD instead of such a character. List skips these keys and counts them
+// as unreadable, because the key with the replacement character may belong to another object.
 func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	if l.Token == lostToken {
 		return nil, s3error.New(
@@ -87,13 +87,13 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	} else if l.After != "" {
 		in.StartAfter = &l.After
 	}
-	var begin time.Time // of the last attempt
+	var begin time.Time // start of the last attempt
 	timeout := listTimeout
 	if l.Limit > 0 && l.Limit <= fewKeys {
-		timeout = lookTimeout
+		timeout = headTimeout
 	}
 	var decoder *listDecoder
-	out, err := ask(ctx, timeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
+	out, err := repeat(ctx, timeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
 		begin, decoder = time.Now(), new(listDecoder)
 		return call(ctx, b, b.client.ListObjectsV2, in, decoder.install)
 	})
@@ -101,7 +101,7 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 		return nil, err
 	}
 	if out.Name == nil && out.IsTruncated == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 && !decoder.isList {
-		return nil, s3error.FromSDK(s3error.ErrNoResult) // and not an empty directory
+		return nil, s3error.FromSDK(s3error.ErrNoResult) // not a listing at all, so it does not mean an empty directory
 	}
 	p := &Page{
 		Versions: make([]Version, 0, len(out.Contents)), Prefixes: make([]string, 0, len(out.CommonPrefixes)),
@@ -146,7 +146,7 @@ func (b *Bucket) addEntries(
 			return err
 		case !ok:
 			p.Unreadable++
-		case within: // the server does not know the delimiter
+		case within: // the server does not support the delimiter
 			p.Prefixes = append(p.Prefixes, prefix)
 		default:
 			v := Version{
@@ -181,7 +181,7 @@ func (b *Bucket) addEntries(
 	return nil
 }
 
-// group returns the prefix that stands for a key in a listing with a delimiter.
+// group returns the common prefix that represents a key in a listing with a delimiter.
 func (l *Listing) group(key string) (prefix string, ok bool) {
 	if l.Delimiter == "" || len(key) <= len(l.Prefix) {
 		return "", false
@@ -190,7 +190,7 @@ func (l *Listing) group(key string) (prefix string, ok bool) {
 	return l.Prefix + segment + l.Delimiter, found
 }
 
-// unique removes all but the first of entries with the same key.
+// unique removes all entries with the same key except the first.
 func unique[T any](entries []T, key func(T) string) []T {
 	sorted := true
 	for i := 1; i < len(entries) && sorted; i++ {
@@ -211,7 +211,7 @@ func unique[T any](entries []T, key func(T) string) []T {
 // nothing. Others encode and do not say so: then listing one of the keys as it is written shows whether that key
 // exists.
 func (b *Bucket) isEncoded(ctx context.Context, out *s3.ListObjectsV2Output) (bool, error) {
-	var escaped *string // a key that differs when it is decoded
+	var escaped *string // a key that changes when it is decoded
 	for key := range keysOf(out) {
 		text := aws.ToString(key)
 		decoded, err := url.QueryUnescape(text)
@@ -225,7 +225,7 @@ func (b *Bucket) isEncoded(ctx context.Context, out *s3.ListObjectsV2Output) (bo
 	if out.EncodingType == types.EncodingTypeUrl || escaped == nil {
 		return out.EncodingType == types.EncodingTypeUrl, nil
 	}
-	found, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
+	found, err := repeat(ctx, headTimeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
 		return call(ctx, b, b.client.ListObjectsV2,
 			&s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: escaped, MaxKeys: aws.Int32(1)})
 	})
@@ -255,7 +255,7 @@ func keysOf(out *s3.ListObjectsV2Output) iter.Seq[*string] {
 // decode decodes a key. It returns false for a key that the server could not encode.
 func (p *Page) decode(encoded *string) (key string, ok bool) {
 	key = aws.ToString(encoded)
-	if strings.ContainsRune(key, utf8.RuneError) { // written by the server, or by the decoder
+	if strings.ContainsRune(key, utf8.RuneError) { // inserted by the server or by the decoder
 		return key, false
 	}
 	if !p.Encoded {
@@ -275,7 +275,7 @@ func (p *Page) decodeBelow(prefix string, encoded *string) (key string, ok bool,
 	return key, ok, nil
 }
 
-// Pages lists all pages from the first one of a listing on, until an error.
+// Pages yields the pages of a listing, until the last page or the first error.
 func (b *Bucket) Pages(ctx context.Context, in Listing) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		for {
@@ -288,8 +288,8 @@ func (b *Bucket) Pages(ctx context.Context, in Listing) iter.Seq2[*Page, error] 
 	}
 }
 
-// Walk lists every object whose key starts with prefix, in the order of the keys. The error is EILSEQ if the server
-// could not encode a key, because the caller needs all keys.
+// Walk yields every object whose key begins with prefix, in the order in which S3 lists them. The error is EILSEQ if
+// the server could not encode a key, because callers need all of them.
 func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		for page, err := range b.Pages(ctx, Listing{Prefix: prefix}) {
@@ -309,8 +309,8 @@ func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, err
 	}
 }
 
-// WalkInOrder is Walk in the order of the keys. Where the server does not list in that order, it holds all versions
-// of the directory.
+// WalkInOrder is like Walk, but sorts by key. If the server does not list in that order, it keeps all versions in
+// memory.
 func (b *Bucket) WalkInOrder(ctx context.Context, prefix string) iter.Seq2[Version, error] {
 	if b.Profile.SortedListings {
 		return b.Walk(ctx, prefix)

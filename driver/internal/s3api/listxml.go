@@ -17,41 +17,43 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// A listDecoder reads the objects of an answer to ListObjectsV2 in place of the SDK. For a thousand objects the SDK
-// takes several times as long as all other work on a page. The decoder cuts the elements Contents out of the answer,
-// lets the SDK decode the rest, and adds the objects. It knows only the form in which servers write them. Any other
-// answer goes to the SDK as a whole. Of an object it reads what a version needs.
+// A listDecoder decodes the objects in a ListObjectsV2 response instead of the SDK. For a thousand objects the SDK
+// takes several times as long as all other work on a page. The decoder cuts the Contents elements out of the response,
+// lets the SDK decode the rest, and adds the objects afterwards. It reads only the fields that a Version needs, and it
+// handles only the form in which servers usually write these elements. It passes any other response to the SDK
+// unchanged.
 //
-// It also reads the token of the next page. Ceph's is the last key of the page, as it is, and may have characters
-// that XML does not have.
+// It also reads the continuation token of the next page. Ceph's token is the last key of the page without encoding, and
+// may contain characters that XML does not allow.
 type listDecoder struct {
 	objects []types.Object
 	token   *string
-	isList  bool // the document is a listing, which may be empty
+	isList  bool // the document is a listing, possibly an empty one
 }
 
-// install is an option of the request whose answer it is for.
+// install is a request option. It must be used for one request only.
 func (d *listDecoder) install(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		const decoder = "OperationDeserializer" // the SDK's
 		err := stack.Deserialize.Insert(
-			middleware.DeserializeMiddlewareFunc("CutContents", d.before), decoder, middleware.After)
+			middleware.DeserializeMiddlewareFunc("CutContents", d.cutContents), decoder, middleware.After)
 		if err != nil {
 			return err
 		}
 		return stack.Deserialize.Insert(
-			middleware.DeserializeMiddlewareFunc("AddContents", d.after), decoder, middleware.Before)
+			middleware.DeserializeMiddlewareFunc("AddContents", d.addContents), decoder, middleware.Before)
 	})
 }
 
-// hasToken tells whether the token of the next page is as the server has written it. Otherwise the SDK has decoded it.
+// hasToken reports whether the decoder has read the token of the next page from the response. Otherwise the token comes
+// from the SDK.
 func (d *listDecoder) hasToken() bool { return d.token != nil }
 
-// before stands between the connection and the SDK's decoder.
-func (d *listDecoder) before(
+// cutContents runs before the SDK's decoder and cuts the objects out of the response.
+func (d *listDecoder) cutContents(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
-	*d = listDecoder{} // discard the previous attempt
+	*d = listDecoder{} // discard the result of the previous attempt
 	out, metadata, err := next.HandleDeserialize(ctx, in)
 	response, ok := out.RawResponse.(*smithyhttp.Response)
 	if err != nil || !ok || response.StatusCode >= http.StatusMultipleChoices {
@@ -67,7 +69,8 @@ func (d *listDecoder) before(
 	})
 }
 
-// replaceBody reads the body of an answer, and lets the SDK decode what change makes of it, see legal.
+// replaceBody reads the body of a response and replaces it by the result of change, without illegal characters, before
+// the SDK decodes it.
 func replaceBody(response *smithyhttp.Response, change func(body []byte) []byte) error {
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -76,14 +79,14 @@ func replaceBody(response *smithyhttp.Response, change func(body []byte) []byte)
 	response.Body = struct {
 		io.Reader
 		io.Closer
-	}{bytes.NewReader(legal(change(body))), response.Body}
+	}{bytes.NewReader(replaceIllegal(change(body))), response.Body}
 	return nil
 }
 
-// legal replaces the characters that XML does not have by U+FFFD, also where a reference stands for one, so that the
-// SDK decodes the rest of an answer. Ceph asked for keys in percent-encoding leaves the prefix of the listing as it
-// is.
-func legal(body []byte) []byte {
+// replaceIllegal replaces characters that XML does not allow by U+FFFD, even if they are written as character
+// references, so that the SDK can decode the rest of the response. Ceph, for example, repeats the prefix of a listing
+// without encoding, even if the request asks for percent-encoding.
+func replaceIllegal(body []byte) []byte {
 	if utf8.Valid(body) && !bytes.ContainsFunc(body, isIllegal) && !bytes.Contains(body, []byte("&#")) {
 		return body
 	}
@@ -110,8 +113,8 @@ func legal(body []byte) []byte {
 	}
 }
 
-// parseReference returns the character that a reference like #x2F or #47 stands for (XML 1.0, section 4.1). It may be
-// one that XML does not have.
+// parseReference returns the character of a reference like #x2F or #47 (XML 1.0, section 4.1). The character may be one
+// that XML does not allow.
 func parseReference(name string) (rune, bool) {
 	digits, ok := strings.CutPrefix(name, "#")
 	if !ok {
@@ -125,30 +128,30 @@ func parseReference(name string) (rune, bool) {
 	return rune(code), err == nil
 }
 
-// isIllegal tells whether XML 1.0 does not have a character (section 2.2).
+// isIllegal reports whether XML 1.0 does not allow a character (section 2.2).
 func isIllegal(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0xD800 && r < 0xE000 || r == 0xFFFE || r == 0xFFFF ||
 		r > utf8.MaxRune
 }
 
-// after stands behind the SDK's decoder.
-func (d *listDecoder) after(
+// addContents runs after the SDK's decoder and adds the objects to its result.
+func (d *listDecoder) addContents(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	out, metadata, err := next.HandleDeserialize(ctx, in)
-	if answer, ok := out.Result.(*s3.ListObjectsV2Output); ok && err == nil && d.objects != nil {
-		answer.Contents = d.objects
+	if list, ok := out.Result.(*s3.ListObjectsV2Output); ok && err == nil && d.objects != nil {
+		list.Contents = d.objects
 		if d.token != nil {
-			answer.NextContinuationToken = d.token
+			list.NextContinuationToken = d.token
 		}
 	}
 	return out, metadata, err
 }
 
-// cutToken returns the token of the next page, nil where there is not one.
-func cutToken(answer []byte) *string {
+// cutToken returns the continuation token in a response, or nil if there is not exactly one.
+func cutToken(response []byte) *string {
 	const begin, end = "<NextContinuationToken>", "</NextContinuationToken>"
-	_, after, found := bytes.Cut(answer, []byte(begin))
+	_, after, found := bytes.Cut(response, []byte(begin))
 	element, _, ended := bytes.Cut(after, []byte(end))
 	token, ok := parseText(element)
 	if !found || !ended || !ok || bytes.Contains(after, []byte(begin)) {
@@ -157,8 +160,8 @@ func cutToken(answer []byte) *string {
 	return &token
 }
 
-// cutObjects returns the objects of an answer and what is left of it, or false where it is not written as expected:
-// comments, for example, may hide elements, or look like them.
+// cutObjects returns the objects in a response and the rest of the response. It returns false if the response is not
+// written in the usual form: comments, for example, may hide elements, or look like elements.
 func cutObjects(body []byte) (objects []types.Object, rest []byte, ok bool) {
 	const begin, end = "<Contents>", "</Contents>"
 	if !utf8.Valid(body) || bytes.Contains(body, []byte("<!")) {
@@ -170,7 +173,7 @@ func cutObjects(body []byte) (objects []types.Object, rest []byte, ok bool) {
 	for {
 		before, after, found := bytes.Cut(body, []byte(begin))
 		rest = append(rest, before...)
-		depth += opened(before)
+		depth += unclosed(before)
 		if !found {
 			return objects, rest, !bytes.Contains(bytes.ToLower(rest), []byte("contents"))
 		}
@@ -184,8 +187,8 @@ func cutObjects(body []byte) (objects []types.Object, rest []byte, ok bool) {
 	}
 }
 
-// opened is how many elements begin in a text and do not end there.
-func opened(text []byte) int {
+// unclosed returns the number of elements that begin in a text and do not end in it.
+func unclosed(text []byte) int {
 	n := 0
 	for {
 		_, tag, found := bytes.Cut(text, []byte("<"))
@@ -202,8 +205,8 @@ func opened(text []byte) int {
 	}
 }
 
-// parseObject reads what is inside of an element Contents: other elements, without attributes, and nothing between
-// them.
+// parseObject parses the content of a Contents element: a sequence of elements without attributes and without text
+// between them.
 func parseObject(elements []byte) (o types.Object, ok bool) {
 	for len(elements) > 0 {
 		name, after, ok := bytes.Cut(elements, []byte(">"))
@@ -220,8 +223,8 @@ func parseObject(elements []byte) (o types.Object, ok bool) {
 	return o, true
 }
 
-// parseInto reads an element of Contents. Elements that the driver does not use may hold others, but none of the same
-// name.
+// parseInto parses one child of a Contents element. Children that the driver does not use may contain other elements,
+// but none with the same name.
 func parseInto(o *types.Object, name string, element []byte) bool {
 	switch name {
 	case "Key", "ETag", "StorageClass":
@@ -253,7 +256,7 @@ func isName(text []byte) bool {
 	})
 }
 
-// parseText reads character data with none but the usual references in it.
+// parseText decodes character data that has only the predefined entities and character references.
 func parseText(text []byte) (string, bool) {
 	if bytes.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == '<' }) {
 		return "", false

@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// FuzzContents holds what is read of an answer against what the SDK reads of it.
+// FuzzContents compares the result of the decoder with the result of the SDK.
 func FuzzContents(f *testing.F) {
 	const head = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
 		`<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Prefix>d/</Prefix>`
@@ -39,11 +39,11 @@ func FuzzContents(f *testing.F) {
 		f.Add(head + body + `</ListBucketResult>`)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		client, in := answering(body), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}
+		client, in := clientFor(body), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}
 		want, wantErr := client.ListObjectsV2(t.Context(), in)
 		got, gotErr := client.ListObjectsV2(t.Context(), in, new(listDecoder).install)
 		if wantErr != nil {
-			return // what is no answer
+			return // not a valid response
 		}
 		if gotErr != nil {
 			t.Fatal(gotErr)
@@ -65,15 +65,15 @@ func FuzzContents(f *testing.F) {
 	})
 }
 
-// Some servers write characters that XML does not have where a listing repeats its own prefix. All else is read, and
-// the character becomes U+FFFD.
+// Some servers write characters that XML does not allow where a listing repeats its own prefix. The decoder reads
+// everything else, and each such character becomes U+FFFD.
 func TestCharactersThatXMLDoesNotHave(t *testing.T) {
 	for name, prefix := range map[string]string{
 		"raw": "d\x01", "reference": "d&#x01;", "decimal": "d&#27;", "noncharacter": "d\ufffe",
 		"surrogate": "d&#xD800;", "too-large": "d&#x110000;",
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := answering(
+			client := clientFor(
 				`<ListBucketResult><EncodingType>url</EncodingType><Prefix>` + prefix +
 					`</Prefix><Delimiter>&#47;</Delimiter>` +
 					`<Contents><Key>d%01/&#65;</Key><Size>7</Size></Contents><CommonPrefixes><Prefix>d%01/b/</Prefix></CommonPrefixes></ListBucketResult>`)
@@ -90,14 +90,14 @@ func TestCharactersThatXMLDoesNotHave(t *testing.T) {
 	}
 }
 
-// Ceph's token of the next page is the last key of a page, and not in percent-encoding.
+// Ceph's continuation token is the last key of the page, without percent-encoding.
 func TestTokenWithCharactersThatXMLDoesNotHave(t *testing.T) {
 	for written, want := range map[string]string{
 		"d/&#x02;b": "d/\x02b", "d/&#x1b;&amp;\ufffe": "d/\x1b&\ufffe", "d/&#x0a;&#x0d;": "d/\n\r",
 		"b3BhcXVl": "b3BhcXVl",
 	} {
 		t.Run(written, func(t *testing.T) {
-			client := answering(
+			client := clientFor(
 				`<ListBucketResult><EncodingType>url</EncodingType><Prefix>d/</Prefix><IsTruncated>true</IsTruncated>` +
 					`<CommonPrefixes><Prefix>d%2F%01%2F</Prefix></CommonPrefixes><NextContinuationToken>` + written +
 					`</NextContinuationToken></ListBucketResult>`)
@@ -111,8 +111,8 @@ func TestTokenWithCharactersThatXMLDoesNotHave(t *testing.T) {
 	}
 }
 
-// answering is a client whose server gives one answer to everything.
-func answering(body string) *s3.Client {
+// clientFor returns a client whose server sends the same response to every request.
+func clientFor(body string) *s3.Client {
 	return s3.New(s3.Options{
 		Region: "us-east-1", Credentials: aws.AnonymousCredentials{}, BaseEndpoint: aws.String("http://s3.example"),
 		UsePathStyle:     true,
@@ -130,8 +130,8 @@ func (s server) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// aPage is how MinIO writes a page of so many objects.
-func aPage(objects int) string {
+// minioPage returns a page with this number of objects, as MinIO writes it.
+func minioPage(objects int) string {
 	var b strings.Builder
 	b.WriteString(
 		`<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
@@ -144,9 +144,9 @@ func aPage(objects int) string {
 	return b.String() + `<EncodingType>url</EncodingType></ListBucketResult>`
 }
 
-// TestContentsAreDecoded wants the usual answer to be read without the SDK.
+// TestContentsAreDecoded checks that the decoder reads a usual response without the SDK.
 func TestContentsAreDecoded(t *testing.T) {
-	objects, rest, ok := cutObjects([]byte(aPage(2)))
+	objects, rest, ok := cutObjects([]byte(minioPage(2)))
 	if !ok || len(objects) != 2 || strings.Contains(string(rest), "Key>") {
 		t.Fatalf("%d objects, %v, left is %s", len(objects), ok, rest)
 	}
@@ -160,9 +160,9 @@ func TestContentsAreDecoded(t *testing.T) {
 	}
 }
 
-// BenchmarkPage reads a page of 1,000 objects, also as the SDK does by itself.
+// BenchmarkPage decodes a page of 1,000 objects with the decoder and, for comparison, with the SDK alone.
 func BenchmarkPage(b *testing.B) {
-	client := answering(aPage(1000))
+	client := clientFor(minioPage(1000))
 	read := func(b *testing.B, opts ...func(*s3.Options)) {
 		for b.Loop() {
 			if _, err := client.ListObjectsV2(

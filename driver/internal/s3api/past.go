@@ -17,18 +17,19 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// A Past chooses a version of each key in a bucket that keeps versions, or none.
+// A Past chooses at most one version of each key in a bucket with versioning.
 type Past struct {
-	// Time chooses what a key had at the end of that second: the first version, in the order of S3, that is not
-	// younger. A delete marker hides the key. S3 tells some times by the second only, and knows the order of versions
-	// that it stored within one.
+	// Time chooses the version that each key had at the end of this second: the first version, in the order of S3, that
+	// was not stored later. If that is a delete marker, the key does not exist. S3 rounds some times to seconds, but
+	// returns the versions of one second in their order.
 	Time time.Time
-	// Deleted chooses what a key had before it was deleted, if it has nothing now. Markers of directories do not count.
+	// Deleted chooses the last version of each key that is deleted now. It ignores the markers of directories.
 	Deleted bool
 }
 
-// AsOf returns the bucket as it was. Its methods that read see the versions that are chosen, at the cost of listings of
-// versions. Those that change something fail with EROFS. Requests that use one version several times look for it once.
+// AsOf returns the bucket as it was in the past. Its read methods see only the chosen versions, which costs listings of
+// versions. Methods that change something fail with EROFS. The returned bucket remembers the IDs of versions that it
+// has found, so a caller that reads a version several times should use the same bucket.
 func (b *Bucket) AsOf(p Past) *Bucket {
 	past := *b
 	past.interceptor = (&pastReader{bucket: b, past: p, found: map[string]string{}}).intercept
@@ -36,19 +37,19 @@ func (b *Bucket) AsOf(p Past) *Bucket {
 	return &past
 }
 
-// IsPast tells whether [Bucket.AsOf] has made the bucket.
+// IsPast reports whether the bucket was returned by [Bucket.AsOf].
 func (b *Bucket) IsPast() bool { return b.isPast }
 
-// A pastReader responds to requests from the versions of a bucket.
+// A pastReader responds to requests from the earlier versions in a bucket.
 type pastReader struct {
-	bucket *Bucket // as it is now
+	bucket *Bucket // the bucket as it is now
 	past   Past
 
 	mu    sync.Mutex
-	found map[string]string // IDs of versions by key
+	found map[string]string // version ID by key
 }
 
-// intercept is the [interceptor] of the past. It allows only requests that read, or restore what is archived.
+// intercept is the [interceptor] of the past. It allows only requests that read objects or restore archived ones.
 func (c *pastReader) intercept(ctx context.Context, in any, send func() (any, error)) (any, error) {
 	var id *string
 	var err error
@@ -79,25 +80,25 @@ func (c *pastReader) intercept(ctx context.Context, in any, send func() (any, er
 }
 
 const (
-	// maxFound is how many IDs of versions a pastReader remembers at most.
+	// maxFound limits the number of version IDs that a pastReader remembers.
 	maxFound = 4 * maxVersions
 
-	// fewVersions is how many versions the first page has that looks for one key or directory, and maxVersions how many
-	// S3 puts into a page at most.
+	// fewVersions is the size of the first page when looking for one key or checking one directory. maxVersions is the
+	// largest page that S3 returns.
 	fewVersions = 20
 	maxVersions = 1000
 
-	// tokenSeparator is between the parts of the token of a page, which is in percent-encoding. No key has a NUL.
+	// tokenSeparator separates the parts of a continuation token, which is percent-encoded. Keys do not contain NUL.
 	tokenSeparator = "\x00"
 
-	// maxLookPages is after how many pages a look takes a directory for one that has something. So it costs no more
-	// than twenty requests to find out that there are only delete markers, or younger versions, in it.
-	maxLookPages = 20
+	// maxProbePages limits the requests to check whether a directory is empty. After this number of pages with only
+	// delete markers or later versions, the directory counts as not empty.
+	maxProbePages = 20
 )
 
-var errNotThen = s3error.New(fs.ErrNotExist, "no version of the key is chosen")
+var errNotChosen = s3error.New(fs.ErrNotExist, "no version of the key is chosen")
 
-// find returns the ID of the version that is chosen of a key. The error is [fs.ErrNotExist] if there is none.
+// find returns the ID of the chosen version of a key. The error is [fs.ErrNotExist] if no version is chosen.
 func (c *pastReader) find(ctx context.Context, key string) (*string, error) {
 	c.mu.Lock()
 	id, known := c.found[key]
@@ -107,7 +108,7 @@ func (c *pastReader) find(ctx context.Context, key string) (*string, error) {
 	}
 	in := &s3.ListObjectVersionsInput{Bucket: &c.bucket.Name, Prefix: &key, Delimiter: aws.String("/"),
 		EncodingType: types.EncodingTypeUrl}
-	sorted := c.bucket.Profile.SortedListings // otherwise keys that begin with this one may come first
+	sorted := c.bucket.Profile.SortedListings // if not sorted, keys that begin with this one may come first
 	if sorted {
 		in.MaxKeys = aws.Int32(fewVersions)
 	}
@@ -120,14 +121,14 @@ func (c *pastReader) find(ctx context.Context, key string) (*string, error) {
 		for _, v := range versions {
 			switch {
 			case v.key != key && sorted:
-				return nil, errNotThen
-			case v.key == key && chosen.takes(v):
+				return nil, errNotChosen
+			case v.key == key && chosen.chooses(v):
 				c.remember(v)
 				return &v.id, nil
 			}
 		}
 		if !aws.ToBool(out.IsTruncated) || chosen.state == decided {
-			return nil, errNotThen
+			return nil, errNotChosen
 		}
 		if err := next(in, out); err != nil {
 			return nil, err
@@ -144,13 +145,13 @@ func (c *pastReader) remember(v listedVersion) {
 	c.found[v.key] = v.id
 }
 
-// list responds to ListObjectsV2. The page has what is chosen of one page of versions, or of as many as it takes to
-// find something.
+// list responds to ListObjectsV2. It returns the chosen versions of one page of versions, and reads more pages if that
+// page has none.
 func (c *pastReader) list(ctx context.Context, in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Output, error) {
 	of := &s3.ListObjectVersionsInput{Bucket: in.Bucket, Prefix: in.Prefix, Delimiter: in.Delimiter,
 		EncodingType: in.EncodingType, MaxKeys: in.MaxKeys}
-	looks := in.MaxKeys != nil && *in.MaxKeys <= fewKeys
-	if looks {
+	probes := in.MaxKeys != nil && *in.MaxKeys <= fewKeys
+	if probes {
 		of.MaxKeys = aws.Int32(fewVersions)
 	}
 	chosen := chooser{past: c.past}
@@ -173,7 +174,7 @@ func (c *pastReader) list(ctx context.Context, in *s3.ListObjectsV2Input) (*s3.L
 			return nil, err
 		}
 		for _, v := range versions {
-			if chosen.takes(v) {
+			if chosen.chooses(v) {
 				c.remember(v)
 				out.Contents = append(out.Contents, types.Object{Key: v.listed.Key, Size: v.listed.Size,
 					ETag: v.listed.ETag, LastModified: v.listed.LastModified,
@@ -188,21 +189,21 @@ func (c *pastReader) list(ctx context.Context, in *s3.ListObjectsV2Input) (*s3.L
 		if err := next(of, page); err != nil {
 			return nil, err
 		}
-		if len(out.Contents)+len(out.CommonPrefixes) > 0 || looks && pages == maxLookPages {
+		if len(out.Contents)+len(out.CommonPrefixes) > 0 || probes && pages == maxProbePages {
 			token := url.QueryEscape(strings.Join([]string{
 				*of.KeyMarker, aws.ToString(of.VersionIdMarker), string(chosen.state), chosen.key,
 			}, tokenSeparator))
 			out.NextContinuationToken = &token
 			return out, nil
 		}
-		idleProgress(ctx)() // there may be many versions and nothing to show
+		idleProgress(ctx)() // keep the request alive: there may be many versions and no object to return
 	}
 }
 
-// next makes the request for the page after one.
+// next sets the markers for the next page.
 func next(in *s3.ListObjectVersionsInput, page *s3.ListObjectVersionsOutput) error {
 	if aws.ToInt32(in.MaxKeys) == fewVersions {
-		in.MaxKeys = nil // a look needs more than one page
+		in.MaxKeys = nil // the small first page was not enough
 	}
 	return nextVersions(in, page)
 }
@@ -211,7 +212,7 @@ func next(in *s3.ListObjectVersionsInput, page *s3.ListObjectVersionsOutput) err
 func (c *pastReader) versions(
 	ctx context.Context, in *s3.ListObjectVersionsInput,
 ) ([]listedVersion, *s3.ListObjectVersionsOutput, error) {
-	if c.past == (Past{}) { // before everything
+	if c.past == (Past{}) { // the zero time is before all versions
 		return nil, &s3.ListObjectVersionsOutput{}, nil
 	}
 	var order versionOrder
@@ -221,18 +222,18 @@ func (c *pastReader) versions(
 	}
 	all, err := order.versions(out, c.bucket.Profile.MarkersApart)
 	if err == nil && !c.bucket.Profile.MarkersApart && !inOrder(all) {
-		err = s3error.New(syscall.EIO, "S3 lists delete markers apart from versions: s3.profile names another server")
+		err = s3error.New(syscall.EIO, "S3 lists delete markers after the versions; correct s3.profile, which describes another server")
 	}
 	return all, out, err
 }
 
-// inOrder tells whether the versions of each key of a page are together, the latest first.
+// inOrder reports whether the versions of each key in a page are adjacent, with the latest first.
 func inOrder(page []listedVersion) bool {
 	keys := map[string]bool{}
 	last := ""
 	for _, v := range page {
 		switch {
-		case strings.ContainsRune(v.key, utf8.RuneError): // perhaps of several keys that the server could not write
+		case strings.ContainsRune(v.key, utf8.RuneError): // may belong to several keys that the server could not write
 		case v.key == last && v.latest, v.key != last && keys[v.key]:
 			return false
 		}
@@ -242,24 +243,25 @@ func inOrder(page []listedVersion) bool {
 	return true
 }
 
-// A chooser gets the versions of keys in the order of S3, those of a key one after another, the latest first.
+// A chooser receives the versions of all keys in the order of S3: the versions of one key follow each other, the latest
+// first.
 type chooser struct {
 	past  Past
 	key   string
-	state choice // of the key
+	state choice // of the current key
 }
 
-// A choice is what is known of a key from its versions so far.
+// A choice is what the versions received so far have shown about a key.
 type choice string
 
 const (
-	begun   choice = ""        // nothing has come
-	covered choice = "covered" // the latest is a delete marker
-	decided choice = "decided" // no other version is chosen
+	begun   choice = ""        // no version received yet
+	covered choice = "covered" // the latest version is a delete marker
+	decided choice = "decided" // no further version is chosen
 )
 
-// takes tells whether a version is the one that is chosen of its key.
-func (c *chooser) takes(v listedVersion) bool {
+// chooses reports whether this version is the chosen version of its key.
+func (c *chooser) chooses(v listedVersion) bool {
 	if v.key != c.key {
 		c.key, c.state = v.key, begun
 	}

@@ -8,22 +8,22 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// Put stores an object with attributes, on a condition. crc32c is the checksum of the body in base64, nil where the
-// caller does not know it.
+// Put stores an object with attributes, if the condition holds. crc32c is the base64-encoded checksum of the body, or
+// nil if the caller does not know it.
 func (b *Bucket) Put(
 	ctx context.Context, key string, a *s3object.Attributes, c Condition, body s3object.Content, crc32c *string,
-) (Stored, error) {
+) (Result, error) {
 	growStack()
-	w := change{key: key, name: newName(), condition: c, supported: b.Profile.PutsOn(c.Absent), timeout: silenceTimeout}
-	w.send = func(ctx context.Context, c Condition) (Stored, error) {
-		content, err := sent(ctx, body)
+	w := conditionalWrite{key: key, name: newName(), condition: c, supported: b.Profile.PutsOn(c.Absent), timeout: silenceTimeout}
+	w.send = func(ctx context.Context, c Condition) (Result, error) {
+		content, err := newSentBody(ctx, body)
 		if err != nil {
-			return Stored{}, err
+			return Result{}, err
 		}
 		in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: content, IfMatch: c.ifMatch(&b.Profile),
 			IfNoneMatch: c.ifNoneMatch()}
 		a.ApplyToPut(in)
-		in.Metadata = named(in.Metadata, w.name)
+		in.Metadata = withName(in.Metadata, w.name)
 		if !b.Profile.Checksums {
 			in.ChecksumAlgorithm = ""
 		}
@@ -32,7 +32,7 @@ func (b *Bucket) Put(
 		}
 		if in.ChecksumCRC32C == nil && in.ChecksumAlgorithm == "" {
 			if in.ChecksumCRC32C, err = s3object.CRC32COf(body); err != nil {
-				return Stored{}, err
+				return Result{}, err
 			}
 		}
 		out, err := call(ctx, b, b.client.PutObject, in, func(o *s3.Options) {
@@ -47,13 +47,13 @@ func (b *Bucket) Put(
 		})
 		switch {
 		case err != nil:
-			return Stored{}, err
+			return Result{}, err
 		case !hasETag(out.ETag):
-			return Stored{}, b.noETag(out.ResultMetadata)
+			return Result{}, b.noETag(out.ResultMetadata)
 		case out.ChecksumCRC32C == nil:
-			out.ChecksumCRC32C = in.ChecksumCRC32C // which S3 has compared
+			out.ChecksumCRC32C = in.ChecksumCRC32C // S3 has verified it
 		}
-		made := stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
+		made := newResult(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
 		made.Name = in.Metadata[s3object.WriteKey]
 		return made, nil
 	}

@@ -12,14 +12,15 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// WithReasons returns a client that finds out why HeadObject was refused. The response has no body, so 403 is all that
-// S3 says of a file that may not be read, of credentials that have expired, and of a wrong clock. 400 is all that it
-// says of a key that it cannot store. The response to GetObject for one byte distinguishes these cases. The error is
-// that of GetObject if it is an EAGAIN or comes from a proxy, or if the status of HeadObject was 400.
+// WithReasons returns a client that finds out why HeadObject was refused. The response to HeadObject has no body, so a
+// file that the user may not read, expired credentials and a wrong clock all look the same: 403. A key that S3 cannot
+// store is only a 400. The response to GetObject for one byte distinguishes these cases. WithReasons returns the error
+// from GetObject if that error is EAGAIN or comes from a proxy, or if the status of HeadObject was 400.
 //
-// If S3 does not refuse GetObject, HeadObject is sent once more: the SDK has set its clock by the first response.
+// If GetObject succeeds, HeadObject is sent again, because the SDK has corrected its clock with the first response.
 //
-// versitygw responds with 404 for an account that it does not know. A missing file is too frequent to ask about each.
+// versitygw responds with 404 for an unknown account. WithReasons does not check that, because missing files are too
+// common for a second request.
 func WithReasons(client Client) Client { return reasoned{client} }
 
 type reasoned struct{ Client }

@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// A refusingS3 answers HeadObject and GetObject with errors.
+// A refusingS3 returns errors for HeadObject and GetObject.
 type refusingS3 struct {
 	s3api.Client
 	head, get error
@@ -38,8 +38,8 @@ func (r *refusingS3) GetObject(
 	return &s3.GetObjectOutput{Body: http.NoBody}, nil
 }
 
-// The answer to GetObject tells credentials that S3 refuses from a file that may not be read, where HeadObject does
-// not. A missing file takes no further request.
+// GetObject distinguishes refused credentials from a file that the user may not read; HeadObject does not. A missing
+// file must not cost a second request.
 func TestWithReasons(t *testing.T) {
 	for name, tc := range map[string]struct {
 		head, get, want error
@@ -47,17 +47,17 @@ func TestWithReasons(t *testing.T) {
 		asks            bool
 	}{
 		"found":   {nil, nil, nil, "", false},
-		"missing": {answer(404, "NotFound"), nil, fs.ErrNotExist, "", false},
-		"unknown-key": {answer(403, "Forbidden"), answer(403, "InvalidAccessKeyId"), syscall.EAGAIN,
+		"missing": {responseError(404, "NotFound"), nil, fs.ErrNotExist, "", false},
+		"unknown-key": {responseError(403, "Forbidden"), responseError(403, "InvalidAccessKeyId"), syscall.EAGAIN,
 			"InvalidAccessKeyId", true},
-		"expired-token": {answer(400, "BadRequest"), answer(400, "ExpiredToken"), syscall.EAGAIN,
+		"expired-token": {responseError(400, "BadRequest"), responseError(400, "ExpiredToken"), syscall.EAGAIN,
 			"ExpiredToken", true},
-		"long-key": {answer(400, "BadRequest"), answer(400, "KeyTooLongError"), syscall.ENAMETOOLONG,
+		"long-key": {responseError(400, "BadRequest"), responseError(400, "KeyTooLongError"), syscall.ENAMETOOLONG,
 			"KeyTooLongError", true},
-		"denied": {answer(403, "Forbidden"), answer(403, "AccessDenied"), fs.ErrPermission, "Forbidden",
+		"denied": {responseError(403, "Forbidden"), responseError(403, "AccessDenied"), fs.ErrPermission, "Forbidden",
 			true},
-		"readable-all-the-same": {answer(403, "Forbidden"), nil, fs.ErrPermission, "Forbidden", true},
-		"no-answer":             {answer(403, "Forbidden"), answer(503, "SlowDown"), syscall.EAGAIN, "SlowDown", true},
+		"readable-all-the-same": {responseError(403, "Forbidden"), nil, fs.ErrPermission, "Forbidden", true},
+		"no-response":           {responseError(403, "Forbidden"), responseError(503, "SlowDown"), syscall.EAGAIN, "SlowDown", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bucket, key := "bucket", "key"

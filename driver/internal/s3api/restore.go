@@ -15,18 +15,17 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// A Restore says how archived objects are restored. The zero value restores none.
+// Restore configures how archived objects are restored. The zero value restores none.
 type Restore struct {
-	Days int32      // how long a restored object can be read
-	Tier types.Tier // how fast it is restored
+	Days int32      // for how many days a restored object can be read
+	Tier types.Tier // how fast objects are restored
 }
 
-// A RestoringError reports an object that S3 is restoring. It is an ENODATA, see [s3error.Archived].
+// A RestoringError reports that S3 is restoring an object. Its kind is [s3error.Archived].
 type RestoringError struct{ Ready time.Time }
 
-// Error is for the log.
 func (e *RestoringError) Error() string {
-	return fmt.Sprintf("S3 restores the object from its archive until about %s", e.Ready.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("S3 is restoring the object from its archive, probably until %s", e.Ready.UTC().Format(time.RFC3339))
 }
 
 // Unwrap returns the kind.
@@ -34,10 +33,11 @@ func (*RestoringError) Unwrap() error { return s3error.Archived }
 
 var _ s3error.RestoringError = (*RestoringError)(nil)
 
-// ReadyAt is when the object can probably be read.
+// ReadyAt returns when the object can probably be read.
 func (e *RestoringError) ReadyAt() time.Time { return e.Ready }
 
-// Restore asks S3 to restore an archived object, unless it does so already. The error is a [RestoringError] then.
+// Restore requests S3 to restore an archived object, unless S3 is already restoring it. In both cases the error is a
+// [RestoringError].
 func (b *Bucket) Restore(ctx context.Context, key string, r Restore) error {
 	object, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
 	if err != nil {
@@ -53,10 +53,10 @@ func (b *Bucket) Restore(ctx context.Context, key string, r Restore) error {
 	if b.isPast {
 		in.VersionId = object.VersionId
 	}
-	if object.StorageClass == types.StorageClassIntelligentTiering { // whose objects stay restored
+	if object.StorageClass == types.StorageClassIntelligentTiering { // objects in this class stay restored
 		in.RestoreRequest.Days = nil
 	}
-	_, err = ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.RestoreObjectOutput, error) {
+	_, err = repeat(ctx, headTimeout, false, func(ctx context.Context) (*s3.RestoreObjectOutput, error) {
 		return call(ctx, b, b.client.RestoreObject, in)
 	})
 	if err != nil && !s3error.HasCode(err, "RestoreAlreadyInProgress") {
@@ -65,13 +65,13 @@ func (b *Bucket) Restore(ctx context.Context, key string, r Restore) error {
 	return restoring
 }
 
-// IsArchived reports whether S3 must restore objects of the storage class before it reads or copies them. It may have
-// done so.
+// IsArchived reports whether the storage class requires that S3 restores an object before it can be read or copied. The
+// object may have been restored already.
 func (v *Version) IsArchived() bool {
 	return v.StorageClass == types.StorageClassGlacier || v.StorageClass == types.StorageClassDeepArchive
 }
 
-// CheckRestored fails with [s3error.Archived] unless S3 has restored an archived object. A missing object is not an
+// CheckRestored returns [s3error.Archived] if an archived object has not been restored yet. A missing object is not an
 // error.
 func (b *Bucket) CheckRestored(ctx context.Context, key string) error {
 	object, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
@@ -84,7 +84,7 @@ func (b *Bucket) CheckRestored(ctx context.Context, key string) error {
 	return err
 }
 
-// longest is how long S3 takes to restore an object, at most:
+// longest returns how long S3 takes at most to restore an object:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/restoring-objects-retrieval-options.html
 func (r Restore) longest(object *s3.HeadObjectOutput) time.Duration {
 	deep := object.StorageClass == types.StorageClassDeepArchive ||

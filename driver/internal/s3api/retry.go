@@ -17,73 +17,75 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// How long a request is repeated, and how long S3 may take to answer one attempt.
+// Limits for repeating requests and for a single attempt.
 const (
-	// defaultPatience is for how long a request is repeated that a client waits for: longer than a few seconds of
-	// throttling, and not so long that most clients give up.
+	// defaultPatience limits how long a request is repeated while a client waits for it. It is longer than a few
+	// seconds of throttling, and shorter than the time after which most clients give up.
 	defaultPatience = 25 * time.Second
 
-	// longPatience times the patience is for how long requests of a multipart upload are repeated. Hours of work may
-	// depend on one of them.
+	// longPatience multiplies the patience for requests of a multipart upload, because hours of work may depend on one
+	// of them.
 	longPatience = 12
 
-	// lookTimeout bounds an attempt to look at, or to delete, one object. listTimeout bounds one for many objects.
-	lookTimeout = 15 * time.Second
+	// headTimeout limits an attempt to read the attributes of one object or to delete it. listTimeout limits an attempt
+	// that concerns many objects.
+	headTimeout = 15 * time.Second
 	listTimeout = 30 * time.Second
 
-	// silenceTimeout is how long S3 may take nothing of a body, or not answer after it has all.
+	// silenceTimeout limits how long S3 may take no bytes of a body, and how long it may take to respond after the last
+	// byte.
 	silenceTimeout = 30 * time.Second
 
-	// partTimeout is the same for a part, which some servers copy from disk to disk before they answer.
+	// partTimeout replaces silenceTimeout for a part, which some servers copy from disk to disk before they respond.
 	partTimeout = 2 * time.Minute
 
-	// slowestCopy is how many bytes S3 copies in a second, at least. It may do so before it answers.
+	// slowestCopy is the assumed minimum speed, in bytes per second, at which S3 copies objects before it responds.
 	slowestCopy = 1 << 20
 
-	// unlimited is for requests that have limits of their own.
+	// unlimited is the timeout of requests that have their own limits.
 	unlimited = 0
 
 	// The pause before a request is repeated grows from firstPause to longestPause. Half of it is random, so that the
-	// sessions of a busy server do not come back all at once.
+	// sessions of a busy server do not retry at the same moment.
 	firstPause   = 100 * time.Millisecond
 	longestPause = 4 * time.Second
 )
 
-// Retries says how requests are repeated.
+// Retries configures how requests are repeated. The zero value means the defaults.
 type Retries struct {
-	Patience time.Duration // how long; twelve times as long for requests of a multipart upload
-	Attempts int           // how many there are at most; 0 for no limit but the patience
-	Steady   bool          // the pauses are not random
+	// Patience limits the time; it is twelve times as long for requests of a multipart upload.
+	Patience time.Duration
+	Attempts int  // maximum number; 0 for no limit except the patience
+	Steady   bool // use pauses without a random part
 
 	LongestPause time.Duration // between two attempts; 0 for four seconds
 }
 
-// copying returns the timeout of a request for which S3 copies so many bytes before it answers. Where these are few,
-// it is that of other requests.
-func copying(bytes int64, timeout time.Duration) time.Duration {
+// copyTimeout returns the timeout of a request for which S3 may copy this number of bytes before it responds: timeout,
+// plus the time for the copy at the lowest speed.
+func copyTimeout(bytes int64, timeout time.Duration) time.Duration {
 	return timeout + time.Duration(bytes/slowestCopy)*time.Second
 }
 
 type retriesKey struct{}
 
-// WithRetries returns a context whose requests are repeated in another way than the default: for 25 seconds, with
-// random pauses.
+// WithRetries returns a context that replaces the default retries of requests, which are 25 seconds with random pauses.
 func WithRetries(ctx context.Context, r Retries) context.Context {
 	return context.WithValue(ctx, retriesKey{}, r)
 }
 
-// tries are the attempts to get an answer to one request.
+// tries counts the attempts of one request.
 //
-// The SDK makes one attempt only. It would repeat a request without a look at what others have done since, and give
-// up after three attempts. The attempts of all users of a client would count together.
+// The SDK makes only one attempt. Its own retries would not check what other clients have done since the first attempt,
+// would give up after three attempts, and would share one budget between all users of a client.
 type tries struct {
 	Retries
-	until time.Time // no attempt begins later but the second
+	until time.Time // no attempt except the second begins later
 	pause time.Duration
-	made  int // attempts that have failed
+	made  int // number of failed attempts
 }
 
-// newTries begins to count. long is for requests of a multipart upload.
+// newTries starts the clock. long is set for requests of a multipart upload.
 func newTries(ctx context.Context, long bool) *tries {
 	r, _ := ctx.Value(retriesKey{}).(Retries)
 	patience := cmp.Or(r.Patience, defaultPatience)
@@ -94,8 +96,9 @@ func newTries(ctx context.Context, long bool) *tries {
 	return &tries{Retries: r, until: time.Now().Add(patience), pause: min(firstPause, r.LongestPause)}
 }
 
-// again waits before another attempt. It returns false where the error would be the same, or when the patience has
-// ended. A second attempt is always made, because the first one may have got a connection whose other end has gone.
+// again waits before another attempt. It returns false if the next attempt would fail in the same way, or if the
+// patience is over. A second attempt is always allowed, because the first one may have used a connection that the
+// server had closed.
 func (t *tries) again(ctx context.Context, err error) bool {
 	t.made++
 	if ctx.Err() != nil || !s3error.Repeatable(err) || t.made == t.Attempts {
@@ -115,9 +118,9 @@ func (t *tries) again(ctx context.Context, err error) bool {
 // proxies respond with 417.
 const withoutExpect = -1
 
-// once is the option of every request: the SDK does not repeat it. The header by which the SDK tells S3 which attempt
-// a request is has the number of this package, for S3, logs and metrics.
-func (b *Bucket) once(o *s3.Options) {
+// requestOptions has the options of every request. It switches off the SDK's retries, and sets the attempt number of
+// this package in the header with which the SDK reports it, for S3, logs and metrics.
+func (b *Bucket) requestOptions(o *s3.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.ContinueHeaderThresholdBytes = withoutExpect
 	b.applyProfile(o)
@@ -146,9 +149,10 @@ func numberAttempt(
 
 // plainBody hides that a body implements [io.WriterTo].
 //
-// The SDK closes the body of a request as soon as an answer begins, and net/http may still look whether the body has
-// ended. A closed body of the SDK says io.EOF to WriteTo, which is an error there, and net/http closes the connection
-// in the middle of the answer. Ceph begins its answer to DeleteObjects before it deletes the first object.
+// The SDK closes the body of a request as soon as the response begins, when net/http may not have reached the end of
+// the body yet. WriteTo of a closed body returns io.EOF, which net/http treats as an error, so it closes the connection
+// in the middle of the response. Ceph, for example, begins its response to DeleteObjects before it deletes the first
+// object.
 func plainBody(
 	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
 ) (out middleware.FinalizeOutput, metadata middleware.Metadata, err error) {
@@ -163,9 +167,8 @@ func plainBody(
 	return next.HandleFinalize(ctx, in)
 }
 
-// ask makes a request whose repetition changes nothing more, until S3 answers it. The error is the last one, with a
-// kind.
-func ask[T any](
+// repeat sends an idempotent request and repeats it until S3 responds. It returns the last error, with a kind.
+func repeat[T any](
 	ctx context.Context, timeout time.Duration, long bool, send func(ctx context.Context) (T, error),
 ) (T, error) {
 	for t := newTries(ctx, long); ; {
@@ -176,8 +179,8 @@ func ask[T any](
 	}
 }
 
-// attempt makes one attempt of a request, which ends when S3 does nothing for a timeout. Its connection is not used
-// again then. The time in which the request waits for its turn does not count.
+// attempt makes one attempt of a request, and cancels it if S3 does nothing for the timeout. Canceling closes the
+// connection. The time that the request waits for its turn does not count.
 func attempt[T any](
 	ctx context.Context, t *tries, timeout time.Duration, send func(ctx context.Context) (T, error),
 ) (T, error) {
@@ -196,15 +199,15 @@ func attempt[T any](
 	return out, err
 }
 
-// A sentBody is the body of one attempt. As long as S3 takes bytes of it, S3 does something.
+// A sentBody is the body of one attempt. Each read restarts the idle timeout, because S3 is taking bytes.
 type sentBody struct {
 	io.ReadSeeker
 	size     int64
 	progress func()
 }
 
-// sent returns a body for an attempt, from its first byte on. The context is that of the attempt.
-func sent(ctx context.Context, body io.ReadSeeker) (*sentBody, error) {
+// newSentBody returns the body for an attempt, from its first byte. ctx is the context of the attempt.
+func newSentBody(ctx context.Context, body io.ReadSeeker) (*sentBody, error) {
 	size, err := body.Seek(0, io.SeekEnd)
 	if err == nil {
 		_, err = body.Seek(0, io.SeekStart)
@@ -212,16 +215,15 @@ func sent(ctx context.Context, body io.ReadSeeker) (*sentBody, error) {
 	return &sentBody{body, size, idleProgress(ctx)}, err
 }
 
-// Read implements io.Reader.
 func (b *sentBody) Read(p []byte) (int, error) {
 	b.progress()
 	return b.ReadSeeker.Read(p)
 }
 
-// Size is the number of bytes.
+// Size returns the number of bytes.
 func (b *sentBody) Size() int64 { return b.size }
 
-// Sleep waits, or returns the reason why ctx ended.
+// Sleep waits for the delay, or returns the cause if ctx ends first.
 func Sleep(ctx context.Context, delay time.Duration) error {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()

@@ -20,10 +20,10 @@ import (
 	"github.com/babelftp/babelftp/driver/profile"
 )
 
-// requests are requests to S3, of each kind.
+// requests has a request of each kind.
 var requests = []struct {
 	name string
-	long bool // of a multipart upload
+	long bool // part of a multipart upload
 	make func(ctx context.Context, b *s3api.Bucket) error
 }{
 	{"head", false, func(ctx context.Context, b *s3api.Bucket) error { _, _, err := b.Head(ctx, "key"); return err }},
@@ -71,21 +71,21 @@ var requests = []struct {
 	}},
 }
 
-// always says that no other session has had an upload.
+// always reports that this session still owns the upload.
 func always(context.Context) bool { return true }
 
-// newBucket is a bucket whose requests all end as answer says.
-func newBucket(answer func(ctx context.Context, in any) error) *s3api.Bucket {
+// newBucket returns a bucket whose requests all return the error of respond.
+func newBucket(respond func(ctx context.Context, in any) error) *s3api.Bucket {
 	p, _ := profile.Named("aws")
 	client := s3spy.Intercept(
 		struct{ s3api.Client }{}, func(ctx context.Context, in any, _ func() (any, error)) error {
-			return answer(ctx, in)
+			return respond(ctx, in)
 		})
 	return s3api.NewBucket(client, "bucket", p, &s3api.Stats{}, time.Minute)
 }
 
-// TestSilentS3 has S3 take each request and never answer. A command ends before its client has given up, and a part
-// gets several attempts.
+// TestSilentS3 lets S3 accept each request and never respond. A command must fail before its client gives up, and a
+// part must get several attempts.
 func TestSilentS3(t *testing.T) {
 	for _, request := range requests {
 		t.Run(request.name, func(t *testing.T) {
@@ -110,9 +110,9 @@ func TestSilentS3(t *testing.T) {
 	}
 }
 
-// TestRefusedForAWhile has S3 refuse each request for a time, and then perform it.
+// TestRefusedForAWhile lets S3 refuse each request for some time and then perform it.
 func TestRefusedForAWhile(t *testing.T) {
-	const answered = "answered by the test"
+	const final = "final error"
 	for _, request := range requests {
 		t.Run(request.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -125,20 +125,20 @@ func TestRefusedForAWhile(t *testing.T) {
 						t.Error("an attempt has no body")
 					}
 					if time.Since(begin) < window {
-						return answer(http.StatusServiceUnavailable, "SlowDown")
+						return responseError(http.StatusServiceUnavailable, "SlowDown")
 					}
-					return answer(http.StatusTeapot, answered)
+					return responseError(http.StatusTeapot, final)
 				})
 				err := request.make(t.Context(), b)
-				if api, ok := errors.AsType[smithy.APIError](err); !ok || api.ErrorCode() != answered {
-					t.Errorf("%v after %v, want the answer after %v", err, time.Since(begin), window)
+				if api, ok := errors.AsType[smithy.APIError](err); !ok || api.ErrorCode() != final {
+					t.Errorf("%v after %v, want the final error after %v", err, time.Since(begin), window)
 				}
 			})
 		})
 	}
 }
 
-// TestAttempts bounds how often a request is sent.
+// TestAttempts limits the number of attempts.
 func TestAttempts(t *testing.T) {
 	for _, request := range requests {
 		t.Run(request.name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestAttempts(t *testing.T) {
 				attempts := 0
 				b := newBucket(func(context.Context, any) error {
 					attempts++
-					return answer(http.StatusTooManyRequests, "TooManyRequests")
+					return responseError(http.StatusTooManyRequests, "TooManyRequests")
 				})
 				err := request.make(s3api.WithRetries(t.Context(), s3api.Retries{Attempts: 3}), b)
 				if !errors.Is(err, syscall.EAGAIN) || attempts != 3 {
@@ -157,7 +157,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-func answer(status int, code string) error {
+func responseError(status int, code string) error {
 	return &smithyhttp.ResponseError{
 		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
 		Err:      &smithy.GenericAPIError{Code: code, Message: "made by the test"},

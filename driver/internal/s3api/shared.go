@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
-// InTurns returns the bucket with requests of a user, in turn with those of the others. To read the bytes of an object
-// takes turns too: a client that is slow to take them holds none.
+// InTurns returns the bucket with requests of a user, which share the connections fairly with other users. Reading the
+// body of an object takes turns too, so that a client that reads slowly does not block others.
 func (b *Bucket) InTurns(user *schedule.User) *Bucket {
 	shared := *b
 	shared.interceptor = takeTurns(user)
@@ -42,15 +42,15 @@ func takeTurns(user *schedule.User) interceptor {
 	}
 }
 
-// begin waits for a turn. S3 is not idle meanwhile.
+// begin waits for a turn. This time does not count as S3 being idle.
 func begin(ctx context.Context, user *schedule.User) (*schedule.Turn, error) {
 	resume := pauseIdle(ctx)
 	defer resume()
 	return user.Begin(ctx)
 }
 
-// kindOf returns what is known of the time that a request takes. The zero value is for those that take longer where
-// S3 has more to do.
+// kindOf returns the kind of a request, by which the scheduler learns how long such requests take. It returns the zero
+// value for requests whose duration depends on the amount of work for S3.
 func kindOf(in, out any) schedule.Kind {
 	sized := func(body io.Reader) int {
 		if body, ok := body.(interface{ Size() int64 }); ok {
@@ -77,7 +77,7 @@ func kindOf(in, out any) schedule.Kind {
 	return schedule.Kind{}
 }
 
-// A sharedBody is the bytes of an object.
+// A sharedBody is the body of an object, whose reads take turns.
 type sharedBody struct {
 	io.ReadCloser
 	ctx  context.Context

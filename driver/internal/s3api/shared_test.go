@@ -17,25 +17,25 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// answeringClient answers requests for objects.
-type answeringClient struct {
+// respondingClient responds to requests for objects.
+type respondingClient struct {
 	Client
 	err error
 }
 
-func (c answeringClient) GetObject(
+func (c respondingClient) GetObject(
 	context.Context, *s3.GetObjectInput, ...func(*s3.Options),
 ) (*s3.GetObjectOutput, error) {
 	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader("content"))}, c.err
 }
 
-func (c answeringClient) HeadObject(
+func (c respondingClient) HeadObject(
 	context.Context, *s3.HeadObjectInput, ...func(*s3.Options),
 ) (*s3.HeadObjectOutput, error) {
 	return &s3.HeadObjectOutput{}, c.err
 }
 
-// A turnsClient makes the requests of a user by a bucket whose requests take turns.
+// A turnsClient sends the requests of a user through a bucket whose requests take turns.
 type turnsClient struct {
 	Client
 	user *schedule.User
@@ -57,7 +57,7 @@ func (c turnsClient) HeadObject(
 	return call(ctx, c.bucket(), c.Client.HeadObject, in)
 }
 
-// TestTurnsEnd checks that requests of a user give up their turns, however they end.
+// TestTurnsEnd checks that requests release their turns, however they end.
 func TestTurnsEnd(t *testing.T) {
 	errFailed := errors.New("failed")
 	read := func(t *testing.T, c Client, n int, end func(io.ReadCloser) error) {
@@ -74,7 +74,7 @@ func TestTurnsEnd(t *testing.T) {
 	}
 	for label, test := range map[string]struct {
 		err   error
-		takes time.Duration // five of them
+		takes time.Duration // total of five requests
 		do    func(t *testing.T, c Client)
 	}{
 		"request": {nil, 0, func(t *testing.T, c Client) {
@@ -94,7 +94,7 @@ func TestTurnsEnd(t *testing.T) {
 			})
 		}},
 		"beginning-of-an-object": {nil, 0, func(t *testing.T, c Client) { read(t, c, 2, io.ReadCloser.Close) }},
-		// each other request waits a millisecond
+		// every second request waits a millisecond
 		"slow-client": {nil, 5 * 2 * time.Millisecond, func(t *testing.T, c Client) {
 			out, err := c.GetObject(t.Context(), &s3.GetObjectInput{})
 			must.OK(t, err)
@@ -114,10 +114,10 @@ func TestTurnsEnd(t *testing.T) {
 		t.Run(label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				requests := schedule.NewRequests((&Stats{}).Far)
-				other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
+				other, err := requests.For("acme", "bob").Begin(t.Context()) // makes the user wait for turns
 				must.OK(t, err)
 				defer other.End()
-				c := turnsClient{answeringClient{err: test.err}, requests.For("acme", "alice")}
+				c := turnsClient{respondingClient{err: test.err}, requests.For("acme", "alice")}
 				test.do(t, c)
 				begin := time.Now()
 				for range 5 {
@@ -131,7 +131,7 @@ func TestTurnsEnd(t *testing.T) {
 	}
 }
 
-// TestNoTurn ends a request that waits for its turn.
+// TestNoTurn cancels a request that waits for its turn.
 func TestNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := schedule.NewRequests((&Stats{}).Far)
@@ -144,7 +144,7 @@ func TestNoTurn(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := turnsClient{answeringClient{}, alice}.HeadObject(ctx, &s3.HeadObjectInput{})
+		_, err := turnsClient{respondingClient{}, alice}.HeadObject(ctx, &s3.HeadObjectInput{})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("a request without a turn: %v", err)
 		}
@@ -154,7 +154,7 @@ func TestNoTurn(t *testing.T) {
 	})
 }
 
-// endlessClient answers with objects that S3 sends without a pause.
+// endlessClient returns objects that never end and are never slow.
 type endlessClient struct{ Client }
 
 func (endlessClient) GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
@@ -168,18 +168,18 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestTurnsOfLargeObjects checks that the downloads of a user take turns, also where each takes all bytes as fast as
-// S3 sends them.
+// TestTurnsOfLargeObjects checks that the downloads of a user take turns, even if each of them reads all bytes as fast
+// as S3 sends them.
 func TestTurnsOfLargeObjects(t *testing.T) {
 	const downloads, reads = 20, 4000
 	synctest.Test(t, func(t *testing.T) {
 		requests := schedule.NewRequests((&Stats{}).Far)
-		other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
+		other, err := requests.For("acme", "bob").Begin(t.Context()) // makes the user wait for turns
 		must.OK(t, err)
 		other.End()
 		ctx, cancel := context.WithCancel(t.Context())
 		var active sync.WaitGroup
-		active.Go(func() { // he stays active
+		active.Go(func() { // keeps bob active
 			for ctx.Err() == nil {
 				if turn, err := requests.For("acme", "bob").Begin(ctx); err == nil {
 					turn.End()
@@ -219,14 +219,14 @@ func TestTurnsOfLargeObjects(t *testing.T) {
 	})
 }
 
-// TestIdleBeforeATurn checks that S3 is not taken for idle while a request waits for its turn, or the next bytes of
-// an object do.
+// TestIdleBeforeATurn checks that S3 does not count as idle while a request, or the next read of a body, waits for its
+// turn.
 func TestIdleBeforeATurn(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		requests := schedule.NewRequests((&Stats{}).Far)
 		alice := requests.For("acme", "alice")
-		wait := func() { // for a turn of alice, who has another request under way for a second
+		wait := func() { // waits for a turn of alice, who has another request in flight for a second
 			for _, user := range []*schedule.User{requests.For("acme", "bob"), alice} {
 				if _, err := user.Begin(t.Context()); err != nil {
 					t.Fatal(err)

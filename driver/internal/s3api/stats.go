@@ -7,65 +7,67 @@ import (
 )
 
 const (
-	// FarAway is the shortest answer of a server that is not near. A near server that is slow is busy, and several
-	// requests in parallel do not get answers sooner.
+	// FarAway is the shortest response time of a distant server. A nearby server that responds more slowly is busy, and
+	// several requests in parallel would not be faster.
 	FarAway = 20 * time.Millisecond
 
-	// SlowPage is how long a page of a listing takes where it may be worth it to split listings.
+	// SlowPage is the time per page of a listing above which splitting listings may be faster.
 	SlowPage = 40 * time.Millisecond
 
-	// splitGain is how many times as fast a listing must become by being split.
+	// splitGain is how many times faster a split listing must be.
 	splitGain = 1.5
 
-	// splitBackoff is how long no listing is split after that was not worth it: the server may have been busy.
+	// splitBackoff is how long no listing is split after splitting was not faster, because the server may have been
+	// busy.
 	splitBackoff = time.Minute
 
-	// recent is how long the time of a page counts: a server may move, or have been busy.
+	// recent limits how long the time of a page is remembered: a server may move, or may have been busy.
 	recent = time.Minute
 
-	// nearMemory is how long a fast answer shows that a server is near: one that is near may be busy for long.
+	// nearMemory is how long a server counts as near after one fast response, because a near server may be busy for a
+	// long time.
 	nearMemory = time.Hour
 
-	// pageInertia is the share, as one part of so many, by which a longer time for a page counts.
+	// pageInertia is the smoothing factor: a longer page time counts with 1/pageInertia.
 	pageInertia = 8
 )
 
-// Stats are the statistics of an S3 server. The zero value knows nothing. They are safe for concurrent use.
+// Stats holds statistics about an S3 server. The zero value knows nothing. It is safe for concurrent use.
 type Stats struct {
 	Pages PageTimes
 
-	mu    sync.Mutex
-	least [2]time.Duration // the shortest answers in the present hour and in the one before, 0 where there were none
-	since time.Time        // when the present hour began
+	mu       sync.Mutex
+	shortest [2]time.Duration // shortest response times in the current and the previous hour; 0 if there was none
+	since    time.Time        // start of the current hour
 
-	metadata atomic.Bool // an object has come back with the metadata it was stored with
+	metadata atomic.Bool // an object has been returned with the metadata it was stored with
 }
 
-// Observe notes how long an answer took to begin.
+// Observe records how long it took until a response began.
 func (s *Stats) Observe(now time.Time, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if age := now.Sub(s.since); age > nearMemory {
 		if age > 2*nearMemory {
-			s.least[0] = 0
+			s.shortest[0] = 0
 		}
-		s.least = [2]time.Duration{0, s.least[0]}
+		s.shortest = [2]time.Duration{0, s.shortest[0]}
 		s.since = now
 	}
-	s.least[0] = shorter(s.least[0], took)
+	s.shortest[0] = shorter(s.shortest[0], took)
 }
 
-// Nearest is the shortest answer of the last hour or two, 0 where there was none.
+// Nearest returns the shortest response time of the last hour or two, or 0 if there was no response.
 func (s *Stats) Nearest(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.since) > 2*nearMemory {
 		return 0
 	}
-	return shorter(s.least[0], s.least[1])
+	return shorter(s.shortest[0], s.shortest[1])
 }
 
-// shorter is the shorter of two durations, of which 0 is none.
+// shorter returns the shorter of two durations. 0 means that there is none.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -73,26 +75,26 @@ func shorter(a, b time.Duration) time.Duration {
 	return a
 }
 
-// Far tells whether the server has answered nothing soon in the last hour.
+// Far reports whether the server has sent no fast response in the last hour.
 func (s *Stats) Far(now time.Time) bool { return s.Nearest(now) >= FarAway }
 
-// SplitsListings tells whether it may be worth it to split a listing. The server may also be one of which nothing is
-// known: [PageTimes.Gains] shows after the first attempt whether it is.
+// SplitsListings reports whether splitting a listing may make it faster. It also returns true for a server about which
+// nothing is known yet: [PageTimes.Gains] shows after the first attempt whether splitting helps.
 func (s *Stats) SplitsListings(now time.Time) bool {
 	return (s.Far(now) || s.Nearest(now) == 0) && s.Pages.slow(now)
 }
 
-// PageTimes measure how long a page of a listing takes that a token asks for while no other request is under way.
-// They also record whether splitting slow listings was faster.
+// PageTimes measures how long S3 takes for a page of a listing, if no other request of that listing is in flight. It
+// also records whether splitting slow listings was faster.
 type PageTimes struct {
 	mu       sync.Mutex
 	took     time.Duration
-	observed time.Time // when a page came last
-	until    time.Time // when the back-off ends
+	observed time.Time // when the last page was measured
+	until    time.Time // end of the backoff
 }
 
-// Observe notes how long a page took. A shorter time counts at once and a longer one little by little: the server may
-// have had other work to do.
+// Observe records how long a page took. A shorter time counts at once and a longer one only gradually, because the
+// server may have been busy.
 func (p *PageTimes) Observe(now time.Time, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,22 +106,22 @@ func (p *PageTimes) Observe(now time.Time, took time.Duration) {
 	p.observed = now
 }
 
-// slow tells whether pages take so long that to split a listing may be worth it.
+// slow reports whether pages take so long that splitting a listing may be faster.
 func (p *PageTimes) slow(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.took >= SlowPage && now.Before(p.observed.Add(recent)) && !now.Before(p.until)
 }
 
-// BacksOff tells whether no listing may be split for a while.
+// BacksOff reports whether listings must not be split at the moment.
 func (p *PageTimes) BacksOff(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return now.Before(p.until)
 }
 
-// Gains tells whether it was worth it to split a listing, by the time for each page that came. If not, it begins to
-// back off.
+// Gains reports whether splitting a listing was faster, given the average time for each of its pages. If not, it starts
+// the backoff.
 func (p *PageTimes) Gains(now time.Time, each time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// TestFar checks that a server is taken for a distant one as long as it has answered nothing soon.
+// TestFar checks that a server counts as far as long as it has sent no fast response.
 func TestFar(t *testing.T) {
 	var s Stats
 	now := time.Unix(1e9, 0)
 	for _, step := range []struct {
 		label string
 		later time.Duration
-		took  time.Duration // of an answer, 0 for none
+		took  time.Duration // until the response; 0 for no response
 		want  bool
 	}{
 		{"nothing-is-known", 0, 0, false},
@@ -32,7 +32,7 @@ func TestFar(t *testing.T) {
 	}
 }
 
-// TestGains splits a listing, and splits no other one for a while if that was not faster.
+// TestGains splits a listing, and checks that no other listing is split for some time if that was not faster.
 func TestGains(t *testing.T) {
 	const page = 2 * SlowPage
 	var s Stats

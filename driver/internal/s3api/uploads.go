@@ -20,23 +20,24 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// An Upload is a multipart upload that is open.
+// An Upload is an open multipart upload.
 type Upload struct {
 	Key, ID string
 
-	// Checksum is the algorithm of the checksum that each part comes with, empty for none.
+	// Checksum is the algorithm of the checksum that is sent with each part; empty for none.
 	Checksum types.ChecksumAlgorithm
 
-	// Name is in the metadata of the object that the upload makes, so that a look can tell it from others.
+	// Name is the random name in the metadata of the object that the upload will create, with which HeadObject can
+	// identify it.
 	Name string
 }
 
-// A Part is a part of an upload that S3 has confirmed.
+// A Part is an uploaded part that S3 has confirmed.
 type Part struct {
 	Number                   int32
-	Size                     int64 // bytes
+	Size                     int64 // in bytes
 	ETag                     string
-	CRC32, CRC32C, CRC64NVME *string // in base64, nil where it has none
+	CRC32, CRC32C, CRC64NVME *string // base64-encoded; nil if the part has none
 }
 
 func (p *Part) completed() types.CompletedPart {
@@ -46,25 +47,25 @@ func (p *Part) completed() types.CompletedPart {
 	}
 }
 
-// PartChecksums says which checksums the parts of an upload come with.
+// PartChecksums configures which checksums are sent with the parts of an upload.
 type PartChecksums struct {
-	Uploaded   bool // its parts are uploaded, and none is copied: they have a CRC-32C where nothing else was chosen
-	Configured bool // an algorithm was chosen
+	Uploaded   bool // all parts are uploaded, not copied; they get a CRC-32C unless another algorithm is chosen
+	Configured bool // an algorithm was configured
 }
 
-// CreateUpload begins a multipart upload of an object with attributes. The name is that of [Upload]; empty stands for
-// a new one. After an error that is EAGAIN there may be an upload without parts.
+// CreateUpload begins a multipart upload of an object with attributes. name identifies the upload (see [Upload]); if it
+// is empty, CreateUpload chooses one. If the error is EAGAIN, S3 may have created an upload that has no parts.
 func (b *Bucket) CreateUpload(
 	ctx context.Context, key, name string, a *s3object.Attributes, sums PartChecksums,
 ) (Upload, error) {
 	name = cmp.Or(name, newName())
 	in := &s3.CreateMultipartUploadInput{Bucket: &b.Name, Key: &key}
 	a.ApplyToUpload(in)
-	in.Metadata = named(in.Metadata, name)
+	in.Metadata = withName(in.Metadata, name)
 	if sums.Uploaded && in.ChecksumAlgorithm == "" {
 		in.ChecksumAlgorithm = s3object.Algorithm
 	}
-	out, err := ask(ctx, lookTimeout, true, func(ctx context.Context) (*s3.CreateMultipartUploadOutput, error) {
+	out, err := repeat(ctx, headTimeout, true, func(ctx context.Context) (*s3.CreateMultipartUploadOutput, error) {
 		begin := time.Now()
 		out, err := call(ctx, b, b.client.CreateMultipartUpload, in, func(o *s3.Options) {
 			if !b.Profile.Checksums || !b.sendsChecksums(o) && !sums.Configured {
@@ -87,7 +88,7 @@ func (b *Bucket) CreateUpload(
 		nil
 }
 
-// UploadPart uploads a part, whose CRC-32C is in base64.
+// UploadPart uploads a part. crc32c is the base64-encoded checksum of its body.
 func (b *Bucket) UploadPart(
 	ctx context.Context, u Upload, number int32, body io.ReadSeeker, crc32c *string,
 ) (Part, error) {
@@ -95,8 +96,8 @@ func (b *Bucket) UploadPart(
 		sum  *string
 		size int64
 	)
-	out, err := ask(ctx, partTimeout, true, func(ctx context.Context) (*s3.UploadPartOutput, error) {
-		content, err := sent(ctx, body)
+	out, err := repeat(ctx, partTimeout, true, func(ctx context.Context) (*s3.UploadPartOutput, error) {
+		content, err := newSentBody(ctx, body)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +110,7 @@ func (b *Bucket) UploadPart(
 			in.ChecksumCRC32C = crc32c
 			checksum = unsigned
 		default:
-			in.ChecksumAlgorithm = u.Checksum // the SDK computes it
+			in.ChecksumAlgorithm = u.Checksum // computed by the SDK
 			checksum = withoutChecksum
 		}
 		out, err := call(ctx, b, b.client.UploadPart, in, checksum)
@@ -117,7 +118,7 @@ func (b *Bucket) UploadPart(
 			err = s3error.ErrNoETag
 		}
 		if err != nil {
-			_, _ = body.Seek(0, io.SeekStart) // it is not sent
+			_, _ = body.Seek(0, io.SeekStart) // rewind, because the part was not sent
 		}
 		sum = in.ChecksumCRC32C
 		return out, err
@@ -129,23 +130,23 @@ func (b *Bucket) UploadPart(
 		CRC64NVME: out.ChecksumCRC64NVME}, nil
 }
 
-// CopiesParts reports whether the server can copy parts of the object of a key into an upload.
+// CopiesParts reports whether the server can copy parts of this key into an upload.
 func (b *Bucket) CopiesParts(key string) bool {
 	return b.Profile.PartCopy && (!b.Profile.MisreadPartSources || !strings.Contains(key, "%"))
 }
 
-// CopyPart makes a part of the bytes [from, to) of a version.
+// CopyPart creates a part from the bytes [from, to) of a version.
 func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version, from, to int64) (Part, error) {
 	in := &s3.UploadPartCopyInput{
 		Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number,
 		CopySource: v.copySource(), CopySourceIfMatch: b.sourceIfMatch(v),
 		CopySourceIfUnmodifiedSince: b.sourceUnmodifiedSince(v),
 	}
-	if to-from < v.Size { // S3 copies no range of an object below 5 MiB
+	if to-from < v.Size { // S3 copies no range of an object smaller than 5 MiB
 		in.CopySourceRange = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
 	}
-	out, err := ask(
-		ctx, copying(to-from, partTimeout), true, func(ctx context.Context) (*s3.UploadPartCopyOutput, error) {
+	out, err := repeat(
+		ctx, copyTimeout(to-from, partTimeout), true, func(ctx context.Context) (*s3.UploadPartCopyOutput, error) {
 			out, err := call(ctx, b, b.client.UploadPartCopy, in)
 			if err == nil && (out.CopyPartResult == nil || !hasETag(out.CopyPartResult.ETag)) {
 				err = s3error.ErrNoResult
@@ -158,20 +159,21 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 	return Part{Number: number, Size: to - from, ETag: *out.CopyPartResult.ETag}, nil
 }
 
-// CompleteUpload makes an object visible, on a condition. owns tells whether no other session has completed the upload.
+// CompleteUpload creates the object of an upload, if the condition holds. owns reports whether the upload still belongs
+// to this session, so that no other session can have completed it.
 func (b *Bucket) CompleteUpload(
 	ctx context.Context, u Upload, parts []*Part, c Condition, owns func(context.Context) bool,
-) (Stored, error) {
+) (Result, error) {
 	all := make([]types.CompletedPart, len(parts))
 	size := int64(0)
 	for i, p := range parts {
 		all[i] = p.completed()
 		size += p.Size
 	}
-	made, err := b.perform(ctx, change{
+	made, err := b.perform(ctx, conditionalWrite{
 		key: u.Key, name: u.Name, condition: c, supported: b.Profile.CompletesOn(c.Absent),
-		timeout: copying(size, partTimeout), long: true,
-		send: func(ctx context.Context, c Condition) (Stored, error) {
+		timeout: copyTimeout(size, partTimeout), long: true,
+		send: func(ctx context.Context, c Condition) (Result, error) {
 			out, err := call(ctx, b, b.client.CompleteMultipartUpload, &s3.CompleteMultipartUploadInput{
 				Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(&b.Profile),
 				IfNoneMatch:     c.ifNoneMatch(),
@@ -179,18 +181,18 @@ func (b *Bucket) CompleteUpload(
 			})
 			switch {
 			case err != nil:
-				return Stored{}, err
+				return Result{}, err
 			case hasETag(out.ETag) && b.Profile.UnstoredAnswers && out.ChecksumType == "" && u.Name != "" &&
-				b.lookAtCompleted(ctx, u).Name == "":
+				b.headCompleted(ctx, u).Name == "":
 				// an equal ETag proves nothing: another client may have stored the same bytes
-				return Stored{}, s3error.ErrNoResult
+				return Result{}, s3error.ErrNoResult
 			case hasETag(out.ETag):
-			case isOfS3(out.ResultMetadata) && aws.ToString(out.Key) == u.Key:
-				return b.lookAtCompleted(ctx, u), nil
+			case isFromS3(out.ResultMetadata) && aws.ToString(out.Key) == u.Key:
+				return b.headCompleted(ctx, u), nil
 			default:
-				return Stored{}, s3error.ErrNoResult
+				return Result{}, s3error.ErrNoResult
 			}
-			made := stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
+			made := newResult(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
 			made.Name = u.Name
 			return made, nil
 		},
@@ -200,48 +202,48 @@ func (b *Bucket) CompleteUpload(
 	return made, c.replacedIfGone(err)
 }
 
-// isOfS3 tells whether an answer has the ID of a request. Those of a proxy have none.
-func isOfS3(answer middleware.Metadata) bool {
-	id, _ := awsmiddleware.GetRequestIDMetadata(answer)
+// isFromS3 reports whether a response has a request ID. Responses from proxies have none.
+func isFromS3(response middleware.Metadata) bool {
+	id, _ := awsmiddleware.GetRequestIDMetadata(response)
 	return id != ""
 }
 
-// lookAtCompleted looks for the ETag of an upload that S3 has completed without telling it, as Ceph does. It finds
-// none if another client has replaced the object since.
-func (b *Bucket) lookAtCompleted(ctx context.Context, u Upload) Stored {
-	object, err := b.lookAfter(ctx, u.Key)
+// headCompleted returns the result of an upload that S3 has completed without returning an ETag, as Ceph does. The
+// result is empty if another client has replaced the object since.
+func (b *Bucket) headCompleted(ctx context.Context, u Upload) Result {
+	object, err := b.headAfterWrite(ctx, u.Key)
 	if err != nil || !isNamed(object, u.Name) {
-		return Stored{}
+		return Result{}
 	}
-	return Stored{ETag: aws.ToString(object.ETag), Name: u.Name}
+	return Result{ETag: aws.ToString(object.ETag), Name: u.Name}
 }
 
-// isOpen tells whether S3 still has a multipart upload. S3 completes an upload once. So one that is open has made no
-// object.
+// isOpen reports whether S3 still has a multipart upload. S3 completes an upload only once, so an open upload has not
+// created an object.
 func (b *Bucket) isOpen(ctx context.Context, u Upload) bool {
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lookAfterTimeout)
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), headAfterWriteTimeout)
 	defer done()
 	_, err := b.ListParts(ctx, u, func(Part) bool { return false })
 	return err == nil
 }
 
-// IsCompleted tells whether the object of a key may be the one that an upload makes: it has the name of the upload, or
-// no room for a name.
+// IsCompleted reports whether the object of a key may have been created by this upload: it has the name of the upload,
+// or its metadata have no room for a name.
 func (b *Bucket) IsCompleted(ctx context.Context, u Upload) (bool, error) {
-	object, err := b.look(ctx, u.Key)
+	object, err := b.headWithChecksums(ctx, u.Key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
 		return false, err
 	}
-	_, hasRoom := named(object.Metadata, newName())[s3object.WriteKey]
+	_, hasRoom := withName(object.Metadata, newName())[s3object.WriteKey]
 	return isNamed(object, u.Name) || object.Metadata[s3object.WriteKey] == "" && !hasRoom, nil
 }
 
-// AbortUpload removes a multipart upload and its parts. A missing upload is no error.
+// AbortUpload removes a multipart upload and its parts. A missing upload is not an error.
 func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
-	_, err := ask(ctx, silenceTimeout, false, func(ctx context.Context) (*s3.AbortMultipartUploadOutput, error) {
+	_, err := repeat(ctx, silenceTimeout, false, func(ctx context.Context) (*s3.AbortMultipartUploadOutput, error) {
 		return call(ctx, b, b.client.AbortMultipartUpload,
 			&s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID})
 	})
@@ -251,12 +253,12 @@ func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
 	return err
 }
 
-// ListParts lists the parts of an upload in order, until take returns false. It returns the algorithm of their
-// checksums.
+// ListParts calls take for the parts of an upload in order, until take returns false. It returns the checksum algorithm
+// of the upload.
 func (b *Bucket) ListParts(ctx context.Context, u Upload, take func(Part) bool) (types.ChecksumAlgorithm, error) {
 	in := &s3.ListPartsInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}
 	for {
-		out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListPartsOutput, error) {
+		out, err := repeat(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListPartsOutput, error) {
 			return call(ctx, b, b.client.ListParts, in)
 		})
 		if err != nil {

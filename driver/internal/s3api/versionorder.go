@@ -20,21 +20,22 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// A versionOrder notes in which order an answer to ListObjectVersions has versions and delete markers. The SDK puts
-// them into two lists. Times do not tell the order, because S3 rounds them to seconds. It also replaces what XML does
-// not have, so that the SDK decodes the rest: Ceph repeats the prefix and the markers of the request as they are.
+// A versionOrder records the order of the versions and delete markers in a ListObjectVersions response, because the SDK
+// returns them as two lists. The times do not show the order, because S3 rounds them to seconds. It also replaces
+// characters that XML does not allow, so that the SDK can decode the rest: Ceph repeats the prefix and the markers of
+// the request without encoding.
 type versionOrder struct{ markers []bool }
 
-// install is an option of the request whose answer it is for.
+// install is a request option. It must be used for one request only.
 func (o *versionOrder) install(options *s3.Options) {
 	options.APIOptions = append(options.APIOptions, func(stack *middleware.Stack) error {
 		return stack.Deserialize.Insert(
-			middleware.DeserializeMiddlewareFunc("NoteOrder", o.note), "OperationDeserializer", middleware.After)
+			middleware.DeserializeMiddlewareFunc("NoteOrder", o.record), "OperationDeserializer", middleware.After)
 	})
 }
 
-// note stands between the connection and the SDK's decoder.
-func (o *versionOrder) note(
+// record runs before the SDK's decoder.
+func (o *versionOrder) record(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	out, metadata, err := next.HandleDeserialize(ctx, in)
@@ -45,7 +46,7 @@ func (o *versionOrder) note(
 	o.markers = nil
 	return out, metadata, replaceBody(response, func(body []byte) []byte {
 		for rest := body; ; {
-			_, after, found := bytes.Cut(rest, []byte("<")) // in texts it is escaped
+			_, after, found := bytes.Cut(rest, []byte("<")) // text never contains an unescaped <
 			if !found {
 				return body
 			}
@@ -59,20 +60,20 @@ func (o *versionOrder) note(
 	})
 }
 
-// A listedVersion is a version or a delete marker of a page, in the order of S3.
+// A listedVersion is a version or a delete marker in a page, in the order of S3.
 type listedVersion struct {
 	key, id  string
 	marker   bool
-	latest   bool // of the key
+	latest   bool // whether it is the latest version of the key
 	modified time.Time
-	listed   types.ObjectVersion // of a version
+	listed   types.ObjectVersion // set for a version, not for a delete marker
 }
 
-// versions puts what the SDK has made of the answer into the order of S3. With markersApart the IDs tell the order: see
-// the profile.
+// versions returns the versions and delete markers of a response in the order of S3. With markersApart (see the
+// profile), it sorts them by the time in their IDs.
 func (o *versionOrder) versions(out *s3.ListObjectVersionsOutput, markersApart bool) ([]listedVersion, error) {
 	if len(o.markers) != len(out.Versions)+len(out.DeleteMarkers) {
-		return nil, s3error.New(syscall.EIO, "S3 answered a listing of versions in an unknown form")
+		return nil, s3error.New(syscall.EIO, "invalid ListObjectVersions response")
 	}
 	page := Page{Encoded: out.EncodingType == types.EncodingTypeUrl}
 	all := make([]listedVersion, 0, len(o.markers))
@@ -105,9 +106,10 @@ func (o *versionOrder) versions(out *s3.ListObjectVersionsOutput, markersApart b
 	return all, nil
 }
 
-// idTime is the time that the ID of a version begins with, and otherwise for an ID that has none. That of a ULID is in
-// milliseconds (https://github.com/ulid/spec). That of SeaweedFS is in nanoseconds. For keys that were first stored
-// since its releases of 2026 it is what is left of the largest int64, so that later IDs sort first.
+// idTime returns the time in the first digits of a version ID, or otherwise if the ID does not contain a time. ULIDs
+// contain milliseconds (https://github.com/ulid/spec) and the IDs of SeaweedFS nanoseconds. For keys that were first
+// stored by a SeaweedFS release of 2026 or later, the number is subtracted from the largest int64, so that later IDs
+// sort first.
 func idTime(id string, otherwise time.Time) time.Time {
 	const (
 		digits, ulid, ulidTimeDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 10
@@ -125,14 +127,15 @@ func idTime(id string, otherwise time.Time) time.Time {
 		if err != nil {
 			return otherwise
 		}
-		return time.Unix(0, min(ns, math.MaxInt64-ns)) // until the year 2116
+		return time.Unix(0, min(ns, math.MaxInt64-ns)) // works until the year 2116
 	}
 	return otherwise
 }
 
-// nextVersions makes the request for the page of versions after one. The page ends with a key or a common prefix,
-// which the marker of the next page names. Ceph does not encode this marker, where it encodes all others: then it is
-// the name as it is, or has U+FFFD in place of what XML does not have. MinIO adds something to the name.
+// nextVersions sets the markers for the next page of versions. The page ends with a key or a common prefix, which the
+// key marker of the next page repeats. Ceph does not encode this marker, although it encodes everything else: it is
+// either the plain name, or has U+FFFD instead of characters that XML does not allow. MinIO appends a suffix to the
+// name.
 func nextVersions(in *s3.ListObjectVersionsInput, out *s3.ListObjectVersionsOutput) error {
 	page := Page{Encoded: out.EncodingType == types.EncodingTypeUrl}
 	last := ""
@@ -156,7 +159,7 @@ func nextVersions(in *s3.ListObjectVersionsInput, out *s3.ListObjectVersionsOutp
 	}
 	if marker == "" || marker == aws.ToString(in.KeyMarker) &&
 		aws.ToString(out.NextVersionIdMarker) == aws.ToString(in.VersionIdMarker) {
-		return s3error.New(syscall.EIO, "S3 answered a page of versions that does not tell where the next one begins")
+		return s3error.New(syscall.EIO, "the page of versions has no marker for the next page")
 	}
 	in.KeyMarker, in.VersionIdMarker = &marker, out.NextVersionIdMarker
 	return nil

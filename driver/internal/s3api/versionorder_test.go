@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// TestNextVersions asks for the page of versions after one whose last keys are given in percent-encoding. The one
-// before began after the key "before".
+// TestNextVersions calls nextVersions for pages whose last keys are percent-encoded. The page began after the key
+// "before".
 func TestNextVersions(t *testing.T) {
 	for name, test := range map[string]struct{ version, deleted, prefix, next, want string }{
 		"encoded":               {version: "1%2B", next: "1%2B", want: "1+"},

@@ -54,11 +54,11 @@ func (s KeySpace) Key(name string) (string, error) {
 	name = path.Clean(Separator + name)
 	switch {
 	case !utf8.ValidString(name):
-		return "", nameError("the name is not UTF-8")
+		return "", nameError("invalid name: not UTF-8")
 	case strings.IndexByte(name, 0) >= 0:
-		return "", nameError("the name has a NUL")
+		return "", nameError("invalid name: contains NUL")
 	case IsReserved(name + Separator):
-		return "", nameError("names with " + Reserved + " are for the server itself")
+		return "", nameError("invalid name: " + Reserved + " is reserved for the server")
 	}
 	key := string(s) + strings.TrimPrefix(name, Separator)
 	if len(key) > MaxKeyBytes {

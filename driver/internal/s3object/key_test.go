@@ -46,8 +46,8 @@ func TestKey(t *testing.T) {
 // What is wrong with a name is in the error: the log shows it to administrators.
 func TestKeyNamesReason(t *testing.T) {
 	for name, want := range map[string]string{
-		"\xe9": "the name is not UTF-8", "a\x00": "the name has a NUL",
-		"a/.babelftp/b": "names with .babelftp are for the server itself",
+		"\xe9": "invalid name: not UTF-8", "a\x00": "invalid name: contains NUL",
+		"a/.babelftp/b": "invalid name: .babelftp is reserved for the server",
 	} {
 		if _, err := KeySpace("").Key(name); err == nil || err.Error() != want {
 			t.Errorf("%q: %v; want %s", name, err, want)

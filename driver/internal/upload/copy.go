@@ -85,9 +85,9 @@ func (w *Writer) copiesParts() bool { return w.u.Inspect == nil && w.u.Bucket.Co
 // CopyByParts copies a version that is too large for one request, or copies it on a condition.
 func (u *Uploader) CopyByParts(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition,
-) (made s3api.Stored, err error) {
+) (made s3api.Result, err error) {
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
-		return s3api.Stored{}, err
+		return s3api.Result{}, err
 	}
 	return u.copyByParts(ctx, v, a, to, c, func() {})
 }
@@ -96,13 +96,13 @@ func (u *Uploader) CopyByParts(
 // copy visible.
 func (u *Uploader) copyByParts(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, ask func(),
-) (made s3api.Stored, err error) {
+) (made s3api.Result, err error) {
 	partsCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	options := uploadOptions{key: to, partSize: u.PartSize, cancel: cancel, began: time.Now(), kind: inParts}
 	m, err := u.createMultipart(partsCtx, partsCtx, options, a)
 	if err != nil {
-		return s3api.Stored{}, err
+		return s3api.Result{}, err
 	}
 	phase := live
 	err = u.addAll(ctx, m, v)

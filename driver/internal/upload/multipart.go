@@ -305,9 +305,9 @@ func (m *multipart) wait() error {
 // anyway, and only the response tells. isOurs reports whether no other session may have completed the upload.
 func (m *multipart) complete(
 	ctx context.Context, c s3api.Condition, isOurs func(context.Context) bool,
-) (s3api.Stored, error) {
+) (s3api.Result, error) {
 	if err := context.Cause(ctx); err != nil {
-		return s3api.Stored{}, err
+		return s3api.Result{}, err
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer done()

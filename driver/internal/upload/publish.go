@@ -106,7 +106,7 @@ func (w *Writer) finish() error {
 //
 // The end of the session does not cancel this request, because S3 may perform it anyway, and only the answer tells.
 // The client has sent the whole file, so the object is right even if the client has disconnected.
-func (w *Writer) commit(publish func(context.Context) (s3api.Stored, error)) error {
+func (w *Writer) commit(publish func(context.Context) (s3api.Result, error)) error {
 	if err := w.u.BeforeCommit(w.ctx); err != nil {
 		return err
 	}
@@ -126,9 +126,9 @@ func (w *Writer) commit(publish func(context.Context) (s3api.Stored, error)) err
 }
 
 // completeParts makes the file of the parts.
-func (w *Writer) completeParts(ctx context.Context) (s3api.Stored, error) {
+func (w *Writer) completeParts(ctx context.Context) (s3api.Result, error) {
 	if err := w.upload.entry.ConfirmHolder(ctx); err != nil {
-		return s3api.Stored{}, err
+		return s3api.Result{}, err
 	}
 	w.change.Send(w.offset)
 	made, err := w.upload.complete(ctx, w.condition, w.isOurs)
@@ -144,13 +144,13 @@ func (w *Writer) isOurs(ctx context.Context) bool {
 }
 
 // put makes an object of the bytes in the buffer.
-func (w *Writer) put(ctx context.Context) (s3api.Stored, error) {
+func (w *Writer) put(ctx context.Context) (s3api.Result, error) {
 	w.change.Send(w.offset)
 	return w.putAs(ctx, w.key, w.condition)
 }
 
 // putAs is put under any key.
-func (w *Writer) putAs(ctx context.Context, key string, c s3api.Condition) (s3api.Stored, error) {
+func (w *Writer) putAs(ctx context.Context, key string, c s3api.Condition) (s3api.Result, error) {
 	w.part.Seal()
 	return w.u.Bucket.Put(
 		ctx, key, &w.attributes, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())

@@ -47,7 +47,7 @@ type Writer struct {
 	part     *membudget.Buffer // that is being filled; nil before its first byte
 	next     [1]byte           // after a full buffer
 
-	stored s3api.Stored // what S3 said of the object that is there in the end
+	stored s3api.Result // what S3 said of the object that is there in the end
 	err    error        // the first; Close publishes nothing then
 }
 
@@ -273,7 +273,7 @@ func (w *Writer) Seek(offset int64, whence int) (int64, error) {
 // Stat describes the file as Close would publish it now: bytes that stay after the written ones count too.
 func (w *Writer) Stat() (fs.FileInfo, error) {
 	v := s3api.Version{Key: w.key, Size: max(w.offset, w.kept.end), ETag: w.stored.ETag}
-	return &file.Stored{Info: file.New(w.u.Keys.Base(w.key), &v, &w.attributes), Answer: w.stored}, nil
+	return &file.TransferInfo{Info: file.New(w.u.Keys.Base(w.key), &v, &w.attributes), Result: w.stored}, nil
 }
 
 // Memory returns how many bytes of memory the part takes that is being filled. The reader of ReadFrom may ask it

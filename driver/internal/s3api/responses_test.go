@@ -22,16 +22,16 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// impatient is a client's retries that end soon.
+// impatient ends retries after a few milliseconds.
 var impatient = s3api.Retries{Patience: 10 * time.Millisecond, LongestPause: time.Millisecond}
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
-// A fixture is a bucket whose answers a test can change.
+// A fixture is a bucket whose S3 responses a test can modify.
 type fixture struct {
 	*s3api.Bucket
 	http   s3.HTTPClient
-	change func(*http.Response) // nil for none
+	change func(*http.Response) // modifies each response, if not nil
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -73,7 +73,7 @@ func (f *fixture) upload(t *testing.T) s3api.Upload {
 	return u
 }
 
-// part uploads the only part of an upload.
+// part uploads the first part of an upload, which is its only part.
 func (f *fixture) part(t *testing.T, u s3api.Upload, content string) *s3api.Part {
 	t.Helper()
 	p, err := f.UploadPart(t.Context(), u, 1, strings.NewReader(content), nil)
@@ -86,8 +86,8 @@ var (
 	ofS3        = regexp.MustCompile(`<(ETag|UploadId|Name|IsTruncated)>[^<]*</(ETag|UploadId|Name|IsTruncated)>`)
 )
 
-// fromElsewhere makes an answer look like one that is not of S3. It has no ID of the request. Its headers and its body
-// have no ETag, ID of an upload or name of a bucket.
+// fromElsewhere makes a response look as if a proxy or another server had sent it: it removes the request ID, the ETag,
+// the upload ID and the name of the bucket.
 func fromElsewhere(response *http.Response) {
 	response.Header.Del("X-Amz-Request-Id")
 	without(response, ofS3)
@@ -96,10 +96,10 @@ func fromElsewhere(response *http.Response) {
 	response.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// withoutETag takes the ETag out of an answer, from its headers and its body.
+// withoutETag removes the ETag from the headers and the body of a response.
 func withoutETag(response *http.Response) { without(response, etagElement) }
 
-// without takes the ETag out of the headers of an answer, and elements out of its body.
+// without removes the ETag header from a response, and the matching elements from its body.
 func without(response *http.Response, elements *regexp.Regexp) {
 	response.Header.Del("ETag")
 	if strings.Contains(response.Header.Get("Content-Type"), "xml") {
@@ -109,12 +109,12 @@ func without(response *http.Response, elements *regexp.Regexp) {
 	}
 }
 
-// TestAnswersFromElsewhere takes out of every answer what shows that it is of S3. Such an answer is none: the request
-// may be made again, or the object is of something else on the way.
-func TestAnswersFromElsewhere(t *testing.T) {
+// TestResponsesFromElsewhere removes everything from a response that shows that it comes from S3. The bucket must not
+// trust such a response. It either repeats the request, or reports that something between it and S3 sent the response.
+func TestResponsesFromElsewhere(t *testing.T) {
 	const content = "content"
 	for name, test := range map[string]struct {
-		request func(ctx context.Context, t *testing.T, f *fixture) func() error // prepares it
+		request func(ctx context.Context, t *testing.T, f *fixture) func() error // prepares the request
 		want    error
 	}{
 		"head": {func(ctx context.Context, t *testing.T, f *fixture) func() error {
@@ -188,9 +188,9 @@ func TestAnswersFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestDeletedWhileS3Answers: an S3 server over a file system sends no ETag for an object that is deleted while it
-// answers. The next answer tells what there is.
-func TestDeletedWhileS3Answers(t *testing.T) {
+// TestDeletedWhileS3Responds: an S3 server on top of a file system sends no ETag if the object is deleted while it
+// responds. The bucket repeats the request, and the second response shows whether the object still exists.
+func TestDeletedWhileS3Responds(t *testing.T) {
 	for name, request := range map[string]func(t *testing.T, f *fixture) error{
 		"head": func(t *testing.T, f *fixture) error { _, _, err := f.Head(t.Context(), "key"); return err },
 		"get":  func(t *testing.T, f *fixture) error { _, _, _, err := f.Get(t.Context(), "key", 0); return err },
@@ -218,8 +218,9 @@ func TestDeletedWhileS3Answers(t *testing.T) {
 	}
 }
 
-// TestAnswersLost takes the ETag out of the answer to a write only. A look at the object shows then what S3 has done.
-func TestAnswersLost(t *testing.T) {
+// TestLostResponses removes the ETag from the responses to writes only, so the bucket must send HeadObject to find out
+// what S3 has done.
+func TestLostResponses(t *testing.T) {
 	const content = "content"
 	writes := func(response *http.Response) {
 		if response.Request.Method != http.MethodHead {
@@ -258,8 +259,8 @@ func TestAnswersLost(t *testing.T) {
 	}
 }
 
-// Ceph answers that an upload is completed, and tells no ETag. It stays completed if another client replaces the
-// object at once.
+// Ceph confirms a completed upload without an ETag. The upload counts as completed even if another client replaces the
+// object right away.
 func TestCompletedWithoutETag(t *testing.T) {
 	f := newFixture(t)
 	u := f.upload(t)
@@ -277,8 +278,8 @@ func TestCompletedWithoutETag(t *testing.T) {
 
 var checksumTypeElement = regexp.MustCompile(`<ChecksumType>[^<]*</ChecksumType>`)
 
-// An answer that does not prove that the upload was completed is compared with the object. Another client has stored
-// the same bytes by an equal upload.
+// If the response does not prove that the upload was completed, the bucket checks the object. Here another client has
+// stored the same bytes with an upload of its own, which must not count as proof.
 func TestCompletedByAnother(t *testing.T) {
 	f := newFixture(t)
 	u, other := f.upload(t), f.upload(t)
@@ -296,13 +297,14 @@ func TestCompletedByAnother(t *testing.T) {
 	}
 }
 
-// TestOtherBytes changes what an answer says of its bytes.
+// TestOtherBytes changes the range of a response.
 func TestOtherBytes(t *testing.T) {
 	const content = "content"
 	for name, test := range map[string]struct {
-		contentRange string // of the answer, empty where it stays
+		// contentRange replaces the Content-Range of the response, unless it is empty.
+		contentRange string
 		from, to     int64
-		size         int64 // that the caller knows
+		size         int64 // as the caller knows it
 		want         error
 	}{
 		"part":                  {"", 2, 5, 7, nil},
@@ -343,9 +345,9 @@ func TestOtherBytes(t *testing.T) {
 	})
 }
 
-// TestSameBytesAreNoCondition stores the bytes of an object once more. A look on the condition of the first object
-// finds another one.
-func TestSameBytesAreNoCondition(t *testing.T) {
+// TestSameBytesDoNotMeetCondition stores the same bytes again. The condition on the first object no longer holds,
+// although the ETag is the same.
+func TestSameBytesDoNotMeetCondition(t *testing.T) {
 	f := newFixture(t)
 	v := f.put(t, "key", "same")
 	f.put(t, "key", "same")
@@ -354,9 +356,9 @@ func TestSameBytesAreNoCondition(t *testing.T) {
 	}
 }
 
-// TestTornAnswer has S3 answer with the ETag of another object than the metadata. A caller that makes a request on the
-// condition of the ETag looks again.
-func TestTornAnswer(t *testing.T) {
+// TestTornResponse returns a HeadObject response whose ETag belongs to another object than its metadata. A caller that
+// makes a conditional request with this ETag gets the ETag of a second response instead.
+func TestTornResponse(t *testing.T) {
 	f := newFixture(t)
 	want := f.put(t, "key", "content")
 	f.change = func(response *http.Response) {
