@@ -10,9 +10,9 @@ import (
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
-// An Endpoint holds what file systems have measured of an S3 server: its distance, and how many parallel requests pay.
-// It also remembers how long a page of a listing takes, and which renames are running. Share one among all file systems
-// of a server, so that not each has to measure.
+// An Endpoint holds what file systems share of an S3 server: its measured distance, the slots for parts of uploads,
+// where listings of large directories can be split, and which renames are running. Share one among all file systems of a
+// server, so that not each has to measure.
 type Endpoint struct {
 	uploads     *upload.Limiter
 	stats       *s3api.Stats
@@ -27,7 +27,7 @@ type Endpoint struct {
 func NewEndpoint() *Endpoint {
 	stats := &s3api.Stats{}
 	return &Endpoint{
-		stats: stats, uploads: upload.NewLimiter(stats), splitPoints: &listing.SplitPointCache{},
+		stats: stats, uploads: upload.NewLimiter(stats.Far), splitPoints: &listing.SplitPointCache{},
 		moves: &moveLock{}, changes: &sync.Map{},
 		requests: schedule.NewRequests(stats.Far),
 	}

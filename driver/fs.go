@@ -110,7 +110,7 @@ func (f *Fs) use(bucket *s3api.Bucket) {
 	f.bucket = bucket
 	f.uploads = upload.New(upload.Options{
 		Bucket: f.bucket, Keys: f.keys, Memory: o.Memory, Log: o.Logger,
-		Limiter: o.Endpoint.uploads, Concurrency: uploadConcurrency,
+		Limiter:  o.Endpoint.uploads,
 		PartSize: o.PartSize, SmallestPart: o.smallestPart, CopyLimit: o.CopyLimit,
 		NoOverwrite: o.NoOverwrite, Truncate: o.Truncate, Quotas: o.Quotas, Objects: o.Objects,
 		BeforeCommit: o.BeforeCommit, Inspect: o.Inspect, Quarantine: o.Quarantine,

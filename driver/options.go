@@ -21,13 +21,8 @@ const (
 	defaultCopyLimit           = maxCopyLimit
 )
 
-const (
-	// uploadConcurrency is how many parts one upload sends in parallel at most, if fewer are slower than its client.
-	uploadConcurrency = 16
-
-	// idleTimeout is how long S3 may send nothing of an object before the connection counts as broken.
-	idleTimeout = 30 * time.Second
-)
+// idleTimeout is how long S3 may send nothing of an object before the connection counts as broken.
+const idleTimeout = 30 * time.Second
 
 // maxCopyLimit is how many bytes CopyObject copies at most.
 const maxCopyLimit = 5 << 30

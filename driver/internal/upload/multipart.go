@@ -17,7 +17,6 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/s3error"
-	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
 const (
@@ -43,13 +42,13 @@ type multipart struct {
 
 	cancel   context.CancelFunc
 	group    *errgroup.Group
-	transfer *Transfer
 	partSize int64         // bytes of the first part
 	parts    []*s3api.Part // with ETags once the group has ended
 	number   int32         // of the last part
 	bytes    int64         // of all parts
 	taken    atomic.Bool   // S3 has taken a part
-	slots    semaphore     // of the parts that S3 copies; nil: the upload has slots of its own
+	slots    *slots        // of the parts that this process sends
+	copies   *slots        // of the parts that S3 copies, whose bytes do not pass between this process and S3
 }
 
 // uploadOptions describe an upload that is about to be created.
@@ -104,58 +103,56 @@ func (u *Uploader) createMultipart(
 func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload, partSize int64) *multipart {
 	m := &multipart{
 		partSize: partSize,
-		bucket:   u.Bucket, log: u.Log, upload: begun, session: until, transfer: u.Limiter.Join(u.Concurrency),
-		slots: u.copySlots,
+		bucket:   u.Bucket, log: u.Log, upload: begun, session: until, slots: u.Limiter.join(),
+		copies: newSlots(copyConcurrency, nil),
+	}
+	if u.copySlots != nil {
+		m.copies.own = u.copySlots
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
 	m.group, m.ctx = errgroup.WithContext(ctx)
 	return m
 }
 
-// slots bound how many parts are under way in parallel.
-type slots interface {
-	// Acquire waits for a slot. It returns false when one of the contexts ends first.
-	Acquire(ctx, until context.Context) bool
-
-	// ReleasePart frees a slot for another part. S3 has taken so many bytes of the part since begin.
-	ReleasePart(begin time.Time, bytes int64)
-}
-
 // add waits for a slot, and starts a goroutine that calls transfer for the next part, of so many bytes. It does not
 // wait for transfer.
-func (m *multipart) add(
-	s slots, bytes int64, transfer func(ctx context.Context, p *s3api.Part) error,
-) error {
+func (m *multipart) add(s *slots, bytes int64, transfer func(ctx context.Context, p *s3api.Part) error) error {
 	if limit := m.bucket.Profile.MaxParts(); int64(m.number) >= limit {
 		return m.tooManyParts(limit, m.bytes, nil)
 	}
-	if err := m.ended(); err != nil {
+	if err := m.reserve(s); err != nil {
 		return err
 	}
-	if !s.Acquire(m.ctx, m.session) {
-		return m.ended()
-	}
+	s.reserved = false
 	m.number++
 	part := &s3api.Part{Number: m.number}
 	m.parts = append(m.parts, part)
 	before := m.bytes
 	m.bytes += bytes
-	begin := time.Now()
 	m.group.Go(func() error {
-		ctx, waited := schedule.MeasureWait(m.ctx)
-		err := panics.Catch(func() error { return transfer(ctx, part) })
+		defer s.leave()
+		err := panics.Catch(func() error { return transfer(m.ctx, part) })
 		switch {
 		case err == nil:
 			m.taken.Store(true)
 		case m.taken.Load() && refusesNumber(err):
 			err = m.tooManyParts(int64(part.Number)-1, before, err)
-			fallthrough
-		default:
-			bytes = 0
 		}
-		s.ReleasePart(begin.Add(waited()), bytes) // the wait for a turn tells nothing of S3
 		return err
 	})
+	return nil
+}
+
+// reserve waits for a slot for the next part, unless one is reserved already. A slot that is reserved when the upload
+// ends need not be returned: it is the upload's own by then, because shared ones are returned first.
+func (m *multipart) reserve(s *slots) error {
+	if err := m.ended(); err != nil || s.reserved {
+		return err
+	}
+	if !s.take(m.ctx, m.session) {
+		return m.ended()
+	}
+	s.reserved = true
 	return nil
 }
 
@@ -201,13 +198,8 @@ func (m *multipart) tooManyParts(parts, bytes int64, cause error) error {
 	return e
 }
 
-// waitToFill waits until the turn of this upload is near, so that the session may fill another part.
-func (m *multipart) waitToFill() error {
-	if !m.transfer.WaitToFill(m.ctx, m.session) {
-		return m.ended()
-	}
-	return nil
-}
+// waitToFill waits until the session may fill another part.
+func (m *multipart) waitToFill() error { return m.reserve(m.slots) }
 
 // ended returns why the upload sends no more parts, nil while it does.
 func (m *multipart) ended() error {
@@ -221,7 +213,7 @@ func (m *multipart) ended() error {
 // still belongs to the caller, and done is not called. The error may be that of an earlier part.
 func (m *multipart) send(b *membudget.Buffer, done func()) error {
 	b.Seal()
-	return m.add(m.transfer, b.Len(), func(ctx context.Context, p *s3api.Part) (err error) {
+	return m.add(m.slots, b.Len(), func(ctx context.Context, p *s3api.Part) (err error) {
 		defer done()
 		body := b.Body()
 		ctx, stop := outlive(ctx, abortTimeout, body.Sent)
@@ -235,14 +227,10 @@ func (m *multipart) send(b *membudget.Buffer, done func()) error {
 // smallest part has, at least. The upload always waits for a part that S3 has begun to copy. S3 does not notice a
 // cancelled request. After an abort, such a part would stay in the bucket.
 func (m *multipart) copy(v s3api.Version, first, last, size int64) error {
-	slots := m.slots
-	if slots == nil {
-		slots = make(semaphore, copyConcurrency)
-	}
 	count, begin := m.bucket.Profile.Parts(last-first, size)
 	for i := range count {
 		from, to := first+begin(i), first+begin(i+1)
-		err := m.add(slots, to-from, func(ctx context.Context, p *s3api.Part) (err error) {
+		err := m.add(m.copies, to-from, func(ctx context.Context, p *s3api.Part) (err error) {
 			ctx, done := outlive(ctx, abortTimeout, func() bool { return true })
 			defer done()
 			*p, err = m.bucket.CopyPart(ctx, m.upload, p.Number, v, from, to)
@@ -254,24 +242,6 @@ func (m *multipart) copy(v s3api.Version, first, last, size int64) error {
 	}
 	return nil
 }
-
-// A semaphore holds a value for each slot in use by a part that S3 copies. The limiter has no part in these slots,
-// because the bytes do not pass between this process and S3.
-type semaphore chan struct{}
-
-// Acquire implements slots.
-func (s semaphore) Acquire(ctx, until context.Context) bool {
-	select {
-	case s <- struct{}{}:
-		return true
-	case <-ctx.Done():
-	case <-until.Done():
-	}
-	return false
-}
-
-// ReleasePart implements slots.
-func (s semaphore) ReleasePart(time.Time, int64) { <-s }
 
 // outlive returns a context for a request. It ends with ctx, or after a delay if the whole request has been sent. S3
 // then performs the request although no session waits for the answer. A part that S3 makes after the abort of its

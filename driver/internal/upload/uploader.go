@@ -19,8 +19,7 @@ type Options struct {
 	Memory *membudget.Budget
 	Log    *slog.Logger
 
-	Limiter     *Limiter // of the parts of all uploads to the S3 server
-	Concurrency int      // parts that one upload sends in parallel, at most
+	Limiter *Limiter // of the parts of all uploads to the S3 server
 
 	PartSize     int64 // bytes of the first part, from SmallestPart to s3api.MaxPartSize
 	SmallestPart int64 // bytes that each part but the last has at least
@@ -49,7 +48,7 @@ type Options struct {
 type Uploader struct {
 	Options
 	reported  *reported
-	copySlots semaphore // bounds the parts that S3 copies in parallel; nil: each object has slots of its own
+	copySlots chan struct{} // bounds the parts that S3 copies in parallel; nil: each object has slots of its own
 }
 
 // New returns an Uploader, without a request.
@@ -61,7 +60,7 @@ func New(o Options) *Uploader {
 // it, however many files have these parts.
 func (u *Uploader) WithCopySlots(slots int) *Uploader {
 	limited := *u
-	limited.copySlots = make(semaphore, slots)
+	limited.copySlots = make(chan struct{}, slots)
 	limited.BeginOperation = func() (end func(), err error) { return func() {}, nil }
 	return &limited
 }

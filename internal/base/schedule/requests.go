@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -91,21 +90,10 @@ type Turn struct {
 	ended bool
 }
 
-type waitKey struct{}
-
-// MeasureWait returns a context for requests, and tells how long they have waited for their turns so far.
-func MeasureWait(ctx context.Context) (context.Context, func() time.Duration) {
-	waited := new(atomic.Int64)
-	return context.WithValue(ctx, waitKey{}, waited), func() time.Duration { return time.Duration(waited.Load()) }
-}
-
 // Begin waits for a turn. The error is that of ctx.
 func (u *User) Begin(ctx context.Context) (*Turn, error) {
 	r := u.requests
 	r.note(u.key)
-	if waited, measured := ctx.Value(waitKey{}).(*atomic.Int64); measured {
-		defer func(begin time.Time) { waited.Add(int64(time.Since(begin))) }(time.Now())
-	}
 	slot, err := r.queue.Enter(ctx, u.key)
 	if err != nil {
 		return nil, err
