@@ -11,8 +11,8 @@ import (
 )
 
 // An Endpoint holds what file systems share of an S3 server: its measured distance, the slots for parts of uploads,
-// where listings of large directories can be split, and which renames are running. Share one among all file systems of a
-// server, so that not each has to measure.
+// where large directories can be split, and which renames are running. Share one among all file systems of a server, so
+// that not each has to measure.
 type Endpoint struct {
 	uploads     *upload.Limiter
 	stats       *s3api.Stats

@@ -233,7 +233,9 @@ func (x *fixture) testListedBefore() {
 	link.SetSpeed(way, 0)
 	far := *x
 	far.spy = NewSpy(client)
-	far.Fs = far.session(x.Context(), nil)
+	endpoint := driver.NewEndpoint()
+	endpoint.Answered(way)
+	far.Fs = far.session(x.Context(), &driver.Options{Endpoint: endpoint})
 	var encoded atomic.Bool
 	var guesses atomic.Int64
 	far.spy.Before(func(_ context.Context, _ string, in any) error {

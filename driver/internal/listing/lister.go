@@ -1,7 +1,7 @@
 // Package listing lists directories by ListObjectsV2.
 //
-// A [Lister] prefetches the pages of a listing (prefetch.go). Where S3 is far away and the directory was listed
-// before, it splits the listing into key ranges and requests them in parallel (split.go). A [SplitPointCache] holds
+// A [Lister] prefetches the pages of a listing (prefetch.go). If S3 is far away and the directory was listed before, it
+// splits the listing into key ranges and requests them in parallel (split.go). A [SplitPointCache] holds
 // the keys between the ranges. Prefetched pages lie in revocable memory, which the budget takes back for uploads.
 package listing
 

@@ -31,21 +31,11 @@ func inOrder(p *s3api.Page) bool {
 		slices.IsSortedFunc(p.Versions, func(a, b s3api.Version) int { return strings.Compare(a.Key, b.Key) })
 }
 
-// upTo counts the entries up to a key.
-func upTo(p *s3api.Page, end string) int {
-	files, _ := slices.BinarySearchFunc(p.Versions, end, func(v s3api.Version, end string) int {
-		return strings.Compare(v.Key, end)
-	})
-	directories, _ := slices.BinarySearch(p.Prefixes, end)
-	return files + directories
-}
-
 // join returns a page with the entries of two pages that follow each other.
 func join(p, following *s3api.Page) *s3api.Page {
 	return &s3api.Page{
 		Versions: append(p.Versions, following.Versions...), Prefixes: append(p.Prefixes, following.Prefixes...),
 		Unreadable: p.Unreadable + following.Unreadable, Next: following.Next, Encoded: p.Encoded && following.Encoded,
-		Took: p.Took + following.Took,
 	}
 }
 

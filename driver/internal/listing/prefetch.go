@@ -29,16 +29,16 @@ const (
 
 // pages yields the pages of a listing, beginning with the first. While the client reads one page, S3 sends the next.
 //
-// A page of S3 has the token for the next page. If that takes long, and the directory was listed before, the lister
-// requests several key ranges in parallel. A range begins after a split point, which need not exist any more, and
-// ends with the next split point. The split points come from an earlier listing. Only the speed depends on them. A
-// range of more than a page takes several requests. Together the ranges are the whole listing, in order, each entry
-// once.
+// A page of S3 has the token for the next page, so pages come one after another. If S3 is far away, and the directory
+// was listed before, the lister requests up to maxRanges key ranges in parallel instead. A range begins after a split
+// point, which need not exist any more, and ends with the next one. The split points come from the last listing. Only
+// the speed depends on them: a range of more than a page takes several requests, and one of few entries still takes a
+// whole one. Together the ranges are the whole listing, in order, each entry once.
 func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
 		defer f.close()
 		var points recorder
-		recorded := f.split || first.Took >= s3api.SlowPage // where pages come soon, split points bring nothing
+		recorded := f.lister.Stats.Far(time.Now())
 		page := f.firstPage(first)
 		for first = nil; page != nil; {
 			if recorded {
@@ -53,7 +53,7 @@ func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 				return
 			}
 		}
-		if f.split || recorded && f.lister.Stats.SplitsListings(time.Now()) {
+		if recorded {
 			f.lister.SplitPoints.put(listedPrefix{f.lister.Bucket.Name, f.listing.Prefix}, points.end(f.listing.Prefix))
 		}
 	}
@@ -71,7 +71,7 @@ func (f *prefetcher) begin() (*s3api.Page, error) {
 
 // splitByPoints requests the key ranges after the first one, if there are split points.
 func (f *prefetcher) splitByPoints() {
-	if !f.lister.Bucket.Profile.SortedListings || f.lister.Stats.Pages.BacksOff(time.Now()) {
+	if !f.lister.Bucket.Profile.SortedListings || !f.lister.Stats.Far(time.Now()) {
 		return
 	}
 	points := f.lister.SplitPoints.get(listedPrefix{f.lister.Bucket.Name, f.listing.Prefix})
@@ -111,9 +111,8 @@ type prefetcher struct {
 	listing  s3api.Listing
 	requests sync.WaitGroup
 
-	points      splitPoints // where the key ranges end that were not asked for yet; nil where the listing is not split
-	nextRange   string      // where the next key range begins
-	wave        splitWave
+	points      splitPoints          // the ends of key ranges not requested yet; nil if not split
+	nextRange   string               // where the next key range begins
 	split       bool                 // from the beginning, by split points
 	ended       atomic.Bool          // the last page was requested
 	pageMemory  pageMemory           // of two pages
@@ -214,16 +213,12 @@ func (f *prefetcher) next() (*s3api.Page, error) {
 		}
 		got := <-coming
 		splitOff := f.arrived(s)
-		switch {
-		case splitOff && (got.err != nil || !inOrder(got.page)):
+		if splitOff && (got.err != nil || !inOrder(got.page)) {
 			f.restart(s.after)
 			continue
-		case got.err != nil:
+		}
+		if got.err != nil {
 			return nil, got.err
-		case splitOff:
-			f.checkGain(s, got.page)
-		case f.points == nil && len(f.ranges) == 1 && got.page.Limit == 0:
-			f.lister.Stats.Pages.Observe(time.Now(), got.page.Took)
 		}
 		f.requestNext(s, got.page)
 		cut(got.page, s.after, s.end)

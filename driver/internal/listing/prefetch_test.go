@@ -41,7 +41,6 @@ func newLister(s *bucket) *lister {
 func farLister(s *bucket) *lister {
 	l := newLister(s)
 	l.Stats.Observe(time.Now(), s.roundTrip)
-	l.Stats.Pages.Observe(time.Now(), s.roundTrip+s.pageTime)
 	return l
 }
 
@@ -172,19 +171,20 @@ func TestPagesAhead(t *testing.T) {
 	}
 }
 
-// TestListingOfUnknownDistance lists a directory of a server of which no answer has shown the distance. The second
-// listing is split if pages take long.
-func TestListingOfUnknownDistance(t *testing.T) {
+// TestDistance lists a directory twice. The second listing is split only if S3 is known to be far away.
+func TestDistance(t *testing.T) {
 	const pages = 12
 	for _, test := range []struct {
-		label string
-		way   time.Duration
-		split bool
-	}{{"slow-pages", 40 * time.Millisecond, true}, {"quick-pages", time.Millisecond, false}} {
+		label  string
+		answer time.Duration // of an earlier request; 0 for none
+		split  bool
+	}{{"unknown", 0, false}, {"near", s3api.FarAway / 2, false}, {"far", s3api.FarAway, true}} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newBucket(test.way, 5*time.Millisecond, numbered(pages*pageEntries)...)
-				l := newLister(s)
+				l := newLister(far(numbered(pages * pageEntries)...))
+				if test.answer > 0 {
+					l.Stats.Observe(time.Now(), test.answer)
+				}
 				_, before, err := l.list(t.Context())
 				must.OK(t, err)
 				if _, took, err := l.list(t.Context()); err != nil || (took < before/2) != test.split {

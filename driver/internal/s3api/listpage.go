@@ -42,9 +42,7 @@ type Page struct {
 	Prefixes   []string
 	Unreadable int    // number of keys that the server could not write
 	Next       string // token of the next page; empty for the last page
-	Limit      int32  // the page size that was requested
 	Encoded    bool   // the server percent-encodes every key
-	Took       time.Duration
 }
 
 // Empty reports whether no key begins with the prefix of the listing.
@@ -105,7 +103,6 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	}
 	p := &Page{
 		Versions: make([]Version, 0, len(out.Contents)), Prefixes: make([]string, 0, len(out.CommonPrefixes)),
-		Limit: l.Limit, Took: time.Since(begin),
 	}
 	if p.Encoded, err = b.isEncoded(ctx, out); err != nil {
 		return nil, err

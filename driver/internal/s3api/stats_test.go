@@ -31,29 +31,3 @@ func TestFar(t *testing.T) {
 		}
 	}
 }
-
-// TestGains splits a listing, and checks that no other listing is split for some time if that was not faster.
-func TestGains(t *testing.T) {
-	const page = 2 * SlowPage
-	var s Stats
-	now := time.Unix(1e9, 0)
-	s.Pages.Observe(now, page)
-	if !s.SplitsListings(now) {
-		t.Error("listings are not split where nothing is known of the distance")
-	}
-	s.Observe(now, FarAway)
-	if !s.Pages.Gains(now, page/2) || s.Pages.BacksOff(now) || !s.SplitsListings(now) {
-		t.Error("a split that was twice as fast is not repeated")
-	}
-	if s.Pages.Gains(now, page) || !s.Pages.BacksOff(now) || s.SplitsListings(now) {
-		t.Error("a split that was not faster is repeated")
-	}
-	if later := now.Add(splitBackoff); s.Pages.BacksOff(later) {
-		t.Error("no listing is split any more")
-	}
-	s.Observe(now, FarAway/2)
-	s.Pages.Observe(now.Add(splitBackoff), page)
-	if s.SplitsListings(now.Add(splitBackoff)) {
-		t.Error("listings of a near server are split")
-	}
-}
