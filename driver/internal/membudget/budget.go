@@ -10,7 +10,6 @@
 package membudget
 
 import (
-	"container/list"
 	"context"
 	"slices"
 	"sync"
@@ -33,10 +32,10 @@ type Block = [BlockSize]byte
 // A Budget bounds the memory in which uploads collect their parts. All file systems of a process share one.
 //
 // A part takes memory as its bytes come and doubles what it has. So a small file takes little, and an idle upload
-// little more than came. Where no memory is left, parts wait. Memory goes first to the member that holds least, and
-// among its parts to the one that came first. Parts that hold some and wait for more could wait for each other. So each
-// pool gives memory only if an order remains in which all parts can become full, one after another. This is Dijkstra's
-// banker's algorithm: the size of a part is its maximum demand.
+// little more than came. Where no memory is left, parts wait. Memory goes first to the tenant and then to the user that
+// hold least, and among the parts of a user to those that hold some, the oldest first. Parts that hold some and wait
+// for more could wait for each other. So each pool gives memory only if an order remains in which all parts can become
+// full, one after another. This is Dijkstra's banker's algorithm: the size of a part is its maximum demand.
 //
 // A part counts in the pool of its member, that of its group, and that of all. No part is larger than the smallest of
 // them, [Budget.Share]: one that were would keep memory from others that no share of its owner bounds. In each of
@@ -96,8 +95,7 @@ type waiter struct {
 	bytes   int64
 	ready   chan struct{} // closed when the buffer has them
 	arrival int64         // how many came before it
-	turn    *turn         // nil when it does not wait any more
-	place   *list.Element // of turn.waiting
+	waits   bool          // it is in the queue
 }
 
 // New returns a budget of so many bytes, rounded down to whole blocks without shares. Below [MinLimit] no part fits.
@@ -110,6 +108,7 @@ func New(bytes int64) *Budget {
 		all:          newPool(limit),
 		groups:       map[string]*pool{},
 		members:      map[consumer]*pool{},
+		queue:        queue{lanes: map[*pool]*lane{}},
 		revocable:    map[*Revocable]struct{}{},
 		round:        1, // no pool has refused a waiter in it
 	}
@@ -209,7 +208,7 @@ func (m *memory) acquire(ctx context.Context, buffer *Buffer, bytes int64) error
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r.turn != nil {
+	if r.waits {
 		m.queue.remove(r)
 	} else {
 		buffer.hold(-bytes) // it was granted in the meantime
@@ -241,24 +240,33 @@ func (m *memory) release(buffer *Buffer) {
 func (m *memory) serve() {
 	m.round++
 	m.starved = nil
-	m.queue.order()
-	var passed []*turn
-	for r := m.queue.first(); r != nil; r = m.queue.first() {
-		if p := r.refusedBy(m.round); p != nil {
-			if p == m.all && m.starved == nil {
-				m.starved = r
-			}
-			passed = append(passed, r.refused(p))
-			continue
+	for _, l := range m.queue.order() {
+		l.begun = slices.DeleteFunc(l.begun, m.grant)
+		granted := 0
+		for granted < len(l.fresh) && m.grant(l.fresh[granted]) { // what refuses one refuses those after it
+			granted++
 		}
-		m.queue.remove(r)
-		r.buffer.hold(r.bytes)
-		close(r.ready)
-	}
-	for _, t := range passed {
-		t.enter()
+		l.fresh = slices.Delete(l.fresh, 0, granted)
+		m.queue.forget(l)
+		if m.starved != nil && m.all.free == 0 {
+			break
+		}
 	}
 	m.revokeForStarved()
+}
+
+// grant gives a buffer the memory that it waits for, and reports whether that is safe.
+func (m *memory) grant(w *waiter) bool {
+	if p := w.refusedBy(m.round); p != nil {
+		if p == m.all && m.starved == nil {
+			m.starved = w
+		}
+		return false
+	}
+	m.queue.removed(w)
+	w.buffer.hold(w.bytes)
+	close(w.ready)
+	return true
 }
 
 // refusedBy returns the first pool that does not have what a buffer waits for, nil if there is none.

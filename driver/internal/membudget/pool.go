@@ -12,9 +12,6 @@ type pool struct {
 
 	levels    []level // what is held, by those that miss least first
 	refusedIn uint64  // the last round of serve in which the pool has refused a waiter
-
-	places  map[*turn]struct{} // in the queue, whose order depends on what the pool holds
-	changed bool               // what the pool holds, since the queue was last put in order
 }
 
 // A level is the buffers of a pool that miss the same.
@@ -24,7 +21,7 @@ type level struct {
 }
 
 func newPool(limit int64) *pool {
-	return &pool{limit: limit, free: limit, places: map[*turn]struct{}{}}
+	return &pool{limit: limit, free: limit}
 }
 
 func (p *pool) held() int64 { return p.limit - p.free }
@@ -83,7 +80,6 @@ func (b *Buffer) set(held, maxBytes int64) {
 	for _, p := range b.budget.pools {
 		p.add(missed, -before)
 		p.add(b.missing(), held)
-		b.budget.queue.note(p)
 	}
 }
 

@@ -63,7 +63,6 @@ func (r *Revocable) hold(bytes int64) {
 	r.held += bytes
 	r.budget.all.free -= bytes
 	r.budget.lent.add(r.budget.consumer, bytes)
-	r.budget.queue.note(r.budget.all)
 }
 
 // Return gives bytes back that were taken.
