@@ -13,34 +13,34 @@ import (
 	"github.com/babelftp/babelftp/internal/users/auth"
 )
 
-// ErrLoginRefused is what a Backend's Login returns, wrapped, for a
-// wrong user name or password (reply 530). The text goes to the log, so it names no unknown user:
-// people type passwords there. Any other error means that the
-// login could not be decided and may be tried again.
+// ErrLoginRefused is the error that Login of a [Backend] wraps for a wrong user name or password (reply 530). Its
+// text goes to the log, so it must not contain the name of an unknown user, because people sometimes type their
+// password there. Any other error means that the login could not be decided and may be retried.
 var ErrLoginRefused = auth.ErrRefused
 
-// ErrTLSRequired is an ErrLoginRefused of a client that has not begun TLS.
+// ErrTLSRequired is an [ErrLoginRefused] for a client that has not started TLS.
 var ErrTLSRequired = fmt.Errorf(
 	"TLS is required (tls.required), and the client has not sent AUTH TLS: %w", ErrLoginRefused)
 
-// errSeveralTenants is an ErrLoginRefused of a name that needs its tenant.
+// errSeveralTenants is an [ErrLoginRefused] for a name that several tenants have.
 var errSeveralTenants = fmt.Errorf("the name is a user of several tenants: let the client write user@tenant, or connect "+
 	"to a host of the tenant: %w", ErrLoginRefused)
 
-// ErrCertificate is an ErrLoginRefused whose reason is the client's certificate, or that there is none.
+// ErrCertificate is an [ErrLoginRefused] for a missing or invalid client certificate.
 var ErrCertificate = fmt.Errorf("client certificate: %w", ErrLoginRefused)
 
-// ErrWrongTenant is an ErrLoginRefused of the right password, whose user the service puts into no tenant, or into
-// another one than the client has asked for.
+// ErrWrongTenant is an [ErrLoginRefused] for a user whose password is right, but whom the service assigns to no
+// tenant, or to another tenant than the client requested.
 var ErrWrongTenant = fmt.Errorf("no tenant for the user: %w", ErrLoginRefused)
 
-// A ClosedError is an ErrLoginRefused for the right password of a user who may not log in (reply 530).
+// A ClosedError is an [ErrLoginRefused] for a user whose password is right, but whose account is disabled or has
+// expired (reply 530).
 type ClosedError struct {
 	User  *User
 	Limit string // limits.UserDisabled or limits.UserExpired
 }
 
-// Error is for the log.
+// Error returns the text for the log.
 func (e *ClosedError) Error() string {
 	if e.Limit == limits.UserExpired {
 		return "the password is right, but the user expired on " + e.User.Expires.String() + " (expires)"
@@ -48,22 +48,22 @@ func (e *ClosedError) Error() string {
 	return "the password is right, but the user is disabled (disabled)"
 }
 
-// Unwrap returns that the login is refused.
+// Unwrap returns [ErrLoginRefused].
 func (e *ClosedError) Unwrap() error { return ErrLoginRefused }
 
-// ErrAbandoned reports a login that has ended before it was decided. Its client, an administrator or the server has
-// ended the session, or a time limit was over while the login waited for its turn. It is no fault of the server.
+// ErrAbandoned is the error of a login that ended before it was decided, because the client, an administrator or the
+// server ended the session, or because it waited too long. It does not indicate a fault of the server.
 var ErrAbandoned = errors.New("the login was abandoned before it was decided")
 
-// A LoginError is what a Backend's Login returns for a login that is not accepted. It says whose, and wraps why.
+// A LoginError is the error of a login that was not accepted, with the tenant and the user as far as they are known.
 type LoginError struct {
-	// Tenant and User are empty for an unknown user. Only User is, where nothing can tell whether the tenant has it,
-	// and only Tenant, for [ErrWrongTenant].
+	// Tenant and User are both empty for an unknown user. User alone is empty if the service of the tenant could not
+	// say whether the user exists; Tenant alone is empty for [ErrWrongTenant].
 	Tenant, User string
 	Err          error
 }
 
-// Error is for the log.
+// Error returns the text for the log.
 func (e *LoginError) Error() string {
 	if e.User == "" && e.Tenant != "" {
 		return e.Err.Error()
@@ -77,19 +77,19 @@ func (e *LoginError) Error() string {
 	return fmt.Sprintf("user %q of tenant %q: %v", e.User, e.Tenant, e.Err)
 }
 
-// Unwrap returns why the login is not accepted.
+// Unwrap returns the reason.
 func (e *LoginError) Unwrap() error { return e.Err }
 
-// A HostError is an ErrLoginRefused for a name that the tenant of a host does not have. No other tenant was asked,
-// because the host has chosen that tenant.
+// A HostError is an [ErrLoginRefused] for a name that is not a user of the tenant that the host selects. Other
+// tenants are not searched.
 type HostError struct {
 	Host   string
-	ByTLS  bool   // whether TLS has named the host (SNI), and not HOST
-	Tenant string // of the host
-	Named  string // the tenant that the name asks for; empty if it asks for none
+	ByTLS  bool   // whether the host comes from TLS (SNI) and not from HOST
+	Tenant string // the tenant of the host
+	Named  string // the tenant in user@tenant, if it is another one
 }
 
-// Error is for the log.
+// Error returns the text for the log.
 func (e *HostError) Error() string {
 	by := "HOST"
 	if e.ByTLS {
@@ -106,70 +106,66 @@ func (e *HostError) Error() string {
 // Unwrap returns [ErrLoginRefused].
 func (e *HostError) Unwrap() error { return ErrLoginRefused }
 
-// A FullError is what a Backend's Login returns when there are as many sessions or logins
-// as may be (reply 421).
+// A FullError is the error of a login that exceeds a limit, such as the number of sessions (reply 421).
 type FullError struct {
-	Tenant *Tenant // nil before the right password
+	Tenant *Tenant // nil before the password is verified
 	Limit  *limits.Error
 }
 
-// Error is for the log.
+// Error returns the text for the log.
 func (e *FullError) Error() string { return e.Limit.Error() }
 
-// Unwrap returns the limit.
+// Unwrap returns the [limits.Error].
 func (e *FullError) Unwrap() error { return e.Limit }
 
-// An UnavailableError is what a Backend's Login returns for the right password when the files of
-// the user cannot be reached (reply 421).
+// An UnavailableError is the error of a login with the right password whose files cannot be reached (reply 421).
 type UnavailableError struct {
-	Tenant *Tenant // has the language of the reply
+	Tenant *Tenant // selects the language of the reply
 	Err    error
 }
 
-// Error is for the log.
+// Error returns the text for the log.
 func (e *UnavailableError) Error() string { return e.Err.Error() }
 
-// Unwrap returns why the files cannot be reached.
+// Unwrap returns the reason.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// A Backend knows the tenants and their users.
+// A Backend authenticates users for the control connection.
 type Backend interface {
-	// Host returns the tenant that answers to a virtual host (RFC 7151),
-	// and false where there is none.
+	// Host returns the tenant of a virtual host (RFC 7151), and false if the host is unknown.
 	Host(name string) (*Tenant, bool)
-	// Charset is how clients at an address write, as long as they have chosen no tenant; nil is UTF-8.
+	// Charset returns the charset that clients with this address use until they select a tenant; nil means UTF-8.
 	Charset(addr netip.Addr) *pathname.Encoding
-	// Admit returns an error if the server requires a certificate of each client, and
-	// the client has shown none that is valid. The client's own comes first.
+	// Admit returns an error if the server requires a client certificate and none of certificates, leaf first, is
+	// valid.
 	Admit(certificates []*x509.Certificate) error
-	// RequiresTLS tells whether a login must be encrypted, before its password is asked. The user decides, then the
-	// tenant, then the server.
+	// RequiresTLS reports whether this login must be encrypted. It is called before the password is requested. The
+	// setting of the user takes precedence over the tenant's, which takes precedence over the server's.
 	RequiresTLS(req *LoginRequest) bool
-	// ByCertificate tells whether a user needs no password, because the client has
-	// shown a certificate of the user (RFC 2228 4).
+	// ByCertificate reports whether the user needs no password because the client has presented a certificate of this
+	// user (RFC 2228, section 4).
 	ByCertificate(req *LoginRequest) bool
-	// Login checks a user's password, certificate, or both. The end of ctx, that of the command, ends it.
-	// Nothing of the login outlives the contexts that its View gets, but what
-	// its End ends.
+	// Login checks the password or the certificate of a user, or both. It stops when ctx, the context of the command,
+	// is done. Resources of the login are released by its End, and by the contexts that are passed to its View.
 	Login(ctx context.Context, req *LoginRequest) (*Login, error)
 }
 
-// A LoginRequest is what a client showed of itself.
+// A LoginRequest holds what is known about a client that logs in.
 type LoginRequest struct {
-	Host       string // the virtual host that HOST or TLS has named, empty without
-	HostByTLS  bool   // whether TLS has named it (SNI)
+	Host       string // the virtual host given by HOST or TLS, or empty
+	HostByTLS  bool   // whether the host comes from TLS (SNI)
 	User       string
 	Password   string
 	RemoteAddr net.Addr
-	Encrypted  bool // whether the control connection is under TLS
-	// TLSRequired says that the server requires TLS of clients from this address.
+	Encrypted  bool // whether the control connection uses TLS
+	// TLSRequired reports whether the server requires TLS from clients with this address.
 	TLSRequired bool
-	// Certificates are what the client has shown to TLS, its own first. The client has
-	// its key, but nothing else of them has been verified.
+	// Certificates are the certificates that the client presented during the TLS handshake, leaf first. The client
+	// has proven that it owns the key of the leaf; the chain is not verified yet.
 	Certificates []*x509.Certificate
 	Limits       limits.Scopes // of the server and of the address
 	Session      *limits.Session
-	// BeforeCommit must be asked before an upload becomes visible: it returns
-	// an error when the client is no longer there.
+	// BeforeCommit must be called before an upload becomes visible. It returns an error if the client has
+	// disconnected.
 	BeforeCommit func(context.Context) error
 }

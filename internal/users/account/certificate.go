@@ -13,9 +13,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 )
 
-// certificates say which certificates clients may show, and must.
+// certificates is the client certificate policy of the server or of a tenant.
 type certificates struct {
-	authorities *clientcert.Authorities // nil if the server asks for no certificates
+	authorities *clientcert.Authorities // nil if clients are not asked for certificates
 	required    bool
 }
 
@@ -29,8 +29,8 @@ func newCertificates(cfg config.ClientCertificates, log *slog.Logger) (certifica
 	return c, err
 }
 
-// accepts returns [ErrCertificate], wrapped, if the client has shown a certificate that is not valid, or
-// lacks one.
+// verify returns an [ErrCertificate] if the client has presented an invalid certificate, or none although one is
+// required.
 func (c certificates) accepts(shown []*x509.Certificate) error {
 	var err error
 	switch {
@@ -47,7 +47,7 @@ func (c certificates) accepts(shown []*x509.Certificate) error {
 	return nil
 }
 
-// about is the subject of a certificate, for the log.
+// describeCertificate returns the subject of the leaf as a prefix for log messages, or nothing if chain is empty.
 func about(shown []*x509.Certificate) string {
 	if len(shown) == 0 {
 		return ""
@@ -55,7 +55,7 @@ func about(shown []*x509.Certificate) string {
 	return fmt.Sprintf("%q: ", value.CertificateSubject(shown[0]))
 }
 
-// subject is that of an accepted certificate, empty without one.
+// subject returns the subject of a verified certificate, or nothing if the client presented none.
 func (t *Tenant) subject(shown []*x509.Certificate) string {
 	if t.authorities == nil || len(shown) == 0 {
 		return ""
@@ -63,8 +63,8 @@ func (t *Tenant) subject(shown []*x509.Certificate) string {
 	return value.CertificateSubject(shown[0])
 }
 
-// accepts is that of the tenant, and returns the same error if the user has certificates and the client has shown
-// none of them.
+// verify returns an [ErrCertificate] if the tenant does not accept the certificate, or if the user is restricted to
+// certificates and the client has presented another one or none.
 func (u *User) accepts(shown []*x509.Certificate) error {
 	if err := u.Tenant.accepts(shown); err != nil || len(u.Certificates) == 0 {
 		return err
@@ -78,7 +78,7 @@ func (u *User) accepts(shown []*x509.Certificate) error {
 	return nil
 }
 
-// needsNoPassword tells whether certificates are all that the user has.
+// needsNoPassword reports whether the user logs in with a certificate alone.
 func (u *User) needsNoPassword() bool {
 	return u.PasswordHash.Reveal() == "" && len(u.Certificates) > 0
 }
@@ -95,8 +95,9 @@ func (r *Registry) ByCertificate(req *LoginRequest) bool {
 	return u.accepts(req.Certificates) == nil
 }
 
-// certificatesOf are the rules for unknown users of a tenant, or of none. To verify what the client has shown takes
-// time, also where it decides nothing. Otherwise that time would tell which users exist.
+// certificatesFor returns the policy that is used for unknown users of a tenant, or of no tenant (nil). Verifying a
+// certificate takes time, so it is verified for unknown users too: otherwise the time of the reply would reveal which
+// users exist.
 func (d *directory) certificatesOf(t *Tenant) certificates {
 	if t != nil {
 		return t.certificates
@@ -112,7 +113,7 @@ func (d *directory) certificatesOf(t *Tenant) certificates {
 	return certificates{}
 }
 
-// Admit implements [Backend]. A certificate of any tenant's authorities is one that the server accepts.
+// Admit implements [Backend]. A certificate that any tenant accepts is valid here.
 func (r *Registry) Admit(shown []*x509.Certificate) error {
 	d := r.current.Load()
 	if !d.certificates.required {

@@ -17,8 +17,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// TestPasswordWithoutCertificate: where the certificate is missing, no cached password answers sooner, so the time
-// does not tell that the password is right.
+// Without the certificate, a cached password must not shorten the login, because the time would reveal that the
+// password is right.
 func TestPasswordWithoutCertificate(t *testing.T) {
 	root := must.NewAuthority(t, "root")
 	text, _ := root.Issue(&x509.Certificate{Subject: pkix.Name{CommonName: "alice"}})
@@ -46,7 +46,7 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range max(1, runtime.GOMAXPROCS(0)-1) { // a login that hashes waits for its turn
+	for range max(1, runtime.GOMAXPROCS(0)-1) { // occupy all slots, so that a login that hashes has to wait
 		slot, err := r.verifier.queue.Enter(t.Context(), schedule.Key{})
 		must.OK(t, err)
 		defer slot.Leave()
@@ -59,8 +59,8 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 	}
 }
 
-// What the client shows to TLS is verified by the same rules for all names. So the time of an answer does not tell
-// which of them are users.
+// Certificates are verified by the same policy for known and unknown users. Otherwise the time of the reply would
+// reveal which users exist.
 func TestUnknownUsersHaveRules(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.crt")
 	must.WriteFile(t, ca, must.NewAuthority(t, "root").Certificate)

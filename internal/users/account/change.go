@@ -17,41 +17,42 @@ import (
 	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
-// A directory is the tenants of one configuration. It does not change.
+// A tenantTable holds the tenants of one configuration. It is immutable.
 type directory struct {
 	tenants map[string]*Tenant
 	hosts   map[string]*Tenant
-	users   map[string]*User // by the names that only one tenant has
-	known   map[string]bool  // the folded names of all of them
+	users   map[string]*User // by name, for names that only one tenant has; nil for the others
+	known   map[string]bool  // the folded names of the users of all tenants
 
-	certificates certificates // of all clients
+	certificates certificates // the policy of the server
 	cfg          *config.Config
-	files        driver.Options // what the file systems of all users have in common
+	files        driver.Options // common to the file systems of all users
 	settings     settings
 	charsets     []networkCharset // of all tenants
-	// strictTLS says that there is a service of the server, and that one of the tenants that it may name requires TLS.
+	// strictTLS reports whether the server has a service that may assign users to a tenant that requires TLS.
 	strictTLS bool
 }
 
-// A networkCharset is how clients of a network write.
+// A networkCharset is the charset of the clients in a network.
 type networkCharset struct {
 	value.Network
 	charset *pathname.Encoding
 }
 
-// settings are those of the server that tenants depend on.
+// serverSettings are the settings of the server that tenants depend on. If they change, all tenants are rebuilt.
 type settings struct {
 	bundle             *i18n.Bundle
 	defaultLanguage    language.Tag
 	clientCertificates config.ClientCertificates
 	auth               *config.Auth // of the server
-	service            *service     // of auth, nil without
+	service            *service     // built from auth; nil if auth is nil
 }
 
-// A Change is a configuration that replaces the one before. Tenants that are equal stay what they are. The others are
-// made, and Apply finds in the table of states what belongs to no configuration.
+// A Change replaces the current configuration by another one. Tenants that did not change are kept as they are; the
+// others are rebuilt. State that outlives a configuration, such as counted sessions, is carried over by Apply.
 type Change struct {
-	// Unsuited are buckets that were verified for other users. Reuse none of them, and prepare again.
+	// Unsuited are the buckets that were verified with other requirements than the users have now. If there are any,
+	// the caller must create them anew instead of reusing them, and call Prepare again.
 	Unsuited []*s3client.Bucket
 
 	registry *Registry
@@ -60,11 +61,13 @@ type Change struct {
 	hashes   *passwordhash.Set
 }
 
-// Prepare reads the tenants of a valid configuration, and changes nothing. buckets has one for each, by the tenant's
-// name; Prepare notes there which modes of overwriting the users need. sinks has those of the tenants that have a
-// webhook. files is what the file systems of all users have in common. A tenant stays if the configuration has the same
-// [config.Tenant], and its bucket, its sink and what it takes from the server are the same. The error names the
-// tenant whose languages or messages bundle cannot take, or whose files [driver.New] would refuse.
+// Prepare builds the tenants of a valid configuration without applying them. buckets has an entry for each tenant, in
+// which Prepare records the permissions and overwrite modes that the users need. sinks has an entry for each tenant
+// with a webhook. files holds the options common to the file systems of all users.
+//
+// A tenant is kept if its [config.Tenant], its bucket, its sink and the [serverSettings] are unchanged. Errors name
+// the tenant, for example if bundle does not support its languages, or [driver.New] would reject the options of its
+// users.
 func (r *Registry) Prepare(
 	cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket, sinks map[string]EventSink,
 	files driver.Options,
@@ -112,7 +115,7 @@ func (r *Registry) Prepare(
 	return c, nil
 }
 
-// add adds a tenant.
+// add adds a tenant and indexes its hosts and users.
 func (d *directory) add(t *Tenant) {
 	d.tenants[t.Name] = t
 	if t.external != nil && t.external.service == d.settings.service && t.TLS.Required != nil && *t.TLS.Required {
@@ -135,7 +138,7 @@ func (d *directory) add(t *Tenant) {
 	}
 }
 
-// tenant makes a tenant of the next configuration.
+// tenant builds a tenant of the new configuration.
 func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenant, error) {
 	r, d, tc := c.registry, c.next, c.cfg.Tenants[name]
 	t, err := newTenant(c.cfg, name, tc, d.settings.bundle)
@@ -173,9 +176,9 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 	return t, nil
 }
 
-// Apply makes the change. Sessions keep the user that they have, except that the limits and quotas of the next
-// configuration count, and that the sessions of users who may no longer log in end. Logins from then on, also logins
-// that have begun before, are to the next tenants.
+// Apply makes the new configuration current. Sessions in progress keep their user, but the new limits and quotas
+// apply to them, and sessions of users who may no longer log in are ended. Logins that are in progress continue with
+// the new tenants.
 func (c *Change) Apply() {
 	r, next := c.registry, c.next
 	r.entering.Lock()
@@ -196,12 +199,12 @@ func (c *Change) Apply() {
 	r.current.Store(next)
 	r.states.keep(next)
 	for _, q := range r.Quotas() {
-		q.SetClient(q.bucket.Client, q.bucket.Name) // it may have other credentials now
+		q.SetClient(q.bucket.Client, q.bucket.Name) // the credentials may have changed
 	}
 	r.bans.EndSessions(next.closed(time.Now()))
 }
 
-// closed is why users may not log in, by [Owner].
+// closed returns the users who may not log in, with the reason, by [Owner].
 func (d *directory) closed(now time.Time) map[string]*limits.Error {
 	found := map[string]*limits.Error{}
 	for _, t := range d.tenants {
@@ -214,7 +217,7 @@ func (d *directory) closed(now time.Time) map[string]*limits.Error {
 	return found
 }
 
-// hashesOf are the password hashes of all users.
+// hashesOf returns the password hashes of all users.
 func hashesOf(cfg *config.Config) []string {
 	var hashes []string
 	for _, tc := range cfg.Tenants {

@@ -22,7 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// change applies another configuration to a registry with these buckets.
+// change applies another configuration with these buckets.
 func change(t *testing.T, r *Registry, cfg *config.Config, buckets map[string]*s3client.Bucket) {
 	t.Helper()
 	withEndpoint(buckets)
@@ -31,8 +31,7 @@ func change(t *testing.T, r *Registry, cfg *config.Config, buckets map[string]*s
 	c.Apply()
 }
 
-// twoTenants is a configuration with the user alice in acme and bob in umbrella, and a copy in which acme is another
-// one.
+// twoTenants returns a configuration with alice in acme and bob in umbrella, and a copy of it with a changed acme.
 func twoTenants(t *testing.T) (cfg, next *config.Config, buckets map[string]*s3client.Bucket) {
 	t.Helper()
 	cfg = config.Default()
@@ -50,7 +49,7 @@ func twoTenants(t *testing.T) (cfg, next *config.Config, buckets map[string]*s3c
 	return cfg, next, map[string]*s3client.Bucket{"acme": {Tenant: "acme"}, "umbrella": {Tenant: "umbrella"}}
 }
 
-// A tenant that has not changed stays. In another one users keep what belongs to no configuration.
+// An unchanged tenant is kept. If a tenant changes, its users keep their sessions, last login and usage.
 func TestChangeKeeps(t *testing.T) {
 	cfg, next, buckets := twoTenants(t)
 	r := registryWith(t, cfg, buckets)
@@ -85,7 +84,7 @@ func TestChangeKeeps(t *testing.T) {
 	}
 	leave()
 
-	// Other settings of the server, another password, another bucket.
+	// Change the settings of the server, the password and the bucket.
 	all := *next
 	all.DefaultLanguage, all.Limits.FailedLoginDelay = language.French, time.Second
 	another, err := passwordhash.New("another")
@@ -106,7 +105,7 @@ func TestChangeKeeps(t *testing.T) {
 	}
 }
 
-// A login that has begun before a change is to the tenant that there is after it.
+// A login that started before a change continues with the new tenant.
 func TestLoginWhileTheTenantChanges(t *testing.T) {
 	cfg, next, buckets := twoTenants(t)
 	r := registryBefore(t, cfg, s3test.Start(t, "sim-aws"))
@@ -127,12 +126,12 @@ func TestLoginWhileTheTenantChanges(t *testing.T) {
 	}
 }
 
-// A login that waits for a bucket does not wait for one that a change replaces, and counts once for rates.
+// A login that waits for a bucket stops waiting when a change replaces the bucket, and counts once for login rates.
 func TestLoginWhileTheBucketChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, next, buckets := twoTenants(t)
 		r := registryWith(t, cfg, buckets)
-		(&s3client.Watcher{}).Watch(s3client.All(buckets)) // which never looks
+		(&s3client.Watcher{}).Watch(s3client.All(buckets)) // and never verify them
 		begun := time.Now()
 		var login *Login
 		var failed error
@@ -159,7 +158,7 @@ func TestLoginWhileTheBucketChanges(t *testing.T) {
 	})
 }
 
-// scopesWithLoginRate returns the scopes of a session on a server that allows so many logins a second.
+// scopesWithLoginRate returns the scopes of a session on a server that allows rate logins per second.
 func scopesWithLoginRate(t *testing.T, rate int) limits.Scopes {
 	t.Helper()
 	server := limits.NewServer(limits.Bounds{Work: limits.Work{LoginRate: rate}}, limits.Bounds{})
@@ -168,7 +167,7 @@ func scopesWithLoginRate(t *testing.T, rate int) limits.Scopes {
 	return scopes
 }
 
-// A tenant and users who come back count with the sessions that they had when they were removed.
+// Tenants and users who are removed and added again keep the sessions that were counted before.
 func TestRemovedAndAddedAgain(t *testing.T) {
 	cfg, next, buckets := twoTenants(t)
 	next.Tenants["acme"].Users = map[string]*config.User{"carol": {PasswordHash: servicetest.PasswordHash()}}
@@ -201,7 +200,7 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 	}
 }
 
-// Users of a directory or hook keep their limits and quotas, also when the configuration has them from then on.
+// Users of a directory or hook keep their limits and quotas, even if they are then added to the configuration.
 func TestChangeKeepsExternalUsers(t *testing.T) {
 	cfg := config.Default()
 	hook := config.Tenant{Bucket: "acme-data"}
@@ -226,7 +225,7 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 			t.Errorf("%s: the users are %+v", step.name, all)
 		}
 	}
-	// A login that has begun before does not bring back the limits from before.
+	// A login that started before the change does not restore the old limits.
 	if _, err := r.externalUser(before, "bob", &config.User{Quota: 1000}); !errors.Is(err, errReplaced) {
 		t.Errorf("the tenant before gives the user %v", err)
 	}
@@ -238,8 +237,9 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 	}
 }
 
-// A user of a directory or hook who is forgotten and comes back while the next configuration is prepared, keeps the
-// sessions when the next configuration has the user. One that is not applied leaves no states.
+// A user of a directory or hook is forgotten and logs in again while a configuration is prepared. The session is
+// still counted if the new configuration has the user. A configuration that is prepared but not applied creates no
+// states.
 func TestExternalUserWhileAChangeIsPrepared(t *testing.T) {
 	cfg := config.Default()
 	hook := config.Tenant{Bucket: "acme-data"}

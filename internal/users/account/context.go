@@ -4,12 +4,12 @@ import "context"
 
 type contextKey struct{}
 
-// InTenant returns a context whose requests to S3 count for a tenant.
+// InTenant returns a context whose S3 requests are counted for this tenant.
 func InTenant(ctx context.Context, tenant string) context.Context {
 	return context.WithValue(ctx, contextKey{}, tenant)
 }
 
-// TenantOf returns the tenant of [InTenant], empty without one.
+// TenantOf returns the tenant set by [InTenant], or an empty string.
 func TenantOf(ctx context.Context) string {
 	tenant, _ := ctx.Value(contextKey{}).(string)
 	return tenant

@@ -23,50 +23,54 @@ import (
 )
 
 const (
-	// maxAsked is how many logins a source decides on at the same time. The others wait, each client in its turn.
+	// maxConcurrentRequests limits the requests in flight to a service. Further logins wait in a queue that is fair
+	// to all clients.
 	maxAsked = 32
-	// maxRemembered is how many users of a source a tenant remembers, about a KiB each.
+	// maxRemembered limits the users of a service that a tenant keeps in memory. One takes about a KiB.
 	maxRemembered = 10000
-	// maxSourceName is how long a name may be, in bytes, for which a source is asked. No mail address is as long. A
-	// source that cannot take longer names would seem to be down.
+	// maxSourceName is the longest user name, in bytes, that is passed to a service. Longer names are refused without
+	// a request, because a service that fails on them would appear to be down. No mail address is this long.
 	maxSourceName = 512
-	// maxShown is how much of the name of a tenant that there is not the log shows, in characters.
+	// maxShown is the number of characters of an unknown tenant's name that are logged.
 	maxShown = 64
 )
 
-// A service is the directory or hook of a tenant, or that of the server, which all tenants without one share.
+// A service authenticates the users of a tenant who are not in the configuration: a directory, a hook or an old FTP
+// server. A tenant has a service of its own, or shares the service of the server.
 //
-// The answer of the server's service names the tenant. Until then the client may have named none, so:
+// The response of the server's service names the tenant of the user. Before the response, the client may not have
+// selected a tenant, and therefore:
 //
-//   - The name and the password must be UTF-8: the charset of the tenant is not known.
-//   - TLS is required as soon as one of these tenants requires it, so that no password of its users goes in the clear.
-//     Whether certificates, networks and sessions suffice is decided as soon as the tenant is known.
-//   - Failures count for the name with [anyTenant], also if the answer has named the tenant.
-//   - A name that one of the tenants has is never asked. Its refusal takes as long as that of the service.
+//   - The name and the password must be UTF-8, because the charset of the tenant is unknown.
+//   - TLS is required if any tenant that the service may name requires it, so that passwords of its users are never
+//     sent in the clear. Certificates, networks and limits of the tenant are checked after the response.
+//   - Failures are counted for the name with [anyTenant], even if the response names a tenant.
+//   - The service is never asked about a name that a tenant has in the configuration. Refusing such a name takes as
+//     long as a refusal by the service.
 //
-// An answer without a tenant, or with another one than the client has chosen by HOST, TLS or user@tenant, is refused
-// as a wrong password is, and counts as one. Only the log tells.
+// A response without a tenant, or with another tenant than the client selected by HOST, TLS or user@tenant, is
+// treated like a wrong password. Only the log shows the difference.
 type service struct {
 	source   auth.Source
 	ofServer bool
 	queue    *schedule.Queue
 
 	mu       sync.Mutex
-	refusals []time.Duration // how long the last ones took
+	refusals []time.Duration // durations of the most recent refusals
 }
 
-// external is the users of a tenant who come from a directory or hook.
+// externalUsers holds the users of a tenant who are authenticated by a service.
 type external struct {
 	*service
 
 	mu    sync.Mutex
-	users map[string]*User // by the folded name
+	users map[string]*User // by folded name
 }
 
-// maxRefusals is of how many refusals a service knows how long they took.
+// maxRefusals is the number of durations that a service keeps.
 const maxRefusals = 32
 
-// refused notes how long a refusal of the source took.
+// recordRefusal records how long the source took to refuse a login.
 func (s *service) refused(took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +80,8 @@ func (s *service) refused(took time.Duration) {
 	s.refusals = append(s.refusals, took)
 }
 
-// pretend waits for as long as one of the last refusals took. So the time of a refusal does not tell for which names
-// the source is not asked. The error is that of ctx.
+// imitateRefusal waits for as long as one of the recent refusals took, so that the time does not reveal for which
+// names the source is not asked. It returns an error only if ctx is done.
 func (s *service) pretend(ctx context.Context) error {
 	s.mu.Lock()
 	wait := time.Duration(0)
@@ -88,7 +92,7 @@ func (s *service) pretend(ctx context.Context) error {
 	return limits.Sleep(ctx, wait)
 }
 
-// newService returns nil where no source is configured.
+// newService returns nil if cfg has no source.
 func newService(cfg *config.Auth, ofServer bool) (*service, error) {
 	source, err := auth.New(cfg)
 	if source == nil || err != nil {
@@ -97,8 +101,8 @@ func newService(cfg *config.Auth, ofServer bool) (*service, error) {
 	return &service{source: source, ofServer: ofServer, queue: schedule.NewQueue(maxAsked, 0)}, nil
 }
 
-// newExternal makes the table of a tenant's users for its own service, or else that of the server. It is nil without
-// either.
+// newExternalUsers returns an empty table for the service of the tenant, or else the service of the server. It
+// returns nil if there is neither.
 func newExternal(tc *config.Tenant, ofServer *service) (*external, error) {
 	s, err := newService(&tc.Auth, false)
 	if err != nil {
@@ -110,7 +114,7 @@ func newExternal(tc *config.Tenant, ofServer *service) (*external, error) {
 	return &external{service: s, users: map[string]*User{}}, nil
 }
 
-// all is the users who are remembered, by name; none of a nil one.
+// all returns the remembered users by folded name. e may be nil.
 func (e *external) all() map[string]*User {
 	if e == nil {
 		return nil
@@ -120,8 +124,9 @@ func (e *external) all() map[string]*User {
 	return maps.Clone(e.users)
 }
 
-// asked is the tenant that a client names by a host or by user@tenant, or the only tenant, and the name of the user
-// there. Without one it is the name alone, and no tenant. The answer does not depend on which users there are.
+// requested returns the tenant that the client selects by a host or by user@tenant, or the only tenant, with the user
+// name in that tenant. If no tenant is selected, it returns nil and the whole name. The result does not depend on
+// which users exist.
 func (d *directory) asked(addr netip.Addr, host, login string) (t *Tenant, name string) {
 	name = login
 	at := strings.LastIndexByte(login, '@')
@@ -143,10 +148,10 @@ func (d *directory) asked(addr netip.Addr, host, login string) (t *Tenant, name 
 	return t, config.NormalizeUser(name)
 }
 
-// serviceOf returns the service that decides on names such as this one where no tenant knows them. It is that of the
-// tenant that the client has asked for, so the password of one tenant's user is for no other tenant. Where the client
-// has asked for none, it is that of the server. It is nil if there is none, or if it could not take the name. The
-// answer does not depend on which users there are.
+// serviceFor returns the service that authenticates names like this one if no tenant has them in the configuration.
+// It is the service of the tenant that the client requested, so that a password is never sent to the service of
+// another tenant. If the client requested no tenant, it is the service of the server. It is nil if there is no
+// service, or if a service could not handle the name. The result does not depend on which users exist.
 func (d *directory) serviceOf(host string, t *Tenant, name string) *service {
 	if name == "" || len(name) > maxSourceName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return nil
@@ -160,8 +165,8 @@ func (d *directory) serviceOf(host string, t *Tenant, name string) *service {
 	return t.external.service
 }
 
-// knows reports whether a tenant, or any for nil, has a user of this name in the configuration, in any spelling: a
-// service that ignores case would let in a user that the configuration disables.
+// knows reports whether the tenant, or any tenant if t is nil, has a user with this name in the configuration, in any
+// spelling. Otherwise a service that ignores case could let in a user whom the configuration disables.
 func (d *directory) knows(t *Tenant, name string) bool {
 	known := d.known
 	if t != nil {
@@ -170,7 +175,7 @@ func (d *directory) knows(t *Tenant, name string) bool {
 	return known[config.FoldUser(name)]
 }
 
-// askService asks the service for a user. The error has no name of a user whose password is wrong.
+// askService authenticates a user with the service. For a wrong password, the error does not contain the user name.
 func (r *Registry) askService(
 	ctx context.Context, client netip.Prefix, who identity, req *LoginRequest,
 ) (*User, error) {
@@ -204,7 +209,7 @@ func (r *Registry) askService(
 	return r.externalUser(t, who.name, answer.User)
 }
 
-// inTenant is an error of a service with the tenant that the client has asked for, if it has.
+// withTenant adds the tenant that the client requested, if any, to an error of a service.
 func inTenant(t *Tenant, err error) error {
 	if t == nil {
 		return err
@@ -212,8 +217,8 @@ func inTenant(t *Tenant, err error) error {
 	return fmt.Errorf("tenant %q: %w", t.Name, err)
 }
 
-// tenantOf is the tenant of a user whose password is right, by the name in the answer of the service. The error of
-// another name than the client has asked for, or of one that cannot be, is a [LoginError] with the name of the user.
+// tenantOf returns the tenant of an authenticated user by the name in the response of the service. If the name is not
+// the requested one, or is unknown, the error is a [LoginError] with the user name.
 func (r *Registry) tenantOf(who identity, name string) (*Tenant, error) {
 	d := r.current.Load()
 	t, why := d.tenants[name], ""
@@ -238,18 +243,18 @@ func (r *Registry) tenantOf(who identity, name string) (*Tenant, error) {
 	return nil, &LoginError{User: who.name, Err: fmt.Errorf("the password is right, but auth %s: %w", why, ErrWrongTenant)}
 }
 
-// passwordFor is the password that the service would be asked with, and false if it is not asked. The client may have
-// asked for no tenant (nil).
+// passwordFor returns the password in the form that is sent to the service, and false if it cannot be sent. t is nil
+// if the client requested no tenant.
 func passwordFor(t *Tenant, req *LoginRequest) (password string, ok bool) {
 	password = req.Password
 	if t != nil {
 		password = t.inUTF8(password, netaddr.Of(req.RemoteAddr))
 	}
-	return password, password != "" && utf8.ValidString(password) // JSON would make all other bytes equal
+	return password, password != "" && utf8.ValidString(password) // JSON would encode all invalid bytes alike
 }
 
-// pretend lets the refusal of a configured user take as long as one of another name for which the client would have
-// asked the service.
+// imitateRefusal delays the refusal of a configured user for as long as the service would take to refuse another name
+// of this client.
 func (r *Registry) pretend(ctx context.Context, who identity, req *LoginRequest) error {
 	if who.service == nil || who.asks() || who.asked != nil && who.asked.accepts(req.Certificates) != nil {
 		return nil
@@ -260,12 +265,13 @@ func (r *Registry) pretend(ctx context.Context, who identity, req *LoginRequest)
 	return who.service.pretend(ctx)
 }
 
-// externalUser is the user with a name and settings. It is the one before as long as the settings stay.
+// externalUser returns the user with this name and these settings. It returns the remembered user if the settings are
+// unchanged.
 func (r *Registry) externalUser(t *Tenant, name string, settings *config.User) (*User, error) {
 	r.entering.RLock()
 	defer r.entering.RUnlock()
 	if t.isReplaced() || t.known[config.FoldUser(name)] {
-		return nil, errReplaced // the limits of the next tenant count, or its user of the name
+		return nil, errReplaced // the limits of the new tenant apply, or the user is now in the configuration
 	}
 	e := t.external
 	e.mu.Lock()
@@ -284,11 +290,11 @@ func (r *Registry) externalUser(t *Tenant, name string, settings *config.User) (
 	}
 	e.users[key] = u
 	u.use(r.states)
-	r.quotas(u) // begins to count a new one
+	r.quotas(u) // starts counting the objects of a new quota
 	return u, nil
 }
 
-// forgetIdle forgets the users of a source who have no session. Their table is locked.
+// forgetIdle forgets the users of a service who have no session. The caller holds the lock of the table.
 func (r *Registry) forgetIdle(t *Tenant) {
 	for name, u := range t.external.users {
 		if r.states.drop(u) {

@@ -21,11 +21,11 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// A fakeSource accepts the password of all tests.
+// A fakeSource accepts the password that all tests use.
 type fakeSource struct {
 	mu       sync.Mutex
-	asked    []string // what it got: tenant, user and password
-	tenant   string   // that it names
+	asked    []string // the requests: tenant, user and password
+	tenant   string   // in the responses
 	settings config.User
 	err      error
 }
@@ -44,7 +44,7 @@ func (s *fakeSource) Authenticate(_ context.Context, req *auth.Request) (*auth.A
 	return &auth.Answer{Tenant: s.tenant, User: &settings}, nil
 }
 
-// withSources is a registry of tenants, of which some have a source.
+// withSources returns a registry in which the named tenants have a source of their own.
 func withSources(t *testing.T, tenants map[string]*config.Tenant, source auth.Source, names ...string) *Registry {
 	t.Helper()
 	cfg := config.Default()
@@ -56,12 +56,12 @@ func withSources(t *testing.T, tenants map[string]*config.Tenant, source auth.So
 	return r
 }
 
-// newFake is the service of a tenant, or that of the server.
+// newFake returns the service of a tenant or of the server.
 func newFake(source auth.Source, ofServer bool) *service {
 	return &service{source: source, ofServer: ofServer, queue: schedule.NewQueue(maxAsked, 0)}
 }
 
-// serving lets a source decide for all tenants of a registry that have no other one.
+// serving sets the service of the server, which the tenants without a service of their own share.
 func serving(r *Registry, source auth.Source) *Registry {
 	d := *r.current.Load()
 	d.settings.service, d.users = newFake(source, true), map[string]*User{}
@@ -81,7 +81,7 @@ func login(r *Registry, host, user, password string) (*Login, error) {
 	})
 }
 
-// The source of a tenant gets the logins of this tenant alone, and none of configured users.
+// The source of a tenant gets only logins to this tenant, and never logins of configured users.
 func TestWhoIsAsked(t *testing.T) {
 	users := map[string]*config.User{"alice": {PasswordHash: servicetest.PasswordHash()}}
 	several := map[string]*config.Tenant{
@@ -95,7 +95,7 @@ func TestWhoIsAsked(t *testing.T) {
 		name                 string
 		tenants              map[string]*config.Tenant
 		host, user, password string
-		want                 string // what the source gets, empty for nothing
+		want                 string // the request to the source, or empty
 	}{
 		{"host", several, "FTP.acme.example", "bob", "x", "acme bob x"},
 		{"host-and-qualified", several, "ftp.acme.example", "bob@acme", "x", "acme bob x"},
@@ -141,7 +141,7 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
-// Spellings of one name are one user: a ban counts for all of them, and they share what counts for limits.
+// All spellings of a name are the same user: they share bans and limits.
 func TestSpellings(t *testing.T) {
 	r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, &fakeSource{}, "acme")
 	first, err := login(r, "", "bob", password)
@@ -163,7 +163,7 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// A refused login counts for the throttle. One that a source could not decide does not.
+// The throttle counts refused logins, but not those that a source could not decide.
 func TestSourceFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fakeSource{}
@@ -195,7 +195,7 @@ func TestSourceFailures(t *testing.T) {
 	})
 }
 
-// A login that a source has refused waits for its turn to hash the password, like any other.
+// A login that a source refused waits in the queue and hashes the password, like any other refused login.
 func TestSourceRefusalHashes(t *testing.T) {
 	r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, &fakeSource{}, "acme")
 	for range max(1, runtime.GOMAXPROCS(0)-1) {
@@ -214,7 +214,7 @@ func TestSourceRefusalHashes(t *testing.T) {
 	}
 }
 
-// A user keeps the quota while the settings stay, and the process remembers no more users than it must.
+// A user keeps the quota while the settings are unchanged, and idle users are forgotten when there are too many.
 func TestExternalUsersAreRemembered(t *testing.T) {
 	source := &fakeSource{settings: config.User{Root: "/bob", Quota: 1000}}
 	r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, source, "acme")
@@ -257,8 +257,8 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 	}
 }
 
-// The refusal of a configured user takes as long as that of a user of the source, and so does that of a name that
-// neither knows.
+// Refusing a configured user takes as long as refusing a user of the source, and so does refusing a name that neither
+// of them has.
 func TestRefusalsTakeTheTimeOfTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := map[string]*config.Tenant{
@@ -295,7 +295,7 @@ func TestRefusalsTakeTheTimeOfTheSource(t *testing.T) {
 	})
 }
 
-// A slowSource refuses everyone after a time.
+// A slowSource refuses everyone after a delay.
 type slowSource time.Duration
 
 func (s slowSource) Authenticate(ctx context.Context, _ *auth.Request) (*auth.Answer, error) {
@@ -305,8 +305,8 @@ func (s slowSource) Authenticate(ctx context.Context, _ *auth.Request) (*auth.An
 	return nil, ErrLoginRefused
 }
 
-// A login whose user is forgotten before its session counts begins again. A user who is forgotten because others come
-// keeps the sessions, and so does one who gets other settings then.
+// A login is retried if its user is forgotten before the session is counted. A user with a session keeps it when
+// others are forgotten or the settings change.
 func TestForgottenDuringALogin(t *testing.T) {
 	r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, &fakeSource{}, "acme")
 	acme := r.current.Load().tenants["acme"]
@@ -332,7 +332,7 @@ func TestForgottenDuringALogin(t *testing.T) {
 	for i := range maxRemembered - 1 {
 		get(fmt.Sprint(i), "/")
 	}
-	bob = get("bob", "/other") // when all others are forgotten
+	bob = get("bob", "/other") // while all others are forgotten
 	if err := enter(bob); err != nil {
 		t.Error(err)
 	}

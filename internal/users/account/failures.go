@@ -8,19 +8,20 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 )
 
-// A FailureLog logs refused logins: one line a minute for each address and user, so that those who guess passwords do
-// not flood the log. All unknown users count as one. The zero value is ready.
+// A FailureLog logs refused logins, at most one line per minute for each address and user, so that guessing passwords
+// does not flood the log. All unknown users count as one user. The zero value is ready to use.
 type FailureLog struct{ sampler limits.Sampler[failure] }
 
-// A failure is whose login from where is refused.
+// A failure is the key of a rate-limited log line.
 type failure struct {
 	client       netip.Prefix
 	tenant, user string // empty for an unknown user
 	unavailable  bool
-	clear        bool // refused for want of TLS
+	clear        bool // refused because the connection is not encrypted
 }
 
-// Log logs a refused login from an address. The line has the number of those that were not logged before it.
+// Log logs a refused login from an address. The attribute "more" is the number of refused logins that were omitted
+// since the last line.
 func (l *FailureLog) Log(log *slog.Logger, addr netip.Addr, err error) {
 	key := failure{client: limits.Network(addr), clear: errors.Is(err, ErrTLSRequired)}
 	if of, ok := errors.AsType[*LoginError](err); ok {
@@ -33,7 +34,7 @@ func (l *FailureLog) Log(log *slog.Logger, addr netip.Addr, err error) {
 	log.Debug("login refused", "err", err)
 }
 
-// FailedTenant returns the name of the tenant whose login has failed, or nothing where the login has found none.
+// FailedTenant returns the name of the tenant of a failed login, or an empty string if it is unknown.
 func FailedTenant(err error) string {
 	if of, ok := errors.AsType[*LoginError](err); ok {
 		return of.Tenant
@@ -47,8 +48,9 @@ func FailedTenant(err error) string {
 	return ""
 }
 
-// LogUnavailable logs a login that could not be decided, or whose files cannot be reached: one line a minute for each
-// tenant. Of the files the watcher of the bucket has told before.
+// LogUnavailable logs a login that could not be decided, or whose files cannot be reached, at most one line per
+// minute for each tenant. Unreachable files have the level INFO, because the watcher of the bucket has already logged
+// an error.
 func (l *FailureLog) LogUnavailable(log *slog.Logger, err error) {
 	key, write := failure{unavailable: true, tenant: FailedTenant(err)}, log.Error
 	if _, down := errors.AsType[*UnavailableError](err); down {

@@ -8,8 +8,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// Which names failures count for as one depends on what the client writes, and not on who exists. A name in the
-// configuration is shown to administrators, and any other one is not.
+// Which spellings count as the same name depends only on what the client sends, and not on which users exist.
+// Administrators see names that are in the configuration, but no other names.
 func TestFailuresCountForWhatWasAsked(t *testing.T) {
 	const nfc, nfd = "re\u0301ne\u0301e", "r\u00e9n\u00e9e"
 	users := func(names ...string) map[string]*config.User {
@@ -35,7 +35,7 @@ func TestFailuresCountForWhatWasAsked(t *testing.T) {
 				{"", "", ""}, {"", "", "@acme"}, {"ftp.acme.example", "", ""}, {"FTP.acme.example.", "", "@acme"},
 				{"", "", "@umbrella"}, {"", "", "@"}, {"", "x", ""},
 			}
-			// all is which spellings of a name count as one: for each of them the first that is the same.
+			// all returns for each spelling the index of the first one with the same identity.
 			all := func(name string) (same []int) {
 				for _, s := range spellings {
 					for first, other := range spellings {

@@ -11,8 +11,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// inspections begins the judgement of files below a directory, as a user sees it. It is nil for a tenant without an
-// inspector.
+// inspections returns the function that starts the inspection of a file in dir, which is the path that the user sees.
+// It returns nil if the tenant has no inspector.
 func (t *Tenant) inspections(dir string, log *slog.Logger) func(context.Context, string) driver.Inspection {
 	if t.inspector == nil {
 		return nil
@@ -26,19 +26,19 @@ func (t *Tenant) inspections(dir string, log *slog.Logger) func(context.Context,
 	}
 }
 
-// An inspection is the judgement of a file by the rules of a tenant.
+// An inspection applies the rules of a tenant to the result of an inspector.
 type inspection struct {
 	*inspect.File
 	ctx     context.Context
 	name    string
 	log     *slog.Logger
-	accepts bool // a file that could not be judged
-	whole   bool // the quarantine takes all of a refused file
+	accepts bool // accept files that could not be inspected (inspect.on_failure)
+	whole   bool // the quarantine needs the whole content of a refused file
 
-	judged bool // before the last byte
+	judged bool // the result is known before the last byte
 }
 
-// Write passes bytes on. It fails only where no further byte counts.
+// Write passes data to the inspector. It returns an error only if the rest of the file does not matter anymore.
 func (i *inspection) Write(p []byte) (int, error) {
 	if i.judged {
 		return len(p), nil
@@ -55,7 +55,7 @@ func (i *inspection) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Verdict accepts a file that could not be judged, if the tenant wants it.
+// Verdict accepts a file that could not be inspected if the tenant is configured to do so.
 func (i *inspection) Verdict() error {
 	err := i.File.Verdict()
 	switch {

@@ -16,43 +16,44 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// A Login is an accepted user.
+// A Login is a user who has logged in.
 type Login struct {
 	*User
-	// Certificate is the subject of the client's certificate, which is valid; empty without one.
+	// Certificate is the subject of the verified client certificate, or empty.
 	Certificate string
-	// Compatibility is how the client is treated: as the user, the network and the tenant say.
+	// Compatibility is the combination of the settings of the user, the network of the client and the tenant.
 	Compatibility config.Compatibility
-	// MixedCharset reports that neither the user nor the network has a charset, but the whole tenant has one.
+	// MixedCharset reports whether a charset is set for the tenant, but not for the user or the network.
 	MixedCharset bool
-	// TLSRequired says that data connections must be encrypted.
+	// TLSRequired reports whether data connections must be encrypted.
 	TLSRequired bool
-	// NoPassword says that the certificate was enough.
+	// NoPassword reports whether the user logged in with a certificate alone.
 	NoPassword bool
-	// MovedFrom is the old FTP server that has accepted the password, if this login has stored the user, else empty.
+	// MovedFrom is the address of the old FTP server that verified the password, if this login stored the user in
+	// users_file.
 	MovedFrom string
-	// LastLogin is when the user logged in before, zero where that is not known.
+	// LastLogin is the time of the previous login, or zero if it is unknown.
 	LastLogin time.Time
-	// Scopes are those of the request, of the tenant and of the user.
+	// Scopes are the limits of the server, the address, the tenant and the user.
 	Scopes limits.Scopes
-	// View is what the user sees of the storage.
+	// View is the part of the storage that the user sees.
 	View *view.View
-	// Usage returns how much is used of the quota that is in force and has the least room, nil without a quota.
+	// Usage returns the usage of the quota with the least space left, or nil if no quota applies.
 	Usage func() *Usage
-	// Scarce tells whether others wait for memory that uploads of this user hold, or may hold; nil where that is not
-	// known.
+	// Scarce reports whether others wait for memory that uploads of this user hold or may request. It is nil if
+	// memory is not limited.
 	Scarce func() bool
-	// End is called once, when the user has logged out or the session has ended; nil where nothing waits for it.
+	// End must be called once, when the user logs out or the session ends. It may be nil.
 	End func()
 }
 
-// Files returns what the user sees of the storage for a command. The end of ctx ends its operations. note gets what
-// they ask, for the outcome of the command.
+// Files returns the user's view of the storage for one command. Operations stop when ctx is done. note receives the
+// events that belong to the outcome of the command.
 func (l *Login) Files(ctx context.Context, note func(view.Note)) *view.Files {
 	return l.View.For(InTenant(ctx, l.Tenant.Name), note)
 }
 
-// NameRules say how the client writes names.
+// NameRules returns how the client encodes file names.
 func (l *Login) NameRules() pathname.Rules {
 	return pathname.Rules{
 		Encoding: l.Compatibility.Charset.Encoding, Mixed: l.MixedCharset, DirectoryEncodings: l.DirectoryEncodings,
@@ -60,11 +61,12 @@ func (l *Login) NameRules() pathname.Rules {
 	}
 }
 
-// errReplaced is for a login to a tenant that a change has replaced meanwhile.
+// errReplaced is returned by a login to a tenant that a configuration change has replaced. The login is retried with
+// the new tenant.
 var errReplaced = errors.New("the tenant was replaced")
 
-// RequiresTLS implements [Backend]. The tenant decides for users of a hook or directory. Where only the answer will
-// name the tenant, the strictest one does: see [service].
+// RequiresTLS implements [Backend]. For users of a service, the tenant decides. If the tenant is not known before the
+// response, TLS is required if any of the possible tenants requires it; see [service].
 func (r *Registry) RequiresTLS(req *LoginRequest) bool {
 	who := r.identify(req)
 	t := who.tenant()
@@ -77,7 +79,7 @@ func (r *Registry) RequiresTLS(req *LoginRequest) bool {
 	return requiresTLS(who.user, t, req)
 }
 
-// requiresTLS tells whether connections of a user of a tenant, which may both be nil, must be encrypted.
+// requiresTLS reports whether connections of a user must be encrypted. u and t may be nil.
 func requiresTLS(u *User, t *Tenant, req *LoginRequest) bool {
 	switch {
 	case u != nil && u.TLS.Required != nil:
@@ -90,7 +92,7 @@ func requiresTLS(u *User, t *Tenant, req *LoginRequest) bool {
 
 // Login implements [Backend].
 func (r *Registry) Login(ctx context.Context, req *LoginRequest) (*Login, error) {
-	limited := req.Limits.Login() // once, however often the tenant is replaced
+	limited := req.Limits.Login() // counted once, even if the login is retried
 	for {
 		if login, err := r.login(ctx, req, limited); !errors.Is(err, errReplaced) {
 			return login, err
@@ -98,11 +100,11 @@ func (r *Registry) Login(ctx context.Context, req *LoginRequest) (*Login, error)
 	}
 }
 
-// login returns errReplaced where the login must begin again. limited is the error of the rates of the server and of
+// login returns errReplaced if the login must be retried. limited is the error of the login rates of the server and
 // the address.
 func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) (*Login, error) {
 	addr, who := netaddr.Of(req.RemoteAddr), r.identify(req)
-	if !req.Encrypted && r.RequiresTLS(req) { // since USER, by HOST or a reload
+	if !req.Encrypted && r.RequiresTLS(req) { // HOST or a reload may have changed the requirement since USER
 		return nil, &LoginError{Err: ErrTLSRequired}
 	}
 	for _, err := range []error{r.bans.Check(addr, who.id), limited} {
@@ -115,12 +117,12 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		switch {
 		case errors.Is(err, ErrLoginRefused):
 			r.bans.LoginFailed(addr, who.id)
-		case r.isReplaced(who): // and the service with it, which may have failed
+		case r.isReplaced(who): // its service may have failed because it was closed
 			return nil, errReplaced
 		}
 		return nil, who.failed(err)
 	}
-	if !req.Encrypted && requiresTLS(u, u.Tenant, req) { // since the answer has named the tenant
+	if !req.Encrypted && requiresTLS(u, u.Tenant, req) { // known only since the response named the tenant
 		return nil, &LoginError{Tenant: u.Tenant.Name, User: u.Name, Err: ErrTLSRequired}
 	}
 	if why := u.closed(time.Now()); why != "" {
@@ -164,7 +166,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	return login, nil
 }
 
-// view is what a client of a user sees of these mounts.
+// view returns what a client of this user sees of the mounts.
 func (r *Registry) view(u *User, client config.Compatibility, mounts view.Mounts) *view.View {
 	v := &view.View{
 		Mounts: mounts, Policy: u.Policy, Form: client.NormalizationOf().Normalize,
@@ -185,7 +187,8 @@ func (r *Registry) view(u *User, client config.Compatibility, mounts view.Mounts
 	return v
 }
 
-// enter counts the login and the session of a user who has shown the right password, and lets a ban of the user cut it.
+// begin counts the login and the session of an authenticated user, and registers the session so that a ban of the
+// user ends it. It returns the function that releases them.
 func (r *Registry) enter(req *LoginRequest, u *User, own limits.Scopes) (leave func(), err error) {
 	r.entering.RLock()
 	defer r.entering.RUnlock()
@@ -216,23 +219,23 @@ func (r *Registry) enter(req *LoginRequest, u *User, own limits.Scopes) (leave f
 	}, nil
 }
 
-// An identity is the user that a login names.
+// An identity is the result of looking up the user name of a login in the configuration.
 type identity struct {
-	id      string  // what failures count for
-	asked   *Tenant // the one that the client has asked for, nil for none
+	id      string  // the name that failures are counted for
+	asked   *Tenant // the tenant that the client requested, or nil
 	rules   certificates
-	user    *User      // of the configuration, nil for others
-	service *service   // decides on names that the configuration does not have, nil if there is no service
-	known   bool       // the configuration knows the name
-	host    *HostError // why no other tenant is asked; nil if the client has named no host
-	several bool       // several tenants have the name, and the client has named none
-	name    string     // for the service
+	user    *User      // the user in the configuration, or nil
+	service *service   // authenticates names that are not in the configuration; may be nil
+	known   bool       // the configuration has the name in some spelling
+	host    *HostError // set if the client named a host, for the error of an unknown user
+	several bool       // several tenants have this name, and the client requested none
+	name    string     // as passed to the service
 }
 
-// asks tells whether the service decides.
+// usesService reports whether the service authenticates the user.
 func (who identity) asks() bool { return who.user == nil && who.service != nil && !who.known }
 
-// tenant is that of the user, or nil where there is none, or only the answer of the service will name it.
+// tenant returns the tenant of the user. It is nil if it is unknown or only the response of the service will name it.
 func (who identity) tenant() *Tenant {
 	switch {
 	case who.user != nil:
@@ -243,7 +246,7 @@ func (who identity) tenant() *Tenant {
 	return nil
 }
 
-// failed is the error of a login that was not accepted, with the tenant and the user, as far as the log may have them.
+// loginError adds the tenant and the user to the error of a login, as far as the log may contain them.
 func (who identity) failed(err error) error {
 	if _, told := errors.AsType[*LoginError](err); told {
 		return err
@@ -254,7 +257,7 @@ func (who identity) failed(err error) error {
 		failed.Tenant, failed.User = t.Name, who.user.Name
 	case errors.Is(err, ErrLoginRefused): // an unknown user
 		switch {
-		case err != ErrLoginRefused: //nolint:errorlint // a more exact error stays
+		case err != ErrLoginRefused: //nolint:errorlint // a more specific error is kept
 		case who.host != nil:
 			failed.Err = who.host
 		case who.several:
@@ -263,12 +266,12 @@ func (who identity) failed(err error) error {
 	case t == nil:
 		return err
 	default:
-		failed.Tenant = t.Name // whose service does not know whether there is such a user
+		failed.Tenant = t.Name // its service could not say whether the user exists
 	}
 	return &failed
 }
 
-// isReplaced reports whether a change has replaced the tenant that a login names, or the service that it asks.
+// isReplaced reports whether a configuration change has replaced the tenant or the service of a login.
 func (r *Registry) isReplaced(who identity) bool {
 	if t := who.tenant(); t != nil {
 		return t.isReplaced()
@@ -277,18 +280,18 @@ func (r *Registry) isReplaced(who identity) bool {
 }
 
 const (
-	// anyTenant is in the place of a tenant where a client has named none.
+	// anyTenant replaces the tenant in an identity if the client requested none.
 	anyTenant = "*"
-	// maxIdentity is how long a name may be, in bytes, that failures count for as it is.
+	// maxIdentity is the length, in bytes, up to which an identity is kept in plain text.
 	maxIdentity = 128
 )
 
-// identify finds the user that a login names, and asks no service.
+// identify looks up the user name of a login. It sends no request to a service.
 //
-// What failures count for is the name that the client has asked for, whether there is such a user or not. So a client
-// does not learn from bans who exists. A user who needs no tenant in the name is another one with it, unless there is
-// one tenant only. People type passwords as names, so those of unknown users are not kept, and neither are long ones,
-// which a service may know.
+// Failures are counted for the name that the client requested, whether the user exists or not, so that bans do not
+// reveal which users exist. "user" and "user@tenant" count separately unless there is only one tenant. People
+// sometimes type their password as a name, so names of unknown users are stored as hashes, and so are long names,
+// which a service might know.
 func (r *Registry) identify(req *LoginRequest) identity {
 	d := r.current.Load()
 	addr := netaddr.Of(req.RemoteAddr)
@@ -306,7 +309,7 @@ func (r *Registry) identify(req *LoginRequest) identity {
 	return who
 }
 
-// hostError returns the error for an unknown user at a host, nil without a host.
+// hostError returns the error for an unknown user at a virtual host, or nil if the client named no host.
 func (d *directory) hostError(req *LoginRequest) *HostError {
 	t := d.hosts[netaddr.NormalizeHost(req.Host)]
 	if t == nil {
@@ -321,7 +324,7 @@ func (d *directory) hostError(req *LoginRequest) *HostError {
 	return e
 }
 
-// full is the error of a limit that is reached, with the tenant that has the language of the reply.
+// limitError wraps the error of an exceeded limit in a [FullError]. The reply is in the language of the tenant.
 func full(t *Tenant, err error) error {
 	if reached, ok := errors.AsType[*limits.Error](err); ok {
 		return &FullError{Tenant: t, Limit: reached}
@@ -329,7 +332,7 @@ func full(t *Tenant, err error) error {
 	return err
 }
 
-// authenticate returns the user whose password is right. A client waits after failures.
+// authenticate returns the user if the password is right. It delays clients that have failed before.
 func (r *Registry) authenticate(
 	ctx context.Context, client netip.Prefix, who identity, req *LoginRequest,
 ) (*User, error) {
@@ -346,11 +349,11 @@ func (r *Registry) authenticate(
 	return u, err
 }
 
-// abandoned is the error of a login whose context has ended while it waited.
+// abandoned wraps the error of a login whose context was done while it waited.
 func abandoned(err error) error { return fmt.Errorf("%w: %w", ErrAbandoned, err) }
 
-// decide compares the password of a configured user, or asks the service. The error names no user whose password is
-// wrong.
+// decide verifies the password of a configured user, or asks the service. For a wrong password, the error does not
+// contain a user name.
 func (r *Registry) decide(
 	ctx context.Context, client netip.Prefix, who identity, req *LoginRequest,
 ) (*User, error) {
@@ -361,7 +364,7 @@ func (r *Registry) decide(
 	case who.user != nil:
 		if err := who.user.accepts(req.Certificates); err != nil {
 			refused = err
-			break // the login takes the time of an unknown user, whether the password is right or not
+			break // continue as for an unknown user, so that the time does not reveal whether the password is right
 		}
 		if who.user.needsNoPassword() {
 			return who.user, nil
@@ -370,7 +373,7 @@ func (r *Registry) decide(
 		c, passwords = who.user.credential(), readings(req.Password, charset)
 	case who.asks():
 		if who.asked == nil {
-			_ = who.rules.accepts(req.Certificates) // those of the user's tenant decide, when it is known
+			_ = who.rules.accepts(req.Certificates) // only for its duration: the policy of the user's tenant decides
 		} else if refused = who.asked.accepts(req.Certificates); refused != nil {
 			break
 		}
@@ -385,7 +388,8 @@ func (r *Registry) decide(
 	default:
 		_ = who.rules.accepts(req.Certificates)
 	}
-	// A refusal of the service comes no sooner than that of a configured user.
+	// Refusals of the service also hash the password, so that they do not take less time than those of configured
+	// users.
 	right, err := r.verifier.checkAny(ctx, client, c, passwords)
 	switch {
 	case err != nil:

@@ -17,15 +17,15 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// A mount is a directory under which a user sees a bucket, or a part of one.
+// A mount is a directory in which a user sees a bucket or a part of it.
 type mount struct {
-	at     string // absolute, as the user sees it
+	at     string // absolute, in the user's view
 	bucket *s3client.Bucket
-	prefix string // of the keys
+	prefix string // of the object keys
 }
 
-// userMounts returns the mounts of a user whose "/" is root in the bucket of the tenant: those of the folders below
-// root, then that of "/".
+// userMounts returns the mounts of a user whose "/" is the directory root of the tenant: first the folders below
+// root, then "/" itself.
 func userMounts(b *s3client.Bucket, root string, form func(name string) string) []mount {
 	root = path.Clean("/" + root)
 	whole := mount{at: "/", bucket: b, prefix: b.Prefix + keyPrefix(root)}
@@ -45,8 +45,8 @@ func userMounts(b *s3client.Bucket, root string, form func(name string) string) 
 	return append(below, whole)
 }
 
-// lastSegments returns as many segments from the end of a pathname as suffix has. They keep the Unicode form of the
-// pathname.
+// lastSegments returns the last segments of a pathname, as many as suffix has. Unlike suffix, they have the Unicode
+// form of the pathname.
 func lastSegments(name, suffix string) string {
 	if suffix == "/" {
 		return suffix
@@ -55,7 +55,7 @@ func lastSegments(name, suffix string) string {
 	return "/" + strings.Join(all[len(all)-strings.Count(suffix, "/"):], "/")
 }
 
-// keyPrefix is what the keys below a directory begin with, behind the prefix of the bucket.
+// keyPrefix returns the prefix of all keys in a directory, relative to the prefix of the bucket.
 func keyPrefix(dir string) string {
 	if dir = strings.Trim(dir, "/"); dir == "" {
 		return ""
@@ -63,23 +63,23 @@ func keyPrefix(dir string) string {
 	return dir + "/"
 }
 
-// folderPermissions returns the layer of a policy that restricts users to the permissions of the folders.
+// folderPermissions returns the policy layer with the permissions of the folders.
 func folderPermissions(folders map[string]*config.Folder) view.Layer {
 	plain := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 	byPath := map[string][]config.Permission{}
 	for name, f := range folders {
 		permissions := f.Permissions
 		if permissions == nil {
-			permissions = config.AllPermissions() // also in a folder that has fewer
+			permissions = config.AllPermissions() // also if the folder is below one with fewer permissions
 		}
 		byPath[plain.Replace(norm.NFC.String(name))] = permissions
 	}
 	return layerOf(nil, byPath)
 }
 
-// mounts returns the stores of the user's folders for a session of a client. In a folder whose bucket cannot be used
-// all fails until the next login. Without the bucket of "/" there is no login. The wait for buckets ends when a
-// change replaces the tenant.
+// mounts returns the stores of the user's folders for a session. If the bucket of "/" cannot be used, the login
+// fails. If the bucket of another folder cannot be used, all operations in that folder fail until the next login.
+// Waiting for a bucket ends when a configuration change replaces the tenant.
 func (r *Registry) mounts(
 	ctx context.Context, u *User, client config.Compatibility, req *LoginRequest, scopes limits.Scopes,
 ) (view.Mounts, error) {
@@ -109,7 +109,7 @@ func (r *Registry) mounts(
 	return view.NewMounts(mounts...), nil
 }
 
-// storageOptions returns the options of the file system of a folder, but for those of a session.
+// storageOptions returns the options for the file system of a folder, without the options that depend on the session.
 func (r *Registry) storageOptions(opts driver.Options, u *User, m mount) driver.Options {
 	b := m.bucket
 	opts.NoOverwrite = u.NoOverwrite()
@@ -119,7 +119,7 @@ func (r *Registry) storageOptions(opts driver.Options, u *User, m mount) driver.
 	opts.Restore = restoreOf(u.Tenant.Restore)
 	opts.Prefix, opts.Quotas = m.prefix, r.quotasIn(b, u)
 	opts.Presigner, opts.Endpoint, opts.Objects = b.Presigner, b.Endpoint, b.Objects
-	if b.Usable() { // else a Watcher may be about to set them
+	if b.Usable() { // otherwise a Watcher may be about to set them
 		opts.Journal, opts.Profile = b.Journal, b.SessionProfile()
 	}
 	if opts.Memory != nil {
@@ -133,7 +133,7 @@ func (r *Registry) storageOptions(opts driver.Options, u *User, m mount) driver.
 	return opts
 }
 
-// restoreOf is how the driver restores archived objects.
+// restoreOf returns how the driver restores archived objects.
 func restoreOf(r config.Restore) driver.Restore {
 	tier := types.TierStandard
 	switch r.Tier {
@@ -145,7 +145,7 @@ func restoreOf(r config.Restore) driver.Restore {
 	return driver.Restore{Days: int32(r.Days), Tier: tier}
 }
 
-// layerOf is the layer of a policy that a configuration describes: nil stands for all permissions.
+// layerOf returns the policy layer for these permissions; nil grants all permissions.
 func layerOf(everywhere []config.Permission, byPattern map[string][]config.Permission) view.Layer {
 	if everywhere == nil {
 		everywhere = config.AllPermissions()

@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
-// A user's root may be above folders, in one, or one itself.
+// The root of a user may contain folders, be inside a folder, or be a folder.
 func TestMountsOf(t *testing.T) {
 	b := &s3client.Bucket{Name: "acme", Prefix: "inbox/"}
 	for _, folder := range []string{"/archive", "/archive/old", "/team/caf\u00e9", "/team/e\u0301t"} {

@@ -14,13 +14,13 @@ import (
 	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
-// errMoved says that another login, or another replica, has stored the user.
+// errAlreadyStored means that another login or another replica has stored the user in the meantime.
 var errMoved = errors.New("the user is there already")
 
-// move stores a user of the old FTP server, which has accepted the password, in the users_file of the tenant, with a
-// hash of the password. It returns the address of that server, empty if nothing was stored. The server reads the
-// changed file within a second, and from then on the user is one of the configuration. Where the user cannot be stored,
-// the login goes on, and the next one asks the old server again.
+// move stores a user in the users_file of the tenant after the old FTP server has verified the password, which is
+// stored as a hash. It returns the address of that server, or an empty string if nothing was stored. The server
+// reloads the file within a second, and from then on the user belongs to the configuration. If the user cannot be
+// stored, the login succeeds nevertheless, and the next login asks the old server again.
 func (r *Registry) move(ctx context.Context, client netip.Prefix, u *User, req *LoginRequest) (from string) {
 	from = u.Tenant.Auth.FTP.Address
 	about := []any{"tenant", u.Tenant.Name, "user", u.Name, "from", from, "file", u.Tenant.UsersFile}
@@ -38,7 +38,7 @@ func (r *Registry) move(ctx context.Context, client netip.Prefix, u *User, req *
 
 func (r *Registry) storeUser(ctx context.Context, client netip.Prefix, u *User, req *LoginRequest) error {
 	password, _ := passwordFor(u.Tenant, req)
-	// The login is decided, so the client may leave.
+	// The password is verified, so store the user even if the client disconnects.
 	slot, err := r.verifier.queue.Enter(context.WithoutCancel(ctx), schedule.Key{Member: client.String()})
 	if err != nil {
 		return err
@@ -55,12 +55,12 @@ func (r *Registry) storeUser(ctx context.Context, client netip.Prefix, u *User, 
 		return addMoved(d, u, hash, time.Now())
 	}, func(string, []byte) error {
 		next := *u.User
-		next.Disabled = true // it needs no hash
+		next.Disabled = true // so that CheckUser does not require a password hash
 		return r.current.Load().cfg.CheckUser(u.Tenant.Name, u.Name, &next)
 	})
 }
 
-// addMoved adds a user with the settings that the login had.
+// addMoved adds a user with the settings of the login.
 func addMoved(d *usersfile.Document, u *User, hash string, now time.Time) error {
 	d.Add(u.Name)
 	d.NoteMove(u.Name, u.Tenant.Auth.FTP.Address, now)

@@ -15,7 +15,8 @@ import (
 	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
-// A user of the old server is stored once. One who cannot be stored logs in, and the log says why.
+// A user of the old server is stored once. If the user cannot be stored, the login succeeds and the log has the
+// reason.
 func TestMove(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "users.yaml")
 	write := func(text string) {
@@ -62,7 +63,7 @@ func TestMove(t *testing.T) {
 		t.Errorf("the logins have moved %q", from)
 	}
 	d := read()
-	// Before the reload the file is not in use, and only the old server knows whether BOB is bob.
+	// The file is not in use before the reload, and only the old server knows whether BOB and bob are the same user.
 	if got, err := login(r, "", "BOB@acme", password); err != nil || got.MovedFrom != "" || d.Has("BOB") {
 		t.Errorf("another spelling has moved too: %v", err)
 	}

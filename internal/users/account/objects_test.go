@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// loginTo is what alice of acme sees.
+// loginTo returns the view of alice in acme.
 func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) *view.Files {
 	t.Helper()
 	l, err := registryBefore(t, cfg, s).Login(t.Context(), &LoginRequest{
@@ -42,8 +42,7 @@ func write(files *view.Files, name, content string) error {
 	return file.Close()
 }
 
-// What a tenant says of its objects is what they are stored with. They cannot be read without a key of the tenant's
-// own.
+// Files are stored with the object settings of the tenant. They cannot be read without the tenant's own key.
 func TestObjects(t *testing.T) {
 	s := s3test.Start(t, "minio-tls")
 	key := value.NewSecret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
@@ -60,7 +59,7 @@ func TestObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := servicetest.NewConfig(t, s)
-			cfg.S3.Profile = "minio" // which has checksums
+			cfg.S3.Profile = "minio" // which supports checksums
 			acme := cfg.Tenants["acme"]
 			acme.Objects = tc.encryption
 			acme.Objects.ContentTypes = map[string]string{".dwg": "application/x-own"}

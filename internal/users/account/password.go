@@ -18,39 +18,39 @@ import (
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
-// passwordCacheTime is how long a password that was right is not hashed again: clients that open a connection for
-// each file log in many times a minute.
+// passwordCacheTime is how long a verified password is not hashed again. Some clients open a connection for each file
+// and log in many times per minute.
 const passwordCacheTime = 5 * time.Minute
 
-// A verifier checks passwords. However many clients try at once, it takes the memory of a few checks, and leaves a
-// processor to others.
+// A verifier checks passwords. It limits the checks that run in parallel, so that password guessing can neither
+// exhaust the memory nor occupy all CPUs.
 type verifier struct {
-	queue  *schedule.Queue // for the checks that hash, by [limits.Network]
-	key    []byte          // of the MACs of passwords that were right; new in each process
+	queue  *schedule.Queue // of checks that hash, fair by [limits.Network]
+	key    []byte          // for the MACs of verified passwords; random in each process
 	hashes atomic.Pointer[passwordhash.Set]
 	now    func() time.Time
 }
 
-// A credential is a user's password hash, and where the last password that was right is remembered. The zero value is
-// that of an unknown user.
+// A credential is the password hash of a user and the cache entry of the last verified password. The zero value is
+// used for unknown users.
 type credential struct {
 	hash string
 	last *atomic.Pointer[rightPassword]
 }
 
-// credential is that of the user.
+// credential returns the credential of the user.
 func (u *User) credential() credential { return credential{u.PasswordHash.Reveal(), &u.state.password} }
 
-// A rightPassword remembers a password that was right for a hash, by a MAC of both.
+// A rightPassword is the cache entry of a verified password: a MAC of the hash and the password.
 type rightPassword struct {
 	mac   []byte
 	until time.Time
 }
 
-// newVerifier makes a verifier for no users.
+// newVerifier returns a verifier without any hashes.
 func newVerifier() *verifier {
 	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never fails
 	v := &verifier{
 		queue: schedule.NewQueue(max(1, runtime.GOMAXPROCS(0)-1), 0),
 		key:   key,
@@ -60,9 +60,9 @@ func newVerifier() *verifier {
 	return v
 }
 
-// checkAny reports whether one of the passwords is right for c. The first one may be valid UTF-8 by chance; the others
-// are its readings in charsets. A password with other characters than ASCII is always checked twice, so that the time
-// does not show whether the user has a charset.
+// checkAny reports whether one of the passwords matches c. The first is the password as UTF-8, the others are its
+// readings in other charsets, because text in another charset can happen to be valid UTF-8. A password with non-ASCII
+// characters is always checked twice, so that the time does not reveal whether the user has a charset.
 func (v *verifier) checkAny(
 	ctx context.Context, client netip.Prefix, c credential, passwords []string,
 ) (right bool, err error) {
@@ -79,11 +79,11 @@ func (v *verifier) checkAny(
 	return right, err
 }
 
-// check reports whether password is right for c. For an unknown user none is. All passwords that are wrong cost the
-// same. Clients wait in the queue by their network. The error is that of ctx, or of a broken hash.
+// check reports whether password matches c. It takes the same time for all wrong passwords, and for unknown users,
+// whose password never matches. Clients wait in a queue by network. The error is from ctx or an invalid hash.
 func (v *verifier) check(ctx context.Context, client netip.Prefix, c credential, password string) (bool, error) {
 	mac := hmac.New(sha256.New, v.key)
-	_, _ = fmt.Fprintf(mac, "%d:%s%s", len(c.hash), c.hash, password) // it never fails
+	_, _ = fmt.Fprintf(mac, "%d:%s%s", len(c.hash), c.hash, password) // never fails
 	sum := mac.Sum(nil)
 	if c.wasRight(sum, v.now()) {
 		return true, nil
@@ -105,7 +105,7 @@ func (v *verifier) check(ctx context.Context, client netip.Prefix, c credential,
 	return true, nil
 }
 
-// wasRight reports whether the password with this MAC was right a short time ago.
+// wasRight reports whether the password with this MAC was verified recently.
 func (c credential) wasRight(mac []byte, now time.Time) bool {
 	if c.last == nil {
 		return false

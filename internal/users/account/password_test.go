@@ -18,19 +18,19 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// password is that of each credential.
+// password is the password of all credentials.
 const password = servicetest.Password
 
-// client is the network of each client.
+// client is the network of all clients.
 var client = netip.MustParsePrefix("192.0.2.1/32")
 
-// Hashes of password that other servers have made.
+// Hashes of password that were created by other servers.
 const (
 	bcrypt = "$2y$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2"
 	sha512 = "$6$saltsaltsalt$Cy2drr8kDRji6smvDcT28wkqtq0R0VzVL5CkrjPQCITc5d/31j94knt9rGTcVSyjLXfjsiIsBh5ee8qR/3QDx1"
 )
 
-// newCredential is a credential with a hash of its own.
+// newCredential returns a credential with a hash of its own.
 func newCredential(t *testing.T) credential {
 	t.Helper()
 	hash, err := passwordhash.New(password)
@@ -62,7 +62,7 @@ func TestCheckPassword(t *testing.T) {
 		{"not-utf-8", newCredential(t), "caf\xe9", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for range 2 { // the second time from memory, where it was right
+			for range 2 { // the second time from the cache, if it was right
 				if got, err := v.check(t.Context(), client, tc.credential, tc.password); err != nil || got != tc.want {
 					t.Errorf("right is %v, %v; want %v", got, err, tc.want)
 				}
@@ -71,8 +71,8 @@ func TestCheckPassword(t *testing.T) {
 	}
 }
 
-// With every slot taken only who was right a while ago gets in: an unknown user costs what a known one does, and no
-// number of clients makes more hashes at once.
+// While all slots are taken, only cached passwords succeed. Unknown users take a slot like known ones, and the number
+// of clients does not increase the number of parallel hashes.
 func TestCheckPasswordIsLimited(t *testing.T) {
 	v := newVerifier()
 	now := time.Now()
@@ -113,7 +113,7 @@ func TestCheckPasswordIsLimited(t *testing.T) {
 	}
 }
 
-// Logins of an address wait after a failure, and no more after a success. Logins of other addresses never wait.
+// An address has to wait after a failed login until a login succeeds. Other addresses never wait.
 func TestLoginWaitsAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config.Default()

@@ -10,28 +10,29 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
-// forgetUsage is how long the table keeps a usage without a quota.
+// forgetUsage is how long a usage is kept after its last use.
 const forgetUsage = time.Hour
 
-// A Quota limits what a tenant, or one of its users, may store below the root of the tenant or of the user.
+// A Quota limits how much a tenant, or one of its users, may store in the root directory of the tenant or the user.
 type Quota struct {
 	*driver.Usage
 	Tenant string
-	User   string // empty for the tenant's own quota
+	User   string // empty for the quota of the tenant
 	Limit  int64  // in bytes
 
 	bucket *s3client.Bucket
 }
 
-// Countable reports whether the bucket of the quota can be used.
+// Countable reports whether the objects can be counted, which requires a usable bucket.
 func (q *Quota) Countable() bool { return q.bucket.Usable() }
 
-// usages is the table of all usages. A quota looks up its usage each time, by the place of its root. So all quotas of
-// one root share a usage, a reload keeps it, and sessions from before a reload get the limits from after it.
+// usages holds all usages by bucket and prefix. Quotas look up their usage each time they need it, so quotas with the
+// same root share a usage, a configuration reload keeps it, and sessions that are older than a reload use the new
+// limits.
 type usages struct {
 	mu      sync.Mutex
 	buckets map[s3client.Place]*driver.Usages
-	wake    chan struct{} // gets a value if a usage must be counted
+	wake    chan struct{} // signaled if a usage must be counted
 }
 
 func newUsages() *usages {
@@ -49,7 +50,7 @@ func (us *usages) in(b *s3client.Bucket) *driver.Usages {
 	return us.buckets[place]
 }
 
-// quota returns the quota of a tenant or user with a root, nil if it has no limit.
+// quota returns the quota of a tenant or user with this root, or nil if it has no limit.
 func (us *usages) quota(s *state, tenant, user string, root mount) *Quota {
 	limit := s.quota.Load()
 	if limit == 0 {
@@ -62,15 +63,15 @@ func (us *usages) quota(s *state, tenant, user string, root mount) *Quota {
 	return &Quota{Usage: usage, Tenant: tenant, User: user, Limit: limit, bucket: root.bucket}
 }
 
-// count wakes the reader of [Registry.Uncounted].
+// count signals [Registry.Uncounted].
 func (us *usages) count() {
 	select {
 	case us.wake <- struct{}{}:
-	default: // it has not begun yet
+	default: // already signaled
 	}
 }
 
-// forget drops the usages that no command and no quota of the configuration has asked for.
+// forget drops the usages that neither a command nor a quota has used recently.
 func (us *usages) forget() {
 	us.mu.Lock()
 	defer us.mu.Unlock()
@@ -79,8 +80,7 @@ func (us *usages) forget() {
 	}
 }
 
-// Quotas returns the quotas of all tenants and users. Users from a directory or hook are among them as long as the
-// process remembers them.
+// Quotas returns the quotas of all tenants and users, including remembered users of a directory or hook.
 func (r *Registry) Quotas() (all []*Quota) {
 	for _, t := range r.current.Load().tenants {
 		all = append(all, r.usages.quota(t.state, t.Name, "", t.root()))
@@ -91,22 +91,22 @@ func (r *Registry) Quotas() (all []*Quota) {
 	return nonNil(all)
 }
 
-// DueQuotas returns the quotas that the caller must count: each one when it is new, and then once in an interval. Call
-// it every minute, and when Uncounted has a value.
+// DueQuotas returns the quotas whose objects the caller must count now: new quotas, and quotas that were last counted
+// at least an interval ago. Call it every minute and when Uncounted is signaled.
 func (r *Registry) DueQuotas(interval time.Duration) []*Quota {
 	all := r.Quotas()
 	r.usages.forget()
 	return slices.DeleteFunc(all, func(q *Quota) bool { return !q.Countable() || !q.Due(interval) })
 }
 
-// Uncounted returns a channel that gets a value when there are new quotas, or after CountQuotas.
+// Uncounted returns a channel that is signaled when there are new quotas, and after CountQuotas.
 func (r *Registry) Uncounted() <-chan struct{} { return r.usages.wake }
 
-// CountQuotas says that a bucket has become usable, whose quotas can be counted.
+// CountQuotas signals Uncounted after a bucket has become usable.
 func (r *Registry) CountQuotas() { r.usages.count() }
 
-// quotas returns the quotas in force for a user, whose login may be older than the configuration: those of the user and
-// of the tenant.
+// quotas returns the quotas of the user and of the tenant with their current limits, even if the login is older than
+// the current configuration.
 func (r *Registry) quotas(u *User) []*Quota {
 	t := u.Tenant
 	return nonNil([]*Quota{
@@ -118,7 +118,7 @@ func nonNil(quotas []*Quota) []*Quota {
 	return slices.DeleteFunc(quotas, func(q *Quota) bool { return q == nil })
 }
 
-// quotasIn returns the usages of a bucket, with the limits of a user.
+// quotasIn returns the usages of a bucket with the current limits of a user.
 func (r *Registry) quotasIn(b *s3client.Bucket, u *User) driver.Quotas {
 	return driver.Quotas{Usages: r.usages.in(b), Limits: func() (limits []driver.Limit) {
 		for _, q := range r.quotas(u) {
@@ -128,13 +128,13 @@ func (r *Registry) quotasIn(b *s3client.Bucket, u *User) driver.Quotas {
 	}}
 }
 
-// A Usage is how much of a quota is used.
+// A Usage is the used part of a quota.
 type Usage struct {
 	Used, Limit int64 // in bytes
-	Known       bool  // the objects have been counted
+	Known       bool  // false until the objects have been counted
 }
 
-// usage returns the usage of the quota with the least room for a user, nil without a quota.
+// usage returns the usage of the quota with the least space left for a user, or nil if no quota applies.
 func (r *Registry) usage(u *User) *Usage {
 	var all []*Usage
 	for _, q := range r.quotas(u) {

@@ -7,7 +7,8 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
-// Quotas of one place share its usage, however the configuration writes the place, and a reload keeps it.
+// Quotas with the same root share a usage, regardless of how the configuration spells the root, and a reload keeps
+// it.
 func TestUsageByPlace(t *testing.T) {
 	cfg := config.Default()
 	user := func(root string) *config.User { return &config.User{Root: root, Quota: 100} }
@@ -48,7 +49,7 @@ func TestUsageByPlace(t *testing.T) {
 		changed := *tc
 		next.Tenants[name] = &changed
 	}
-	change(t, r, &next, buckets()) // with other credentials, for example
+	change(t, r, &next, buckets()) // for example with other credentials
 	for who, usage := range usages() {
 		if usage != first[who] {
 			t.Errorf("%s has another usage after a reload", who)

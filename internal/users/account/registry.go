@@ -22,18 +22,18 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// A Registry is the tenants and their users. It is the control connection's backend. A [Change] replaces them while
-// it is in use.
+// A Registry holds the tenants and their users, and implements [Backend]. A [Change] replaces them while the registry
+// is in use.
 type Registry struct {
 	current atomic.Pointer[directory]
-	// entering is held for reading while a login is counted, and for writing while a change is applied.
+	// entering is read-locked while a login is counted, and locked while a change is applied.
 	entering sync.RWMutex
 
 	states   *states
 	sessions tenantSessions
 	verifier *verifier
 	usages   *usages
-	throttle *limits.Throttle[netip.Prefix, string] // of logins, by [limits.Network] and what failures count for
+	throttle *limits.Throttle[netip.Prefix, string] // of logins, by [limits.Network] and identity
 	endings  view.Endings
 	bans     *bans.List
 	log      *slog.Logger
@@ -41,15 +41,15 @@ type Registry struct {
 
 var _ Backend = (*Registry)(nil)
 
-// An EventSink notes the files that the users of a tenant store, delete, rename and copy.
+// An EventSink records the files that users of a tenant store, delete, rename and copy.
 type EventSink interface {
 	view.Sink
-	// Use says that a login may make events, until it calls done.
+	// Use keeps the sink open for the events of a login until done is called.
 	Use() (done func())
 }
 
-// NewRegistry makes a registry without tenants: [Registry.Prepare] reads them. log gets what happens to the files of
-// users. Bans are asked before a password, and learn of those that are wrong.
+// NewRegistry returns a registry without tenants; use [Registry.Prepare] to add them. log receives messages about
+// users and their files. banned is consulted before a password is checked, and counts the failures.
 func NewRegistry(log *slog.Logger, banned *bans.List) *Registry {
 	r := &Registry{
 		states:   &states{all: map[stateKey]*state{}},
@@ -64,7 +64,7 @@ func NewRegistry(log *slog.Logger, banned *bans.List) *Registry {
 	return r
 }
 
-// checkStorage returns an error if [driver.New] would refuse the files of a user, with these options of all users.
+// checkStorage returns an error if [driver.New] would reject the options of a user's file systems.
 func (r *Registry) checkStorage(u *User, files driver.Options) error {
 	for _, m := range u.mounts {
 		opts := r.storageOptions(files, u, m)
@@ -81,8 +81,8 @@ func (r *Registry) Host(name string) (*Tenant, bool) {
 	return t, ok
 }
 
-// Charset implements [Backend]. The smallest network of any tenant counts. Where two tenants have the same network with
-// different charsets, nothing is known before the client has chosen one of them.
+// Charset implements [Backend]. The most specific network of all tenants decides. If two tenants have different
+// charsets for the same network, the charset is unknown until the client selects a tenant.
 func (r *Registry) Charset(addr netip.Addr) (charset *pathname.Encoding) {
 	bits := -1
 	for _, n := range r.current.Load().charsets {
@@ -97,7 +97,7 @@ func (r *Registry) Charset(addr netip.Addr) (charset *pathname.Encoding) {
 	return charset
 }
 
-// Users are those of a tenant, with those from a directory or hook that the process remembers.
+// Users returns the names of the users of a tenant, including remembered users of a directory or hook.
 func (r *Registry) Users(tenant string) (names []string) {
 	t := r.current.Load().tenants[tenant]
 	if t == nil {
@@ -109,7 +109,7 @@ func (r *Registry) Users(tenant string) (names []string) {
 	return names
 }
 
-// Inspectors returns the inspectors of tenants, by tenant.
+// Inspectors returns the inspectors by tenant.
 func (r *Registry) Inspectors() map[string]*inspect.Inspector {
 	all := map[string]*inspect.Inspector{}
 	for name, t := range r.current.Load().tenants {
@@ -120,14 +120,14 @@ func (r *Registry) Inspectors() map[string]*inspect.Inspector {
 	return all
 }
 
-// A LastLogin is when a user has logged in, in UTC.
+// A LastLogin is the time of a user's last login, in UTC.
 type LastLogin struct {
 	Tenant string    `json:"tenant"`
 	User   string    `json:"user"`
 	Time   time.Time `json:"last_login"`
 }
 
-// LastLogins are those of all users who have logged in since the process began, sorted by tenant and name.
+// LastLogins returns the last login of each user since the process started, sorted by tenant and user.
 func (r *Registry) LastLogins() []LastLogin {
 	all := []LastLogin{}
 	for name, t := range r.current.Load().tenants {
@@ -143,8 +143,8 @@ func (r *Registry) LastLogins() []LastLogin {
 	return all
 }
 
-// find returns the user who logs in with name at a virtual host, or without one (""), and nil if there is none. A
-// client from before UTF-8 writes the name in the charset that the tenant has for its address.
+// find returns the user with this login name at a virtual host, or without a host (""). It returns nil if the user is
+// unknown. A client without UTF-8 sends the name in the charset that the tenant has for its address.
 func (d *directory) find(addr netip.Addr, host, name string) *User {
 	if utf8.ValidString(name) {
 		u := d.lookUp(host, name)
@@ -160,7 +160,7 @@ func (d *directory) find(addr netip.Addr, host, name string) *User {
 				continue
 			}
 			if found != nil && found != u {
-				return nil // one text in one charset, another in another
+				return nil // ambiguous: two charsets give two users
 			}
 			found = u
 		}
@@ -168,7 +168,7 @@ func (d *directory) find(addr netip.Addr, host, name string) *User {
 	return found
 }
 
-// hasSeveral reports whether a name is a user of several tenants.
+// isAmbiguous reports whether several tenants have a user with this name.
 func (d *directory) hasSeveral(name string) bool {
 	name = config.NormalizeUser(name)
 	n := 0
@@ -180,10 +180,10 @@ func (d *directory) hasSeveral(name string) bool {
 	return n > 1
 }
 
-// lookUp finds a name in UTF-8.
+// lookUp returns the user with a login name in UTF-8.
 //
-// A host chooses the tenant, and user@tenant may name no other. Without one it is user@tenant, or a name that only
-// one tenant has. A valid configuration has no name that means two users.
+// A host selects the tenant, and user@tenant must not name another one. Without a host, the name is user@tenant or a
+// name that only one tenant has. Validation of the configuration ensures that no name matches two users.
 func (d *directory) lookUp(host, name string) *User {
 	name = config.NormalizeUser(name)
 	at := strings.LastIndexByte(name, '@')

@@ -49,7 +49,7 @@ func TestFindUser(t *testing.T) {
 	r := registryOf(t, cfg)
 	for _, tc := range []struct {
 		name, host, login string
-		want              string // the tenant, empty for none
+		want              string // the tenant, or empty
 	}{
 		{"name-of-one-tenant", "", "carol", "acme"},
 		{"name-of-two-tenants", "", "alice", ""},
@@ -93,8 +93,8 @@ func TestFindUser(t *testing.T) {
 	}
 }
 
-// The smallest network of any tenant says how a client writes that has chosen none. A user's own charset counts more
-// than that of the network, and that one more than the tenant's.
+// Before a tenant is selected, the most specific network of all tenants decides on the charset. After that, the
+// charset of the user takes precedence over the network's, which takes precedence over the tenant's.
 func TestCharsetOfAClient(t *testing.T) {
 	network := func(text string) (n value.Network) {
 		must.OK(t, n.UnmarshalText([]byte(text)))
@@ -142,7 +142,7 @@ func TestCharsetOfAClient(t *testing.T) {
 	}
 }
 
-// A user with a root has the encodings of what is below it, and "/" has that of what it is in.
+// A user with a root gets the encodings of the directories below it, and "/" gets the encoding of root.
 func TestEncodingsBelow(t *testing.T) {
 	dirs := map[string]value.Encoding{
 		"/legacy": servicetest.Encoding(t, "shift_jis"), "/legacy/dos": servicetest.Encoding(t, "ibm850"),
@@ -208,7 +208,7 @@ func TestLanguageOfATenant(t *testing.T) {
 	}
 }
 
-// What a login says of the user agrees with what the storage lets the user do.
+// The capabilities that a login reports agree with what the storage allows.
 func TestLogin(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	cfg := servicetest.NewConfig(t, s)
@@ -301,7 +301,7 @@ func TestLogin(t *testing.T) {
 	})
 }
 
-// Where the tenant says nothing, the end of an upload is close_notify.
+// By default, an upload over TLS must end with close_notify.
 func TestStrictDataEOF(t *testing.T) {
 	for _, test := range []struct {
 		tenant  config.TenantTLS
@@ -319,7 +319,7 @@ func TestStrictDataEOF(t *testing.T) {
 	}
 }
 
-// A configuration that the driver or the catalogues refuse is refused, and the error names the tenant.
+// Prepare rejects a configuration that the driver or the catalogs reject, and the error names the tenant.
 func TestPrepareRefuses(t *testing.T) {
 	r := registryOf(t, config.Default())
 	for _, tc := range []struct {

@@ -21,7 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// served are three tenants without an auth of their own, and one with.
+// served returns three tenants without a service of their own and one with.
 func served() map[string]*config.Tenant {
 	users := func(name string) map[string]*config.User {
 		return map[string]*config.User{name: {PasswordHash: servicetest.PasswordHash()}}
@@ -34,13 +34,13 @@ func served() map[string]*config.Tenant {
 	}
 }
 
-// The service of the server gets what no tenant knows, and its answer chooses the tenant.
+// The service of the server authenticates users who are in no configuration, and its response selects the tenant.
 func TestServiceOfServer(t *testing.T) {
 	for _, tc := range []struct {
 		name                         string
 		host, user, password, answer string
-		asked                        string // tenant, user and password, empty for nothing
-		want                         string // the user, or part of the error
+		asked                        string // tenant, user and password of the request, or empty
+		want                         string // the user, or a part of the error
 	}{
 		{"plain", "", "bob", password, "acme", " bob " + password, "bob@acme"},
 		{"another-tenant", "", "bob", password, "empty", " bob " + password, "bob@empty"},
@@ -89,7 +89,7 @@ func TestServiceOfServer(t *testing.T) {
 	}
 }
 
-// A service that does not decide refuses no client, and its error has no name.
+// If the service is down, the login is not refused, and the error does not contain the user name.
 func TestServiceOfServerIsDown(t *testing.T) {
 	down := errors.New("down")
 	r := serving(withSources(t, served(), nil), &fakeSource{err: down})
@@ -102,7 +102,7 @@ func TestServiceOfServerIsDown(t *testing.T) {
 	}
 }
 
-// Each refusal takes as long as that of the service, whatever the configuration knows, and whatever the answer names.
+// Each refusal takes as long as a refusal by the service, no matter what the configuration or the response contains.
 func TestRefusalsTakeTheTimeOfTheServiceOfServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const takes = 3 * time.Second
@@ -122,8 +122,8 @@ func TestRefusalsTakeTheTimeOfTheServiceOfServer(t *testing.T) {
 	})
 }
 
-// Failures count for what the client has asked for, whatever the service answers. A wrong tenant counts as a wrong
-// password.
+// Failures are counted for the name that the client requested, no matter what the service responds. A wrong tenant
+// counts like a wrong password.
 func TestFailuresBeforeTheTenantIsKnown(t *testing.T) {
 	r := serving(withSources(t, served(), nil), &fakeSource{tenant: "acme"})
 	for _, tc := range []struct{ host, user, want string }{
@@ -153,9 +153,9 @@ func TestFailuresBeforeTheTenantIsKnown(t *testing.T) {
 	})
 }
 
-// A banned name gets no login, and the service no request. Failures count before the tenant is known, and the right
-// password for a wrong tenant counts as one. A ban of a user of a tenant refuses the plain name too. A service that
-// does not decide bans no user.
+// A banned name cannot log in, and the service gets no request. Failures are counted before the tenant is known, and
+// the right password for a wrong tenant counts as a failure. A ban of user@tenant also applies to logins without the
+// tenant. If the service is down, nobody is banned.
 func TestBansOfTheService(t *testing.T) {
 	source := &fakeSource{}
 	r := serving(withSources(t, served(), nil), source)
@@ -171,8 +171,8 @@ func TestBansOfTheService(t *testing.T) {
 		name                   string
 		before                 func()
 		user, password, answer string
-		want                   string // refused, banned or down, empty for a login
-		asked                  string // tenant and user
+		want                   string // refused, banned or down; empty if the login succeeds
+		asked                  string // tenant and user of the request
 	}{
 		{"guess", nil, "bob", "guess", "acme", "refused", " bob"},
 		{"guess-again", nil, "bob", "guess", "acme", "refused", " bob"},
@@ -217,7 +217,7 @@ func TestBansOfTheService(t *testing.T) {
 	}
 }
 
-// The rules of a tenant apply as soon as the answer names it.
+// The rules of a tenant apply after the response has named the tenant.
 func TestRulesOfTheTenantThatTheAnswerNames(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.crt")
 	must.WriteFile(t, ca, must.NewAuthority(t, "root").Certificate)
@@ -252,13 +252,13 @@ func TestRulesOfTheTenantThatTheAnswerNames(t *testing.T) {
 	}
 }
 
-// reaches reports whether an error is that of a limit.
+// reaches reports whether an error is from this limit.
 func reaches(err error, limit string) bool {
 	full, reached := errors.AsType[*FullError](err)
 	return reached && full.Limit.Limit == limit
 }
 
-// The user decides whether TLS is required, then the tenant, then the server.
+// The setting of the user takes precedence over the tenant's, which takes precedence over the server's.
 func TestRequiresTLS(t *testing.T) {
 	yes, no := true, false
 	for _, tc := range []struct {
@@ -277,7 +277,7 @@ func TestRequiresTLS(t *testing.T) {
 	}
 }
 
-// Before the tenant is known, TLS is required if a tenant requires it that the service may name.
+// Before the tenant is known, TLS is required if a tenant that the service may name requires it.
 func TestTLSBeforeTheTenantIsKnown(t *testing.T) {
 	yes, no := true, false
 	for _, tc := range []struct {
@@ -309,7 +309,7 @@ func TestTLSBeforeTheTenantIsKnown(t *testing.T) {
 	}
 }
 
-// A change of the service keeps what counts for its users, and the logins that it overtakes begin again.
+// If the service is replaced, its users keep their state, and logins in progress are retried.
 func TestServiceIsReplaced(t *testing.T) {
 	cfg := config.Default()
 	cfg.Auth.Hook.URL = "http://127.0.0.1:1/"

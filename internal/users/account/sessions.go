@@ -2,13 +2,13 @@ package account
 
 import "sync"
 
-// tenantSessions counts the sessions of tenants, also of those that a change has replaced.
+// tenantSessions counts the sessions of each tenant, including tenants that a configuration change has replaced.
 type tenantSessions struct {
 	mu    sync.Mutex
 	count map[*Tenant]int
 }
 
-// begin counts a session of a tenant until it calls end.
+// begin counts a session of a tenant until end is called.
 func (s *tenantSessions) begin(t *Tenant) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,8 +22,8 @@ func (s *tenantSessions) begin(t *Tenant) (end func()) {
 	}
 }
 
-// SessionsWithOldKeys returns how many sessions of each tenant still use an access key of S3 that the tenant no longer
-// has. Sessions of removed tenants count for the tenant "".
+// SessionsWithOldKeys returns the number of sessions of each tenant that still use an S3 access key which was
+// replaced. Sessions of removed tenants are counted for the tenant "".
 func (r *Registry) SessionsWithOldKeys() map[string]int {
 	tenants := r.current.Load().tenants
 	old := map[string]int{}

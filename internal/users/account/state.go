@@ -9,26 +9,26 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 )
 
-// A state is what a tenant or a user keeps when the configuration changes: the sessions that count for limits, the
-// quota, the last login, and the password that was right recently.
+// A state belongs to a tenant or a user and outlives configuration changes: the sessions that count for limits, the
+// quota, the last login, and the cached password.
 type state struct {
 	scope     *limits.Scope
 	quota     atomic.Int64                  // in bytes, 0 for no limit
-	lastLogin atomic.Pointer[time.Time]     // nil before the first in this process, which keeps no others
-	password  atomic.Pointer[rightPassword] // nil before one was right
+	lastLogin atomic.Pointer[time.Time]     // nil before the first login in this process
+	password  atomic.Pointer[rightPassword] // nil if no password is cached
 }
 
-// A stateKey is whose state it is.
-type stateKey struct{ tenant, user string } // user is empty for the tenant's own
+// A stateKey identifies the state of a tenant or a user.
+type stateKey struct{ tenant, user string } // user is empty for the state of the tenant
 
-// states is the table of all states. Tenants and users look up theirs when they are used, so a configuration that is
-// prepared, and maybe refused, has none.
+// states holds all states. Tenants and users get their state when a configuration is applied, so preparing a
+// configuration, which may be discarded, creates none.
 type states struct {
 	mu  sync.Mutex
 	all map[stateKey]*state
 }
 
-// of is the state of a tenant, or of a user of it. Where there is none yet, it is a new one without limits.
+// of returns the state of a tenant or a user. It creates a state without limits if there is none.
 func (s *states) of(key stateKey) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *states) of(key stateKey) *state {
 	return found
 }
 
-// keep drops each state that neither a tenant or user of a configuration nor a session holds.
+// keep drops the states that are neither used by the tenants and users of a configuration nor by a session.
 func (s *states) keep(d *directory) {
 	held := map[stateKey]*state{}
 	for _, t := range d.tenants {
@@ -62,8 +62,8 @@ func (s *states) keep(d *directory) {
 	s.all = held
 }
 
-// enter counts a login and a session in the scopes of a user. It returns errReplaced if the state of the user was
-// dropped since the password was checked: that of the next login would not know of the session.
+// beginSession counts a login and a session in the scopes of a user. It returns errReplaced if the state was dropped
+// after the password was checked, because the next login would get a new state that does not include this session.
 func (s *states) enter(u *User, own limits.Scopes) (leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *states) enter(u *User, own limits.Scopes) (leave func(), err error) {
 	return own.EnterSession()
 }
 
-// drop drops the state of a user, and reports whether no session holds it. Otherwise it stays.
+// drop removes the state of a user unless a session uses it. It reports whether it was removed.
 func (s *states) drop(u *User) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,14 +84,15 @@ func (s *states) drop(u *User) bool {
 	return true
 }
 
-// use applies limits and a quota from now on, also to running sessions. What is in use stays counted.
-// [Registry.entering] or the lock of [external] is held.
+// use sets the limits and the quota, which apply to running sessions too. Current usage stays counted. The caller
+// holds [Registry.entering] or the lock of [externalUsers].
 func (s *state) use(u limits.Usage, quota bytesize.Size) {
 	s.scope.Configure(u)
 	s.quota.Store(int64(quota))
 }
 
-// loggedIn notes the time of a login and returns that of the one before, zero if this process has seen none.
+// loggedIn records the time of a login and returns the time of the previous one, or zero for the first login in this
+// process.
 func (s *state) loggedIn(now time.Time) time.Time {
 	if before := s.lastLogin.Swap(&now); before != nil {
 		return *before

@@ -17,31 +17,31 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// A Tenant is one of a configuration, with what the server has made of it. It does not change: a change of the
-// configuration makes another one.
+// A Tenant is a tenant of a configuration with the objects that the server built from it. It is immutable: changing
+// its configuration creates a new Tenant.
 type Tenant struct {
 	*config.Tenant
 	Name string
-	// DefaultLanguage is used until the client says LANG. It is the tenant's, or else the server's, or else the first
-	// that the tenant offers. The zero value means the server's.
+	// DefaultLanguage is used until the client sends LANG. It is the language of the tenant if offered, or else of
+	// the server, or else the first language that the tenant offers.
 	DefaultLanguage language.Tag
-	// Bundle has the tenant's languages and texts; nil means the server's.
+	// Bundle holds the languages and texts of the tenant.
 	Bundle *i18n.Bundle
 
 	certificates
-	replaced chan struct{} // closed when a change replaces the tenant; Registry.entering is held then
+	replaced chan struct{} // closed by a configuration change that replaces the tenant, with Registry.entering locked
 	bucket   *s3client.Bucket
-	events   EventSink // nil without a webhook
+	events   EventSink // nil if there is no webhook
 	skip     view.Names
 	users    map[string]*User
 	known    map[string]bool // the folded names of users
-	external *external       // nil without
-	state    *state          // nil until use
+	external *external       // nil if no service is configured
+	state    *state          // set by use
 
-	inspector *inspect.Inspector // nil without
+	inspector *inspect.Inspector // nil if no inspector is configured
 }
 
-// newTenant is a tenant without bucket and users.
+// newTenant returns a tenant without a bucket and users.
 func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.Bundle) (*Tenant, error) {
 	if len(tc.Languages) > 0 || len(tc.Messages) > 0 {
 		var err error
@@ -66,8 +66,8 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 	}, nil
 }
 
-// use lets the tenant replace the previous one, if there is one: it takes over the users from the directory or hook,
-// and its limits and quotas count.
+// use makes the tenant current. It takes over the remembered external users of the previous tenant, if any, and
+// applies the limits and quotas.
 func (t *Tenant) use(states *states, before *Tenant) {
 	if t.external != nil && before != nil {
 		for key, known := range before.external.all() {
@@ -85,15 +85,15 @@ func (t *Tenant) use(states *states, before *Tenant) {
 	}
 }
 
-// root returns what the quota of the tenant is for.
+// root returns the mount that the quota of the tenant applies to.
 func (t *Tenant) root() mount { return mount{at: "/", bucket: t.bucket, prefix: t.bucket.Prefix} }
 
-// all are the users of the configuration, and those from a directory or hook that the process remembers.
+// all returns the users in the configuration and the remembered users of a service.
 func (t *Tenant) all() []*User {
 	return slices.AppendSeq(slices.Collect(maps.Values(t.users)), maps.Values(t.external.all()))
 }
 
-// FirstOffered is the first of the tags for which the bundle has a language, or else its first language.
+// FirstOffered returns the first of the tags that the bundle supports, or else the first language of the bundle.
 func FirstOffered(bundle *i18n.Bundle, tags ...language.Tag) language.Tag {
 	for _, tag := range tags {
 		if found, ok := bundle.Match(tag); ok {
@@ -103,11 +103,11 @@ func FirstOffered(bundle *i18n.Bundle, tags ...language.Tag) language.Tag {
 	return bundle.Tags()[0]
 }
 
-// Resumable says that the tenant keeps interrupted uploads for the users who began them.
+// Resumable reports whether the tenant keeps interrupted uploads for the users who started them.
 func (t *Tenant) Resumable() bool { return t.Resume == config.KeepInterrupted }
 
-// LenientDataEOF takes an upload under TLS for complete when the data connection ends without close_notify, between
-// two records. Then the server cannot tell the end of the file from that of a connection which was cut.
+// LenientDataEOF reports whether an upload over TLS is accepted if the data connection ends between two records
+// without close_notify. The server then cannot distinguish the end of the file from a lost connection.
 func (t *Tenant) LenientDataEOF() bool { return t.TLS.StrictDataEOF != nil && !*t.TLS.StrictDataEOF }
 
 // isReplaced reports whether a change has replaced the tenant.
@@ -120,19 +120,19 @@ func (t *Tenant) isReplaced() bool {
 	}
 }
 
-// inUTF8 is a user's name or password, which a client at an address may have written in the charset of the tenant.
+// toUTF8 decodes a user name or password that a client with this address may have sent in the charset of the tenant.
 func (t *Tenant) inUTF8(text string, addr netip.Addr) string {
 	return decode(text, t.CompatibilityAt(addr).Charset)
 }
 
-// readings returns what a client can mean by a name or a password, UTF-8 first. A text in a charset can be valid UTF-8
-// by chance (RFC 2640 A.1).
+// readings returns the possible meanings of a name or a password, UTF-8 first. Text in another charset can happen to
+// be valid UTF-8 (RFC 2640, section A.1).
 func readings(text string, charset value.Encoding) []string {
 	all := []string{decode(text, charset)}
 	if charset.Raw() || !utf8.ValidString(text) {
 		return all
 	}
-	others, _ := charset.Readings(text) // without an error, because the text is valid UTF-8
+	others, _ := charset.Readings(text) // no error, because the text is valid UTF-8
 	for _, r := range others {
 		if r.Name != text {
 			all = append(all, r.Name)
@@ -141,7 +141,7 @@ func readings(text string, charset value.Encoding) []string {
 	return all
 }
 
-// decode returns a text in UTF-8, which a client may have written in a charset.
+// decode returns text in UTF-8. Text that is neither UTF-8 nor valid in the charset is returned as it is.
 func decode(text string, charset value.Encoding) string {
 	if charset.Raw() || utf8.ValidString(text) {
 		return text

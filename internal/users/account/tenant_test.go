@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
-// registryOf is the tenants of a configuration, with buckets that nothing reaches.
+// registryOf returns a registry with the tenants of a configuration and buckets without a server.
 func registryOf(t *testing.T, cfg *config.Config) *Registry {
 	t.Helper()
 	buckets := map[string]*s3client.Bucket{}
@@ -25,7 +25,7 @@ func registryOf(t *testing.T, cfg *config.Config) *Registry {
 	return registryWith(t, cfg, buckets)
 }
 
-// registryBefore is the tenants of a configuration, with their buckets at an S3 server.
+// registryBefore returns a registry with the tenants of a configuration and their buckets on an S3 server.
 func registryBefore(t *testing.T, cfg *config.Config, s *s3test.Server) *Registry {
 	t.Helper()
 	must.OK(t, cfg.Validate())
@@ -47,7 +47,7 @@ func registryWith(t *testing.T, cfg *config.Config, buckets map[string]*s3client
 	return r
 }
 
-// withEndpoint says that buckets which no factory has made are those of one S3 server.
+// withEndpoint gives all buckets that were not created by a factory the same endpoint.
 func withEndpoint(buckets map[string]*s3client.Bucket) {
 	for _, b := range buckets {
 		if b.Endpoint == nil {
@@ -58,7 +58,7 @@ func withEndpoint(buckets map[string]*s3client.Bucket) {
 
 var endpoint = driver.NewEndpoint()
 
-// letters writes rights for short tables: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
+// letters abbreviates rights for test tables: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
 func letters(rights view.Rights) string {
 	text := ""
 	for i, right := range []bool{rights.List, rights.Read, rights.Write, rights.Delete, rights.Rename, rights.Mkdir} {

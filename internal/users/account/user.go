@@ -18,29 +18,29 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// A User is one of a configuration, or of a directory or hook, with what the server has made of the settings.
+// A User is a user of a configuration or of a service, with the objects that the server built from its settings.
 type User struct {
 	*config.User
 	Name   string
 	Tenant *Tenant
-	// Language is the user's until the client says LANG; undetermined means the tenant's.
+	// Language is used until the client sends LANG; language.Und selects the default language of the tenant.
 	Language language.Tag
-	// DirectoryEncodings are the directories as the user sees them, absolute, whose names and those below have an
-	// encoding of their own.
+	// DirectoryEncodings maps directories, as absolute paths in the user's view, to the encoding of the names in them
+	// and below.
 	DirectoryEncodings map[string]*pathname.Encoding
-	// Policy says what the user may do, by the settings of the tenant, of its folders and of the user.
+	// Policy combines the permissions of the tenant, its folders and the user.
 	Policy view.Policy
 
-	key         string      // of the state; the folded name for a user of a directory, hook or old server
-	past        view.Policy // what the policy says of the directory of earlier versions itself
+	key         string      // of the state; the folded name for users of a service
+	past        view.Policy // permissions for the directory of earlier versions itself
 	deny        view.Names  // files that the user may not store
 	maxFileSize int64       // in bytes, 0 for no limit
-	mounts      []mount     // what the user sees
+	mounts      []mount     // "/" is the last
 	directories *view.Directories
-	state       *state // nil until use
+	state       *state // set by use
 }
 
-// newUser is a user with settings. The limits and the quota count when it is used.
+// newUser returns a user with these settings. Limits and quotas apply after use is called.
 func newUser(t *Tenant, name string, uc *config.User) *User {
 	return &User{
 		User:               uc,
@@ -64,10 +64,10 @@ func newUser(t *Tenant, name string, uc *config.User) *User {
 	}
 }
 
-// root returns the mount of "/", for which the quota is.
+// root returns the mount of "/", which the quota applies to.
 func (u *User) root() mount { return u.mounts[len(u.mounts)-1] }
 
-// smallest is the smaller one of two limits, of which 0 is none.
+// smallest returns the smaller of two limits, where 0 means unlimited.
 func smallest(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -81,7 +81,7 @@ func (u *User) use(states *states) {
 	u.state.use(u.limits().Usage, u.Quota)
 }
 
-// closed is why the user may not log in, a name of package limits. It is empty for a user who may.
+// closed returns why the user may not log in, as a name of package limits, or an empty string.
 func (u *User) closed(now time.Time) string {
 	switch {
 	case u.Disabled:
@@ -92,11 +92,11 @@ func (u *User) closed(now time.Time) string {
 	return ""
 }
 
-// limits returns the limits of the user, or the limits of each user of the tenant where the user has none.
+// limits returns the limits of the user; those that are not set come from the limits per user of the tenant.
 func (u *User) limits() config.Scope { return u.Limits.Or(u.Tenant.Limits.User) }
 
-// addUse notes in the buckets of a user what the user may do there, and how the user overwrites files. It returns
-// those that were verified for other modes.
+// addUse records in the buckets of a user the permissions and the overwrite mode that the user needs. It returns the
+// buckets that were verified for other overwrite modes.
 func (u *User) addUse() (unsuited []*s3client.Bucket) {
 	for _, m := range u.mounts {
 		_, most := u.Policy.Bounds(m.at)
@@ -117,7 +117,7 @@ func (u *User) addUse() (unsuited []*s3client.Bucket) {
 	return unsuited
 }
 
-// zone is the time zone of the user's dates.
+// zone returns the time zone for dates that the user sees.
 func (u *User) zone() *time.Location {
 	if u.Timezone.Given() {
 		return u.Timezone.Location()
@@ -125,44 +125,45 @@ func (u *User) zone() *time.Location {
 	return u.Tenant.Timezone.Location()
 }
 
-// NoOverwrite says that the storage lets the user replace no file, and append to none.
+// NoOverwrite reports whether the user may neither replace files nor append to them.
 func (u *User) NoOverwrite() bool { return u.Tenant.OverwriteOf(u.User) == config.DenyOverwrite }
 
-// MayPresign says that there are files to which the user may make links, for HTTPS clients.
+// MayPresign reports whether the user may create presigned links to some files.
 func (u *User) MayPresign() bool {
 	_, most := u.Policy.Bounds("/")
 	return most.Read && u.Tenant.Presign > 0
 }
 
-// QuotaHidden says that the user must not see how much is stored, which would show whether files exist that the user
-// may not list.
+// QuotaHidden reports whether the usage must be hidden from the user, because it would reveal whether files exist in
+// directories that the user may not list.
 func (u *User) QuotaHidden() bool {
 	least, _ := u.Policy.Bounds("/")
 	return !least.List
 }
 
-// compatibilityAt is how a client of the user at an address is treated.
+// compatibilityAt returns the compatibility settings for a client of the user with this address.
 func (u *User) compatibilityAt(addr netip.Addr) config.Compatibility {
 	return u.Compatibility.Or(u.Tenant.CompatibilityAt(addr))
 }
 
-// hasCharset reports whether a charset is configured for the user, or for the network of the client.
+// hasCharset reports whether a charset is configured for the user or for the network of the client.
 func (u *User) hasCharset(addr netip.Addr) bool {
 	return u.Compatibility.Charset.Encoding != nil || u.Tenant.CompatibilityOfNetwork(addr).Charset.Encoding != nil
 }
 
-// stateKey is the key of the user's state.
+// stateKey returns the key of the user's state.
 func (u *User) stateKey() stateKey { return stateKey{u.Tenant.Name, u.key} }
 
-// owner is the owner of the user's uploads.
+// owner returns the owner name of the user's uploads.
 func (u *User) owner() string { return Owner(u.Name, u.Tenant.Name) }
 
-// Owner is the owner of a user's uploads. Two tenants can share a folder.
+// Owner returns the name under which uploads of a user are recorded. It includes the tenant because two tenants can
+// share a folder.
 func Owner(user, tenant string) string { return user + "@" + tenant }
 
-// encodingsBelow returns the encodings of a tenant's directories for a user who sees root as "/". It leaves out
-// directories outside of root. "/" has the encoding of root, or of the nearest directory above it. The control
-// connection compares the names in NFC.
+// encodingsBelow returns the encodings of a tenant's directories for a user whose "/" is root. Directories outside of
+// root are omitted; "/" gets the encoding of root or of its nearest parent. Names are in NFC because the control
+// connection compares them in NFC.
 func encodingsBelow(root string, dirs map[string]value.Encoding) map[string]*pathname.Encoding {
 	seen := map[string]*pathname.Encoding{}
 	root = norm.NFC.String(strings.TrimSuffix(root, "/"))
@@ -180,7 +181,7 @@ func encodingsBelow(root string, dirs map[string]value.Encoding) map[string]*pat
 	return seen
 }
 
-// languageOf is the language of a user, undetermined if the user has none that the tenant offers.
+// languageOf returns the language of a user, or language.Und if the user has none or the tenant does not offer it.
 func languageOf(bundle *i18n.Bundle, tag language.Tag) language.Tag {
 	found, ok := bundle.Match(tag)
 	if tag == language.Und || !ok {
