@@ -110,7 +110,7 @@ func TestReadLog(t *testing.T) {
 		{"doctor-itself", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
 			`remote=192.0.2.7:1 software=babelftp-doctor err="tls: client offered only unsupported versions: [302 301]" ` +
 			`hint="" more=0`, nil},
-		{"host-of-another-tenant", logged + `"login refused; the log shows one a minute for an address and user" session=1 ` +
+		{"host-of-another-tenant", logged + `"login refused; logged once a minute for each address and user" session=1 ` +
 			`remote=192.0.2.7:1 err="unknown user: TLS (SNI) named the host ftp.acme.example, which chose the tenant \"acme\", ` +
 			`and the name ends in @globex: let the client connect to a host of the tenant \"globex\"" more=0`,
 			[]string{"host-tenant 192.0.2.7  1"}},
@@ -118,14 +118,14 @@ func TestReadLog(t *testing.T) {
 			`connect to port 30013 within 21s; 10.1.1.1 did, which is not the address of the control connection"`,
 			[]string{"data-elsewhere 192.0.2.7 scanner 1"}},
 		{"behind-a-prefix", `Nov 28 03:00:00 ftp babelftp[812]: time=2026-11-28T03:00:00Z ` + logged +
-			`"login refused; the log shows one a minute for an address and user" session=1 remote=192.0.2.7:1 ` +
+			`"login refused; logged once a minute for each address and user" session=1 remote=192.0.2.7:1 ` +
 			`err="user \"alice\" of tenant \"acme\": login refused" more=4`, []string{"login-refused 192.0.2.7 alice 5"}},
-		{"tls-required", logged + `"login refused; the log shows one a minute for an address and user" session=1 ` +
+		{"tls-required", logged + `"login refused; logged once a minute for each address and user" session=1 ` +
 			`remote=192.0.2.7:1 err="TLS is required (tls.required), and the client has not sent AUTH TLS" more=0`,
 			[]string{"tls-required 192.0.2.7  1"}},
-		{"wrong-tenant", logged + `"login refused; the log shows one a minute for an address and user" session=1 ` +
+		{"wrong-tenant", logged + `"login refused; logged once a minute for each address and user" session=1 ` +
 			`remote=192.0.2.7:1 err="user \"alice\": the password is right, but auth names the tenant \"old\", and the client ` +
-			`has asked for \"acme\": no tenant for the user: login refused" more=0`, []string{"wrong-tenant 192.0.2.7 alice 1"}},
+			`requested \"acme\": no tenant for the user: login refused" more=0`, []string{"wrong-tenant 192.0.2.7 alice 1"}},
 		{"certificate", logged + `"client left after the TLS handshake, before a login; the log shows one a minute for an ` +
 			`address" session=1 remote=192.0.2.7:1 hint="the client may not trust the certificate, or the certificate may ` +
 			`not have the name that the client connects to" more=2`, []string{"certificate 192.0.2.7  3"}},
@@ -151,10 +151,10 @@ func TestReadLog(t *testing.T) {
 			`the log shows one a minute for an address" session=2 remote=192.0.2.7:2 err=EOF hint="the client may not trust the ` +
 			`certificate, or the certificate may not have the name that the client connects to" more=0`,
 			[]string{"proxy-header 192.0.2.7  1"}},
-		{"disabled", logged + `"login refused; the log shows one a minute for an address and user" session=1 ` +
+		{"disabled", logged + `"login refused; logged once a minute for each address and user" session=1 ` +
 			`remote=192.0.2.7:1 tenant=acme err="user \"carl\" of tenant \"acme\": the password is right, but the user is ` +
 			`disabled (disabled)" more=0`, []string{"user-disabled 192.0.2.7 carl 1"}},
-		{"expired", logged + `"login refused; the log shows one a minute for an address and user" session=1 ` +
+		{"expired", logged + `"login refused; logged once a minute for each address and user" session=1 ` +
 			`remote=192.0.2.7:1 tenant=acme err="user \"carl\" of tenant \"acme\": the password is right, but the user ` +
 			`expired on 2020-01-01 (expires)" more=0`, []string{"user-expired 192.0.2.7 carl 1"}},
 		{"denied", logged + `"refused by a limit; the log shows one a minute" session=1 remote=192.0.2.7:1 limit=deny ` +
@@ -197,7 +197,7 @@ func TestReadLog(t *testing.T) {
 			`file: Eicar"`, []string{"content-refused 192.0.2.7 scanner 1"}},
 		{"inspector-is-away", `level=ERROR msg="inspector cannot judge files" tenant=acme err="the inspector could not judge ` +
 			`the file: dial tcp 127.0.0.1:3310: connect: connection refused"`, []string{"not-judged   1"}},
-		{"directory-is-away", logged + `"login failed by an error, not by a wrong password; the log shows one a minute for a ` +
+		{"directory-is-away", logged + `"login failed by an error, not by a wrong password; logged once a minute for each ` +
 			`tenant" session=1 remote=192.0.2.7:1 tenant=acme err="ldap: dial tcp 10.0.0.3:636: connect: connection refused" more=0`,
 			[]string{"unavailable 192.0.2.7  1"}},
 		{"proxy-of-S3", logged + `transfer` + scanner + ` command=STOR code=550 storage="close /a.bin: PutObject: HTTP 413 from ` +

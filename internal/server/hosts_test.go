@@ -18,7 +18,7 @@ func TestHostChoosesTenant(t *testing.T) {
 		byTLS   = `unknown user: TLS (SNI) named the host ftp.acme.example, which chose the tenant \"acme\"`
 		byHOST  = `unknown user: HOST named the host ftp.acme.example, which chose the tenant \"acme\"`
 		named   = `, and the name ends in @globex: let the client connect to a host of the tenant \"globex\"`
-		several = `unknown user: the name is a user of several tenants: let the client write user@tenant`
+		several = `unknown user: several tenants have a user with this name: log in as user@tenant`
 		unsaid  = `: correct the name, or let the client connect to a host of the tenant of the user`
 	)
 	for _, test := range []struct {

@@ -23,7 +23,7 @@ var ErrTLSRequired = fmt.Errorf(
 	"TLS is required (tls.required), and the client has not sent AUTH TLS: %w", ErrLoginRefused)
 
 // errSeveralTenants is an [ErrLoginRefused] for a name that several tenants have.
-var errSeveralTenants = fmt.Errorf("the name is a user of several tenants: let the client write user@tenant, or connect "+
+var errSeveralTenants = fmt.Errorf("several tenants have a user with this name: log in as user@tenant, or connect "+
 	"to a host of the tenant: %w", ErrLoginRefused)
 
 // ErrCertificate is an [ErrLoginRefused] for a missing or invalid client certificate.

@@ -31,7 +31,7 @@ func newCertificates(cfg config.ClientCertificates, log *slog.Logger) (certifica
 
 // verify returns an [ErrCertificate] if the client has presented an invalid certificate, or none although one is
 // required.
-func (c certificates) accepts(shown []*x509.Certificate) error {
+func (c certificates) verify(shown []*x509.Certificate) error {
 	var err error
 	switch {
 	case c.required && (len(shown) == 0 || c.authorities == nil):
@@ -42,13 +42,13 @@ func (c certificates) accepts(shown []*x509.Certificate) error {
 		err = c.authorities.Verify(shown)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s%w", ErrCertificate, about(shown), err)
+		return fmt.Errorf("%w: %s%w", ErrCertificate, describeCertificate(shown), err)
 	}
 	return nil
 }
 
 // describeCertificate returns the subject of the leaf as a prefix for log messages, or nothing if chain is empty.
-func about(shown []*x509.Certificate) string {
+func describeCertificate(shown []*x509.Certificate) string {
 	if len(shown) == 0 {
 		return ""
 	}
@@ -65,15 +65,15 @@ func (t *Tenant) subject(shown []*x509.Certificate) string {
 
 // verify returns an [ErrCertificate] if the tenant does not accept the certificate, or if the user is restricted to
 // certificates and the client has presented another one or none.
-func (u *User) accepts(shown []*x509.Certificate) error {
-	if err := u.Tenant.accepts(shown); err != nil || len(u.Certificates) == 0 {
+func (u *User) verify(shown []*x509.Certificate) error {
+	if err := u.Tenant.verify(shown); err != nil || len(u.Certificates) == 0 {
 		return err
 	}
 	switch {
 	case len(shown) == 0 || u.Tenant.authorities == nil:
 		return fmt.Errorf("%w: %w", ErrCertificate, clientcert.ErrNone)
 	case !slices.ContainsFunc(u.Certificates, func(c value.ClientCertificate) bool { return c.Matches(shown[0]) }):
-		return fmt.Errorf("%w: %sis not one of the user's", ErrCertificate, about(shown))
+		return fmt.Errorf("%w: %sis not one of the user's", ErrCertificate, describeCertificate(shown))
 	}
 	return nil
 }
@@ -88,17 +88,17 @@ func (r *Registry) ByCertificate(req *LoginRequest) bool {
 	d := r.current.Load()
 	u := d.find(netaddr.Of(req.RemoteAddr), req.Host, req.User)
 	if u == nil || !u.needsNoPassword() {
-		t, _ := d.asked(netaddr.Of(req.RemoteAddr), req.Host, req.User)
-		_ = d.certificatesOf(t).accepts(req.Certificates)
+		t, _ := d.requested(netaddr.Of(req.RemoteAddr), req.Host, req.User)
+		_ = d.certificatesFor(t).verify(req.Certificates)
 		return false
 	}
-	return u.accepts(req.Certificates) == nil
+	return u.verify(req.Certificates) == nil
 }
 
 // certificatesFor returns the policy that is used for unknown users of a tenant, or of no tenant (nil). Verifying a
 // certificate takes time, so it is verified for unknown users too: otherwise the time of the reply would reveal which
 // users exist.
-func (d *directory) certificatesOf(t *Tenant) certificates {
+func (d *tenantTable) certificatesFor(t *Tenant) certificates {
 	if t != nil {
 		return t.certificates
 	}
@@ -119,9 +119,9 @@ func (r *Registry) Admit(shown []*x509.Certificate) error {
 	if !d.certificates.required {
 		return nil
 	}
-	err := d.certificates.accepts(shown)
+	err := d.certificates.verify(shown)
 	for _, t := range d.tenants {
-		if err != nil && t.accepts(shown) == nil {
+		if err != nil && t.verify(shown) == nil {
 			return nil
 		}
 	}

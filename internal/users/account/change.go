@@ -18,7 +18,7 @@ import (
 )
 
 // A tenantTable holds the tenants of one configuration. It is immutable.
-type directory struct {
+type tenantTable struct {
 	tenants map[string]*Tenant
 	hosts   map[string]*Tenant
 	users   map[string]*User // by name, for names that only one tenant has; nil for the others
@@ -27,7 +27,7 @@ type directory struct {
 	certificates certificates // the policy of the server
 	cfg          *config.Config
 	files        driver.Options // common to the file systems of all users
-	settings     settings
+	settings     serverSettings
 	charsets     []networkCharset // of all tenants
 	// strictTLS reports whether the server has a service that may assign users to a tenant that requires TLS.
 	strictTLS bool
@@ -40,7 +40,7 @@ type networkCharset struct {
 }
 
 // serverSettings are the settings of the server that tenants depend on. If they change, all tenants are rebuilt.
-type settings struct {
+type serverSettings struct {
 	bundle             *i18n.Bundle
 	defaultLanguage    language.Tag
 	clientCertificates config.ClientCertificates
@@ -57,7 +57,7 @@ type Change struct {
 
 	registry *Registry
 	cfg      *config.Config
-	next     *directory
+	next     *tenantTable
 	hashes   *passwordhash.Set
 }
 
@@ -73,13 +73,13 @@ func (r *Registry) Prepare(
 	files driver.Options,
 ) (*Change, error) {
 	before := r.current.Load()
-	d := &directory{
+	d := &tenantTable{
 		tenants: make(map[string]*Tenant, len(cfg.Tenants)), hosts: map[string]*Tenant{}, users: map[string]*User{},
 		known:        map[string]bool{},
 		cfg:          cfg,
 		files:        files,
 		certificates: before.certificates,
-		settings: settings{
+		settings: serverSettings{
 			bundle: bundle, defaultLanguage: cfg.DefaultLanguage, clientCertificates: cfg.TLS.ClientCertificates,
 			auth: cfg.ServerAuth(), service: before.settings.service,
 		},
@@ -116,7 +116,7 @@ func (r *Registry) Prepare(
 }
 
 // add adds a tenant and indexes its hosts and users.
-func (d *directory) add(t *Tenant) {
+func (d *tenantTable) add(t *Tenant) {
 	d.tenants[t.Name] = t
 	if t.external != nil && t.external.service == d.settings.service && t.TLS.Required != nil && *t.TLS.Required {
 		d.strictTLS = true
@@ -152,7 +152,7 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 			return nil, err
 		}
 	}
-	if t.external, err = newExternal(tc, d.settings.service); err != nil {
+	if t.external, err = newExternalUsers(tc, d.settings.service); err != nil {
 		return nil, fmt.Errorf("tenant %s: auth: %w", name, err)
 	}
 	if tc.Auth.UsesFTP() {
@@ -205,7 +205,7 @@ func (c *Change) Apply() {
 }
 
 // closed returns the users who may not log in, with the reason, by [Owner].
-func (d *directory) closed(now time.Time) map[string]*limits.Error {
+func (d *tenantTable) closed(now time.Time) map[string]*limits.Error {
 	found := map[string]*limits.Error{}
 	for _, t := range d.tenants {
 		for _, u := range t.users {

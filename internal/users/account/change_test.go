@@ -55,7 +55,7 @@ func TestChangeKeeps(t *testing.T) {
 	r := registryWith(t, cfg, buckets)
 	before := maps.Clone(r.current.Load().tenants)
 	alice := before["acme"].users["alice"]
-	leave, err := limits.Scopes{before["acme"].state.scope, alice.state.scope}.EnterSession()
+	release, err := limits.Scopes{before["acme"].state.scope, alice.state.scope}.EnterSession()
 	must.OK(t, err)
 	alice.state.loggedIn(time.Unix(1, 0))
 	isRight := func(u *User) bool {
@@ -82,7 +82,7 @@ func TestChangeKeeps(t *testing.T) {
 	if _, err := (limits.Scopes{after["acme"].state.scope}).EnterSession(); err == nil {
 		t.Error("the session from before does not count")
 	}
-	leave()
+	release()
 
 	// Change the settings of the server, the password and the bucket.
 	all := *next
@@ -115,7 +115,7 @@ func TestLoginWhileTheTenantChanges(t *testing.T) {
 	alice := r.current.Load().tenants["acme"].users["alice"]
 	change(t, r, next, buckets)
 	req := &LoginRequest{User: "alice"}
-	if _, err := r.enter(req, alice, limits.Scopes{alice.state.scope}); !errors.Is(err, errReplaced) {
+	if _, err := r.begin(req, alice, limits.Scopes{alice.state.scope}); !errors.Is(err, errReplaced) {
 		t.Errorf("the login to the tenant before returns %v", err)
 	}
 	login, err := r.Login(
@@ -179,7 +179,7 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 			r := registryWith(t, cfg, buckets)
 			acme := r.current.Load().tenants["acme"]
 			alice := acme.users["alice"]
-			leave, err := limits.Scopes{acme.state.scope, alice.state.scope}.EnterSession()
+			release, err := limits.Scopes{acme.state.scope, alice.state.scope}.EnterSession()
 			must.OK(t, err)
 			for _, cfg := range between {
 				change(t, r, cfg, buckets)
@@ -189,7 +189,7 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 			if now == acme || now.state != acme.state || now.users["alice"].state != alice.state {
 				t.Errorf("the tenant is %+v", now)
 			}
-			leave()
+			release()
 			for _, cfg := range between {
 				change(t, r, cfg, buckets)
 			}
@@ -229,9 +229,9 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 	if _, err := r.externalUser(before, "bob", &config.User{Quota: 1000}); !errors.Is(err, errReplaced) {
 		t.Errorf("the tenant before gives the user %v", err)
 	}
-	leave, err := limits.Scopes{bob.state.scope}.EnterTransfer()
+	release, err := limits.Scopes{bob.state.scope}.EnterTransfer()
 	must.OK(t, err)
-	defer leave()
+	defer release()
 	if _, err := (limits.Scopes{bob.state.scope}).EnterTransfer(); err == nil {
 		t.Error("the new limit does not count")
 	}
@@ -266,9 +266,9 @@ func TestExternalUserWhileAChangeIsPrepared(t *testing.T) {
 	}
 	r.forgetIdle(before)
 	bob := bring()
-	leave, err := limits.Scopes{bob.state.scope}.EnterSession()
+	release, err := limits.Scopes{bob.state.scope}.EnterSession()
 	must.OK(t, err)
-	defer leave()
+	defer release()
 	prepared.Apply()
 	if now := r.current.Load().tenants["acme"].users["bob"]; !now.state.scope.InUse() {
 		t.Error("the session no longer counts")

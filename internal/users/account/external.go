@@ -25,7 +25,7 @@ import (
 const (
 	// maxConcurrentRequests limits the requests in flight to a service. Further logins wait in a queue that is fair
 	// to all clients.
-	maxAsked = 32
+	maxConcurrentRequests = 32
 	// maxRemembered limits the users of a service that a tenant keeps in memory. One takes about a KiB.
 	maxRemembered = 10000
 	// maxSourceName is the longest user name, in bytes, that is passed to a service. Longer names are refused without
@@ -60,7 +60,7 @@ type service struct {
 }
 
 // externalUsers holds the users of a tenant who are authenticated by a service.
-type external struct {
+type externalUsers struct {
 	*service
 
 	mu    sync.Mutex
@@ -71,7 +71,7 @@ type external struct {
 const maxRefusals = 32
 
 // recordRefusal records how long the source took to refuse a login.
-func (s *service) refused(took time.Duration) {
+func (s *service) recordRefusal(took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.refusals) == maxRefusals {
@@ -82,7 +82,7 @@ func (s *service) refused(took time.Duration) {
 
 // imitateRefusal waits for as long as one of the recent refusals took, so that the time does not reveal for which
 // names the source is not asked. It returns an error only if ctx is done.
-func (s *service) pretend(ctx context.Context) error {
+func (s *service) imitateRefusal(ctx context.Context) error {
 	s.mu.Lock()
 	wait := time.Duration(0)
 	if n := len(s.refusals); n > 0 {
@@ -98,12 +98,12 @@ func newService(cfg *config.Auth, ofServer bool) (*service, error) {
 	if source == nil || err != nil {
 		return nil, err
 	}
-	return &service{source: source, ofServer: ofServer, queue: schedule.NewQueue(maxAsked, 0)}, nil
+	return &service{source: source, ofServer: ofServer, queue: schedule.NewQueue(maxConcurrentRequests, 0)}, nil
 }
 
 // newExternalUsers returns an empty table for the service of the tenant, or else the service of the server. It
 // returns nil if there is neither.
-func newExternal(tc *config.Tenant, ofServer *service) (*external, error) {
+func newExternalUsers(tc *config.Tenant, ofServer *service) (*externalUsers, error) {
 	s, err := newService(&tc.Auth, false)
 	if err != nil {
 		return nil, err
@@ -111,11 +111,11 @@ func newExternal(tc *config.Tenant, ofServer *service) (*external, error) {
 	if s = cmp.Or(s, ofServer); s == nil {
 		return nil, nil
 	}
-	return &external{service: s, users: map[string]*User{}}, nil
+	return &externalUsers{service: s, users: map[string]*User{}}, nil
 }
 
 // all returns the remembered users by folded name. e may be nil.
-func (e *external) all() map[string]*User {
+func (e *externalUsers) all() map[string]*User {
 	if e == nil {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (e *external) all() map[string]*User {
 // requested returns the tenant that the client selects by a host or by user@tenant, or the only tenant, with the user
 // name in that tenant. If no tenant is selected, it returns nil and the whole name. The result does not depend on
 // which users exist.
-func (d *directory) asked(addr netip.Addr, host, login string) (t *Tenant, name string) {
+func (d *tenantTable) requested(addr netip.Addr, host, login string) (t *Tenant, name string) {
 	name = login
 	at := strings.LastIndexByte(login, '@')
 	switch {
@@ -143,7 +143,7 @@ func (d *directory) asked(addr netip.Addr, host, login string) (t *Tenant, name 
 		}
 	}
 	if t != nil {
-		name = t.inUTF8(name, addr)
+		name = t.toUTF8(name, addr)
 	}
 	return t, config.NormalizeUser(name)
 }
@@ -152,7 +152,7 @@ func (d *directory) asked(addr netip.Addr, host, login string) (t *Tenant, name 
 // It is the service of the tenant that the client requested, so that a password is never sent to the service of
 // another tenant. If the client requested no tenant, it is the service of the server. It is nil if there is no
 // service, or if a service could not handle the name. The result does not depend on which users exist.
-func (d *directory) serviceOf(host string, t *Tenant, name string) *service {
+func (d *tenantTable) serviceFor(host string, t *Tenant, name string) *service {
 	if name == "" || len(name) > maxSourceName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return nil
 	}
@@ -167,7 +167,7 @@ func (d *directory) serviceOf(host string, t *Tenant, name string) *service {
 
 // knows reports whether the tenant, or any tenant if t is nil, has a user with this name in the configuration, in any
 // spelling. Otherwise a service that ignores case could let in a user whom the configuration disables.
-func (d *directory) knows(t *Tenant, name string) bool {
+func (d *tenantTable) knows(t *Tenant, name string) bool {
 	known := d.known
 	if t != nil {
 		known = t.known
@@ -179,9 +179,9 @@ func (d *directory) knows(t *Tenant, name string) bool {
 func (r *Registry) askService(
 	ctx context.Context, client netip.Prefix, who identity, req *LoginRequest,
 ) (*User, error) {
-	password, ok := passwordFor(who.asked, req)
+	password, ok := passwordFor(who.requested, req)
 	if !ok {
-		return nil, inTenant(who.asked, fmt.Errorf("a password that is empty or no text: %w", ErrLoginRefused))
+		return nil, withTenant(who.requested, fmt.Errorf("the password is empty or not valid UTF-8: %w", ErrLoginRefused))
 	}
 	began := time.Now()
 	slot, err := who.service.queue.Enter(ctx, schedule.Key{Member: client.String()})
@@ -192,15 +192,15 @@ func (r *Registry) askService(
 	asks := auth.Request{
 		User: who.name, Password: password, Address: netaddr.Of(req.RemoteAddr).String(), Encrypted: req.Encrypted,
 	}
-	if who.asked != nil {
-		asks.Tenant = who.asked.Name
+	if who.requested != nil {
+		asks.Tenant = who.requested.Name
 	}
 	answer, err := who.service.source.Authenticate(ctx, &asks)
 	if err != nil {
 		if errors.Is(err, ErrLoginRefused) {
-			who.service.refused(time.Since(began))
+			who.service.recordRefusal(time.Since(began))
 		}
-		return nil, inTenant(who.asked, err)
+		return nil, withTenant(who.requested, err)
 	}
 	t, err := r.tenantOf(who, answer.Tenant)
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *Registry) askService(
 }
 
 // withTenant adds the tenant that the client requested, if any, to an error of a service.
-func inTenant(t *Tenant, err error) error {
+func withTenant(t *Tenant, err error) error {
 	if t == nil {
 		return err
 	}
@@ -226,17 +226,17 @@ func (r *Registry) tenantOf(who identity, name string) (*Tenant, error) {
 	case who.service.ofServer && who.service != d.settings.service:
 		return nil, errReplaced
 	case name == "" && !who.service.ofServer:
-		return who.asked, nil
+		return who.requested, nil
 	case name == "":
-		why = `names no tenant: give the entry the attribute of auth.ldap.attributes.tenant, or the answer of the hook "tenant"`
-	case who.asked != nil && who.asked.Name == name:
-		return who.asked, nil
+		why = `names no tenant: add the attribute of auth.ldap.attributes.tenant to the entry, or "tenant" to the response of the hook`
+	case who.requested != nil && who.requested.Name == name:
+		return who.requested, nil
 	case t == nil:
 		why = fmt.Sprintf("names the tenant %.*q, which is not configured: correct the name, or add the tenant", maxShown, name)
-	case who.asked != nil:
-		why = fmt.Sprintf("names the tenant %q, and the client has asked for %q", name, who.asked.Name)
+	case who.requested != nil:
+		why = fmt.Sprintf("names the tenant %q, and the client requested %q", name, who.requested.Name)
 	case t.external.service != who.service:
-		why = fmt.Sprintf("names the tenant %q, which has an auth of its own that decides alone", name)
+		why = fmt.Sprintf("names the tenant %q, which has an auth of its own", name)
 	default:
 		return t, nil
 	}
@@ -248,21 +248,21 @@ func (r *Registry) tenantOf(who identity, name string) (*Tenant, error) {
 func passwordFor(t *Tenant, req *LoginRequest) (password string, ok bool) {
 	password = req.Password
 	if t != nil {
-		password = t.inUTF8(password, netaddr.Of(req.RemoteAddr))
+		password = t.toUTF8(password, netaddr.Of(req.RemoteAddr))
 	}
 	return password, password != "" && utf8.ValidString(password) // JSON would encode all invalid bytes alike
 }
 
 // imitateRefusal delays the refusal of a configured user for as long as the service would take to refuse another name
 // of this client.
-func (r *Registry) pretend(ctx context.Context, who identity, req *LoginRequest) error {
-	if who.service == nil || who.asks() || who.asked != nil && who.asked.accepts(req.Certificates) != nil {
+func (r *Registry) imitateRefusal(ctx context.Context, who identity, req *LoginRequest) error {
+	if who.service == nil || who.usesService() || who.requested != nil && who.requested.verify(req.Certificates) != nil {
 		return nil
 	}
-	if _, ok := passwordFor(who.asked, req); !ok {
+	if _, ok := passwordFor(who.requested, req); !ok {
 		return nil
 	}
-	return who.service.pretend(ctx)
+	return who.service.imitateRefusal(ctx)
 }
 
 // externalUser returns the user with this name and these settings. It returns the remembered user if the settings are

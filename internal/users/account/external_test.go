@@ -51,14 +51,14 @@ func withSources(t *testing.T, tenants map[string]*config.Tenant, source auth.So
 	cfg.Tenants = tenants
 	r := registryOf(t, cfg)
 	for _, name := range names {
-		r.current.Load().tenants[name].external = &external{service: newFake(source, false), users: map[string]*User{}}
+		r.current.Load().tenants[name].external = &externalUsers{service: newFake(source, false), users: map[string]*User{}}
 	}
 	return r
 }
 
 // newFake returns the service of a tenant or of the server.
 func newFake(source auth.Source, ofServer bool) *service {
-	return &service{source: source, ofServer: ofServer, queue: schedule.NewQueue(maxAsked, 0)}
+	return &service{source: source, ofServer: ofServer, queue: schedule.NewQueue(maxConcurrentRequests, 0)}
 }
 
 // serving sets the service of the server, which the tenants without a service of their own share.
@@ -67,7 +67,7 @@ func serving(r *Registry, source auth.Source) *Registry {
 	d.settings.service, d.users = newFake(source, true), map[string]*User{}
 	for _, t := range d.tenants {
 		if t.external == nil {
-			t.external = &external{service: d.settings.service, users: map[string]*User{}}
+			t.external = &externalUsers{service: d.settings.service, users: map[string]*User{}}
 		}
 		d.add(t)
 	}
@@ -243,9 +243,9 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 	if now := r.quotas(first); len(now) != 1 || now[0].Limit != 2000 || now[0].Usage != due[0].Usage {
 		t.Errorf("the quotas of a session from before are %+v", now)
 	}
-	leave, err := limits.Scopes{second.state.scope}.EnterSession()
+	release, err := limits.Scopes{second.state.scope}.EnterSession()
 	must.OK(t, err)
-	defer leave()
+	defer release()
 	for i := range maxRemembered + 1 {
 		get(fmt.Sprint(i))
 	}
@@ -317,7 +317,7 @@ func TestForgottenDuringALogin(t *testing.T) {
 		return u
 	}
 	enter := func(u *User) error {
-		_, err := r.enter(&LoginRequest{}, u, limits.Scopes{acme.state.scope, u.state.scope})
+		_, err := r.begin(&LoginRequest{}, u, limits.Scopes{acme.state.scope, u.state.scope})
 		return err
 	}
 	bob := get("bob", "/")

@@ -28,7 +28,7 @@ func (l *FailureLog) Log(log *slog.Logger, addr netip.Addr, err error) {
 		key.tenant, key.user = of.Tenant, of.User
 	}
 	if more, first := l.sampler.Pass(key); first {
-		log.Info("login refused; the log shows one a minute for an address and user", "err", err, "more", more)
+		log.Info("login refused; logged once a minute for each address and user", "err", err, "more", more)
 		return
 	}
 	log.Debug("login refused", "err", err)
@@ -58,7 +58,7 @@ func (l *FailureLog) LogUnavailable(log *slog.Logger, err error) {
 	}
 	if more, first := l.sampler.Pass(key); first {
 		write(
-			"login failed by an error, not by a wrong password; the log shows one a minute for a tenant", "err", err,
+			"login failed by an error, not by a wrong password; logged once a minute for each tenant", "err", err,
 			"more", more)
 		return
 	}

@@ -71,7 +71,7 @@ func (r *Registry) RequiresTLS(req *LoginRequest) bool {
 	who := r.identify(req)
 	t := who.tenant()
 	if t == nil {
-		t = who.asked
+		t = who.requested
 	}
 	if who.user == nil && t == nil && req.Host == "" && r.current.Load().strictTLS {
 		return true
@@ -109,7 +109,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	}
 	for _, err := range []error{r.bans.Check(addr, who.id), limited} {
 		if err != nil {
-			return nil, full(nil, err)
+			return nil, limitError(nil, err)
 		}
 	}
 	u, err := r.authenticate(ctx, limits.Network(addr), who, req)
@@ -120,7 +120,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		case r.isReplaced(who): // its service may have failed because it was closed
 			return nil, errReplaced
 		}
-		return nil, who.failed(err)
+		return nil, who.loginError(err)
 	}
 	if !req.Encrypted && requiresTLS(u, u.Tenant, req) { // known only since the response named the tenant
 		return nil, &LoginError{Tenant: u.Tenant.Name, User: u.Name, Err: ErrTLSRequired}
@@ -129,7 +129,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		return nil, &LoginError{Tenant: u.Tenant.Name, User: u.Name, Err: &ClosedError{User: u, Limit: why}}
 	}
 	if u.Tenant.Limits.Tenant.Refuses(addr) || u.limits().Refuses(addr) {
-		return nil, full(u.Tenant, &limits.Error{Tenant: u.Tenant.Name, Limit: limits.Deny})
+		return nil, limitError(u.Tenant, &limits.Error{Tenant: u.Tenant.Name, Limit: limits.Deny})
 	}
 	own := limits.Scopes{u.Tenant.state.scope, u.state.scope}
 	scopes := slices.Concat(req.Limits, own)
@@ -141,9 +141,9 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		}
 		return nil, err
 	}
-	leave, err := r.enter(req, u, own)
+	release, err := r.begin(req, u, own)
 	if err != nil {
-		return nil, full(u.Tenant, err)
+		return nil, limitError(u.Tenant, err)
 	}
 	login := &Login{
 		User:        u,
@@ -155,12 +155,12 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		Scopes:       scopes,
 		View:         r.view(u, compatibility, mounts),
 		Usage:        func() *Usage { return r.usage(u) },
-		End:          leave,
+		End:          release,
 	}
 	if memory := r.current.Load().files.Memory; memory != nil {
 		login.Scarce = func() bool { return memory.For(u.Tenant.Name, u.Name).Scarce() }
 	}
-	if who.asks() && u.Tenant.Auth.UsesFTP() {
+	if who.usesService() && u.Tenant.Auth.UsesFTP() {
 		login.MovedFrom = r.move(ctx, limits.Network(addr), u, req)
 	}
 	return login, nil
@@ -189,13 +189,13 @@ func (r *Registry) view(u *User, client config.Compatibility, mounts view.Mounts
 
 // begin counts the login and the session of an authenticated user, and registers the session so that a ban of the
 // user ends it. It returns the function that releases them.
-func (r *Registry) enter(req *LoginRequest, u *User, own limits.Scopes) (leave func(), err error) {
+func (r *Registry) begin(req *LoginRequest, u *User, own limits.Scopes) (release func(), err error) {
 	r.entering.RLock()
 	defer r.entering.RUnlock()
 	if u.Tenant.isReplaced() {
 		return nil, errReplaced
 	}
-	left, err := r.states.enter(u, own)
+	left, err := r.states.beginSession(u, own)
 	if err != nil {
 		return nil, err
 	}
@@ -221,33 +221,33 @@ func (r *Registry) enter(req *LoginRequest, u *User, own limits.Scopes) (leave f
 
 // An identity is the result of looking up the user name of a login in the configuration.
 type identity struct {
-	id      string  // the name that failures are counted for
-	asked   *Tenant // the tenant that the client requested, or nil
-	rules   certificates
-	user    *User      // the user in the configuration, or nil
-	service *service   // authenticates names that are not in the configuration; may be nil
-	known   bool       // the configuration has the name in some spelling
-	host    *HostError // set if the client named a host, for the error of an unknown user
-	several bool       // several tenants have this name, and the client requested none
-	name    string     // as passed to the service
+	id        string  // the name that failures are counted for
+	requested *Tenant // the tenant that the client requested, or nil
+	rules     certificates
+	user      *User      // the user in the configuration, or nil
+	service   *service   // authenticates names that are not in the configuration; may be nil
+	known     bool       // the configuration has the name in some spelling
+	host      *HostError // set if the client named a host, for the error of an unknown user
+	ambiguous bool       // several tenants have this name, and the client requested none
+	name      string     // as passed to the service
 }
 
 // usesService reports whether the service authenticates the user.
-func (who identity) asks() bool { return who.user == nil && who.service != nil && !who.known }
+func (who identity) usesService() bool { return who.user == nil && who.service != nil && !who.known }
 
 // tenant returns the tenant of the user. It is nil if it is unknown or only the response of the service will name it.
 func (who identity) tenant() *Tenant {
 	switch {
 	case who.user != nil:
 		return who.user.Tenant
-	case who.asks():
-		return who.asked
+	case who.usesService():
+		return who.requested
 	}
 	return nil
 }
 
 // loginError adds the tenant and the user to the error of a login, as far as the log may contain them.
-func (who identity) failed(err error) error {
+func (who identity) loginError(err error) error {
 	if _, told := errors.AsType[*LoginError](err); told {
 		return err
 	}
@@ -260,7 +260,7 @@ func (who identity) failed(err error) error {
 		case err != ErrLoginRefused: //nolint:errorlint // a more specific error is kept
 		case who.host != nil:
 			failed.Err = who.host
-		case who.several:
+		case who.ambiguous:
 			failed.Err = errSeveralTenants
 		}
 	case t == nil:
@@ -276,7 +276,7 @@ func (r *Registry) isReplaced(who identity) bool {
 	if t := who.tenant(); t != nil {
 		return t.isReplaced()
 	}
-	return who.asks() && r.current.Load().settings.service != who.service
+	return who.usesService() && r.current.Load().settings.service != who.service
 }
 
 const (
@@ -295,22 +295,22 @@ const (
 func (r *Registry) identify(req *LoginRequest) identity {
 	d := r.current.Load()
 	addr := netaddr.Of(req.RemoteAddr)
-	t, name := d.asked(addr, req.Host, req.User)
-	who := identity{id: Owner(config.FoldUser(name), anyTenant), asked: t, rules: d.certificatesOf(t)}
+	t, name := d.requested(addr, req.Host, req.User)
+	who := identity{id: Owner(config.FoldUser(name), anyTenant), requested: t, rules: d.certificatesFor(t)}
 	if t != nil {
 		who.id = Owner(config.FoldUser(name), t.Name)
 	}
-	who.user, who.service, who.name = d.find(addr, req.Host, req.User), d.serviceOf(req.Host, t, name), name
+	who.user, who.service, who.name = d.find(addr, req.Host, req.User), d.serviceFor(req.Host, t, name), name
 	who.known, who.host = d.knows(t, name), d.hostError(req)
-	who.several = t == nil && who.user == nil && d.hasSeveral(req.User)
-	if who.user == nil && !who.asks() || len(who.id) > maxIdentity {
+	who.ambiguous = t == nil && who.user == nil && d.isAmbiguous(req.User)
+	if who.user == nil && !who.usesService() || len(who.id) > maxIdentity {
 		who.id = r.bans.UnknownUser(who.id)
 	}
 	return who
 }
 
 // hostError returns the error for an unknown user at a virtual host, or nil if the client named no host.
-func (d *directory) hostError(req *LoginRequest) *HostError {
+func (d *tenantTable) hostError(req *LoginRequest) *HostError {
 	t := d.hosts[netaddr.NormalizeHost(req.Host)]
 	if t == nil {
 		return nil
@@ -325,7 +325,7 @@ func (d *directory) hostError(req *LoginRequest) *HostError {
 }
 
 // limitError wraps the error of an exceeded limit in a [FullError]. The reply is in the language of the tenant.
-func full(t *Tenant, err error) error {
+func limitError(t *Tenant, err error) error {
 	if reached, ok := errors.AsType[*limits.Error](err); ok {
 		return &FullError{Tenant: t, Limit: reached}
 	}
@@ -362,7 +362,7 @@ func (r *Registry) decide(
 	passwords := []string{req.Password}
 	switch {
 	case who.user != nil:
-		if err := who.user.accepts(req.Certificates); err != nil {
+		if err := who.user.verify(req.Certificates); err != nil {
 			refused = err
 			break // continue as for an unknown user, so that the time does not reveal whether the password is right
 		}
@@ -371,22 +371,22 @@ func (r *Registry) decide(
 		}
 		charset := who.user.compatibilityAt(netaddr.Of(req.RemoteAddr)).Charset
 		c, passwords = who.user.credential(), readings(req.Password, charset)
-	case who.asks():
-		if who.asked == nil {
-			_ = who.rules.accepts(req.Certificates) // only for its duration: the policy of the user's tenant decides
-		} else if refused = who.asked.accepts(req.Certificates); refused != nil {
+	case who.usesService():
+		if who.requested == nil {
+			_ = who.rules.verify(req.Certificates) // only for its duration: the policy of the user's tenant decides
+		} else if refused = who.requested.verify(req.Certificates); refused != nil {
 			break
 		}
 		var u *User
 		u, refused = r.askService(ctx, client, who, req)
 		if refused == nil {
-			refused = u.accepts(req.Certificates)
+			refused = u.verify(req.Certificates)
 		}
 		if refused == nil || !errors.Is(refused, ErrLoginRefused) {
 			return u, refused
 		}
 	default:
-		_ = who.rules.accepts(req.Certificates)
+		_ = who.rules.verify(req.Certificates)
 	}
 	// Refusals of the service also hash the password, so that they do not take less time than those of configured
 	// users.
@@ -395,7 +395,7 @@ func (r *Registry) decide(
 	case err != nil:
 		return nil, err
 	case !right:
-		if err := r.pretend(ctx, who, req); err != nil {
+		if err := r.imitateRefusal(ctx, who, req); err != nil {
 			return nil, abandoned(err)
 		}
 		return nil, refused

@@ -15,7 +15,7 @@ import (
 )
 
 // errAlreadyStored means that another login or another replica has stored the user in the meantime.
-var errMoved = errors.New("the user is there already")
+var errAlreadyStored = errors.New("the user already exists")
 
 // move stores a user in the users_file of the tenant after the old FTP server has verified the password, which is
 // stored as a hash. It returns the address of that server, or an empty string if nothing was stored. The server
@@ -25,14 +25,14 @@ func (r *Registry) move(ctx context.Context, client netip.Prefix, u *User, req *
 	from = u.Tenant.Auth.FTP.Address
 	about := []any{"tenant", u.Tenant.Name, "user", u.Name, "from", from, "file", u.Tenant.UsersFile}
 	switch err := r.storeUser(ctx, client, u, req); {
-	case errors.Is(err, errMoved):
+	case errors.Is(err, errAlreadyStored):
 		return ""
 	case err != nil:
-		r.log.Error("a user of the old FTP server cannot be stored in users_file; the next login asks that server again",
+		r.log.Error("storing a user of the old FTP server in users_file failed; the next login asks that server again",
 			append(about, "err", err)...)
 		return ""
 	}
-	r.log.Info("a user of the old FTP server is stored in users_file", about...)
+	r.log.Info("stored a user of the old FTP server in users_file", about...)
 	return from
 }
 
@@ -46,7 +46,7 @@ func (r *Registry) storeUser(ctx context.Context, client netip.Prefix, u *User, 
 	defer slot.Leave()
 	return usersfile.Change(u.Tenant.UsersFile, func(d *usersfile.Document) error {
 		if d.HasSpelling(u.Name) {
-			return errMoved
+			return errAlreadyStored
 		}
 		hash, err := passwordhash.New(password)
 		if err != nil {

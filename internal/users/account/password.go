@@ -96,7 +96,7 @@ func (v *verifier) check(ctx context.Context, client netip.Prefix, c credential,
 	match, err := v.hashes.Load().Matches(c.hash, password)
 	slot.Leave()
 	if err != nil {
-		return false, fmt.Errorf("compare a password: %w", err)
+		return false, fmt.Errorf("check password hash: %w", err)
 	}
 	if c.last == nil || !match {
 		return false, nil

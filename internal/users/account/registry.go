@@ -25,7 +25,7 @@ import (
 // A Registry holds the tenants and their users, and implements [Backend]. A [Change] replaces them while the registry
 // is in use.
 type Registry struct {
-	current atomic.Pointer[directory]
+	current atomic.Pointer[tenantTable]
 	// entering is read-locked while a login is counted, and locked while a change is applied.
 	entering sync.RWMutex
 
@@ -60,7 +60,7 @@ func NewRegistry(log *slog.Logger, banned *bans.List) *Registry {
 		bans:     banned,
 		log:      log,
 	}
-	r.current.Store(&directory{})
+	r.current.Store(&tenantTable{})
 	return r
 }
 
@@ -145,7 +145,7 @@ func (r *Registry) LastLogins() []LastLogin {
 
 // find returns the user with this login name at a virtual host, or without a host (""). It returns nil if the user is
 // unknown. A client without UTF-8 sends the name in the charset that the tenant has for its address.
-func (d *directory) find(addr netip.Addr, host, name string) *User {
+func (d *tenantTable) find(addr netip.Addr, host, name string) *User {
 	if utf8.ValidString(name) {
 		u := d.lookUp(host, name)
 		if u != nil || !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
@@ -169,7 +169,7 @@ func (d *directory) find(addr netip.Addr, host, name string) *User {
 }
 
 // isAmbiguous reports whether several tenants have a user with this name.
-func (d *directory) hasSeveral(name string) bool {
+func (d *tenantTable) isAmbiguous(name string) bool {
 	name = config.NormalizeUser(name)
 	n := 0
 	for _, t := range d.tenants {
@@ -184,7 +184,7 @@ func (d *directory) hasSeveral(name string) bool {
 //
 // A host selects the tenant, and user@tenant must not name another one. Without a host, the name is user@tenant or a
 // name that only one tenant has. Validation of the configuration ensures that no name matches two users.
-func (d *directory) lookUp(host, name string) *User {
+func (d *tenantTable) lookUp(host, name string) *User {
 	name = config.NormalizeUser(name)
 	at := strings.LastIndexByte(name, '@')
 	if host != "" {

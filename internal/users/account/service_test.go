@@ -56,9 +56,9 @@ func TestServiceOfServer(t *testing.T) {
 		{"no-tenant-for-a-host", "ftp.acme.example", "bob", password, "", "acme bob " + password, "names no tenant"},
 		{"unknown-tenant", "", "bob", password, "Acme", " bob " + password, `"Acme", which is not configured`},
 		{"long-tenant", "", "bob", password, strings.Repeat("x", 100), " bob " + password, strings.Repeat("x", 64) + `",`},
-		{"another-than-asked", "", "bob@acme", password, "empty", "acme bob " + password, `the client has asked for "acme"`},
+		{"another-than-asked", "", "bob@acme", password, "empty", "acme bob " + password, `the client requested "acme"`},
 		{"another-than-the-host", "empty.example", "bob", password, "acme", "empty bob " + password,
-			`names the tenant "acme", and the client has asked for "empty"`},
+			`names the tenant "acme", and the client requested "empty"`},
 		{"tenant-with-its-own", "", "bob", password, "own", " bob " + password, "auth of its own"},
 
 		{"known", "", "erin", "wrong", "acme", "", `user "erin" of tenant "empty"`},
@@ -66,7 +66,7 @@ func TestServiceOfServer(t *testing.T) {
 		{"known-to-the-tenant", "", "alice@acme", "wrong", "acme", "", `user "alice" of tenant "acme"`},
 		{"tenant-with-its-own-source", "", "bob@own", password, "", "own bob " + password, "bob@own"},
 		{"own-source-with-a-tenant", "", "bob@own", password, "own", "own bob " + password, "bob@own"},
-		{"own-source-with-another", "", "bob@own", password, "acme", "own bob " + password, `has asked for "own"`},
+		{"own-source-with-another", "", "bob@own", password, "acme", "own bob " + password, `requested "own"`},
 		{"unknown-host", "nowhere.example", "bob", password, "acme", "", "unknown user: "},
 		{"no-text", "", "\xe9", password, "acme", "", "unknown user: "},
 		{"password-no-text", "", "bob", "\xe9", "acme", "", "unknown user: "},
@@ -346,7 +346,7 @@ func TestServiceIsReplaced(t *testing.T) {
 	}
 	next.Auth = config.Auth{}
 	change(t, r, &next, buckets)
-	if r.current.Load().tenants["acme"].external != nil || r.identify(&LoginRequest{User: "bob"}).asks() {
+	if r.current.Load().tenants["acme"].external != nil || r.identify(&LoginRequest{User: "bob"}).usesService() {
 		t.Error("the service stays without a section")
 	}
 }

@@ -44,7 +44,7 @@ func (s *states) of(key stateKey) *state {
 }
 
 // keep drops the states that are neither used by the tenants and users of a configuration nor by a session.
-func (s *states) keep(d *directory) {
+func (s *states) keep(d *tenantTable) {
 	held := map[stateKey]*state{}
 	for _, t := range d.tenants {
 		held[stateKey{tenant: t.Name}] = t.state
@@ -64,7 +64,7 @@ func (s *states) keep(d *directory) {
 
 // beginSession counts a login and a session in the scopes of a user. It returns errReplaced if the state was dropped
 // after the password was checked, because the next login would get a new state that does not include this session.
-func (s *states) enter(u *User, own limits.Scopes) (leave func(), err error) {
+func (s *states) beginSession(u *User, own limits.Scopes) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all[u.stateKey()] != u.state {

@@ -35,7 +35,7 @@ type Tenant struct {
 	skip     view.Names
 	users    map[string]*User
 	known    map[string]bool // the folded names of users
-	external *external       // nil if no service is configured
+	external *externalUsers  // nil if no service is configured
 	state    *state          // set by use
 
 	inspector *inspect.Inspector // nil if no inspector is configured
@@ -121,7 +121,7 @@ func (t *Tenant) isReplaced() bool {
 }
 
 // toUTF8 decodes a user name or password that a client with this address may have sent in the charset of the tenant.
-func (t *Tenant) inUTF8(text string, addr netip.Addr) string {
+func (t *Tenant) toUTF8(text string, addr netip.Addr) string {
 	return decode(text, t.CompatibilityAt(addr).Charset)
 }
 
