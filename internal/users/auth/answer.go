@@ -9,9 +9,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// decode decodes what a service says of a user: a JSON object whose key user has the settings, in the form of a
-// configured user without a password. Its key tenant may name the tenant. The error names source, the keys and what is
-// wrong.
+// decode decodes the response of a service: a JSON object whose key "user" has the settings of the user, in the form
+// of a configured user without a password. The optional key "tenant" names the tenant. Errors name source and the
+// invalid keys.
 func decode(source string, text []byte) (*Answer, error) {
 	if err := checkNesting(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
@@ -22,7 +22,7 @@ func decode(source string, text []byte) (*Answer, error) {
 	if err := decoder.Decode(&object); err != nil || object["user"] == nil || decoder.More() {
 		return nil, fmt.Errorf(`%s: is not a JSON object with the key "user"`, source)
 	}
-	// what is JSON and no YAML, such as surrogate pairs, is no longer there
+	// Encode the object again, because YAML does not accept all of JSON, for example surrogate pairs.
 	plain, err := json.MarshalIndent(object, "", " ")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
@@ -41,14 +41,14 @@ func decode(source string, text []byte) (*Answer, error) {
 	return &Answer{Tenant: answer.Tenant, User: &answer.User}, nil
 }
 
-// maxDepth limits how deep the values of a response may be nested. The settings of a user need less than half of it.
-// Indented as YAML, a deep response would take the square of its size.
+// maxDepth limits the nesting of a response. The settings of a user need less than half of it. Without a limit,
+// indenting a deeply nested response could take space that is quadratic in its size.
 const maxDepth = 20
 
-// checkNesting refuses a JSON text that is nested too deep, or in which an object has a key twice: two programs that
-// read such a text may take different values. It leaves other errors to the decoder that reads the values.
+// checkNesting rejects JSON that is nested too deeply, or in which an object has a key twice, because two programs
+// that read such an object may use different values. Other errors are left to the decoder.
 func checkNesting(text []byte) error {
-	var nested []map[string]bool // the keys of each open object so far, nil for an array
+	var nested []map[string]bool // the keys of each open object seen so far, nil for an array
 	isKey := false
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	for {

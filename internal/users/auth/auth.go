@@ -1,16 +1,17 @@
-// Package auth asks a directory, an HTTP hook or an old FTP server whether users who are not in the configuration may
-// log in, and what they may do.
+// Package auth authenticates users who are not in the configuration with a directory, an HTTP hook or an old FTP
+// server, and returns their settings.
 //
-// [New] makes a [Source], which POSTs each login to a hook, binds to a directory as the user, or logs in to the old
-// server. Package account decides who is asked, makes clients wait in turns and after failures, and makes a user of the
-// answer.
+// [New] returns the [Source] of a configuration. A hook gets a POST request for each login, a directory gets a bind
+// with the name and the password, and an old FTP server gets a login. [Probe] checks that a source can be used,
+// without a user's credentials. Package account decides which source is used, queues and throttles the requests, and
+// creates the user from the [Response].
 //
-// Implemented here:
+// Implemented specifications:
 //
 //   - RFC 4511, sections 4.2, 4.5 and 4.14: bind, search and StartTLS
-//   - RFC 4513, section 5.1.2: no bind has a name and no password
+//   - RFC 4513, section 5.1.2: a bind never has a name without a password
 //   - RFC 959, sections 4.1.1 and 5.4, and RFC 4217, section 4: USER, PASS and AUTH TLS, as a client
-//   - RFC 4514 and RFC 4515, section 3: names in distinguished names and filters are escaped
+//   - RFC 4514 and RFC 4515, section 3: escaping in distinguished names and filters
 package auth
 
 import (
@@ -21,32 +22,33 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// ErrRefused is the error of a [Source], wrapped, for a wrong name or password.
+// ErrRefused is the error that a [Source] wraps for a wrong name or password.
 var ErrRefused = errors.New("login refused")
 
 // A Request is a login of a user who is not in the configuration.
 type Request struct {
-	Tenant    string // that the client has asked for, empty for none
+	Tenant    string // the tenant that the client selected, or empty
 	User      string // without the tenant
 	Password  string // never empty
-	Address   string // of the client, without the port
-	Encrypted bool   // whether the control connection is under TLS
+	Address   string // the client's address, without the port
+	Encrypted bool   // whether the control connection uses TLS
 }
 
-// An Answer is what a source says of a user whose password is right.
+// A Response is the result of a successful login.
 type Answer struct {
-	Tenant string       // of the user, as the source names it; empty where it does not
-	User   *config.User // the settings, which have been checked
+	Tenant string       // the tenant of the user, if the source names it
+	User   *config.User // the validated settings
 }
 
-// A Source decides on logins.
+// A Source authenticates users.
 type Source interface {
-	// Authenticate returns the answer for the right password. Any error but [ErrRefused] means that
-	// the source could not decide. No error has a name of a user or a password.
+	// Authenticate returns the response for a right password. Errors other than [ErrRefused] mean that the source
+	// could not decide. Errors never contain a user name or a password.
 	Authenticate(ctx context.Context, req *Request) (*Answer, error)
 }
 
-// New makes the source of a tenant or of the server, nil if there is none. The error says which file cannot be used.
+// New returns the source of a tenant or of the server, or nil if none is configured. It fails if a file, such as a CA
+// certificate, cannot be read.
 func New(cfg *config.Auth) (Source, error) {
 	switch {
 	case cfg.Hook.URL != "":
@@ -61,8 +63,9 @@ func New(cfg *config.Auth) (Source, error) {
 	return nil, nil
 }
 
-// Probe returns an error if no login could ask the source. It asks a hook for nothing, or connects to the server, under
-// TLS as a login would, and binds to a directory that it would search. It sends no name and no password of a user.
+// Probe checks that a source can be used for logins. It sends a HEAD request to a hook, or connects to the server
+// like a login, including TLS and, for a directory that is searched, the bind of the search account. It sends no user
+// name and password.
 func Probe(ctx context.Context, cfg *config.Auth) error {
 	switch {
 	case cfg.Hook.URL != "":

@@ -29,13 +29,13 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// request is the login of each test. Messages have neither the user nor the password nor the key in the URL.
+// request is the login of all tests. Messages must contain neither the user nor the password nor the key in the URL.
 var request = Request{Tenant: "acme", User: "al\u00eece", Password: "correct \"horse\"", Address: "192.0.2.7",
 	Encrypted: true}
 
 const secret = "a-shared-secret"
 
-// serve starts a service, and returns a source that asks it.
+// serve starts a hook and returns its source.
 func serve(t *testing.T, answer http.HandlerFunc, change func(*config.Hook)) Source {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -56,7 +56,7 @@ func answers(status int, body string) http.HandlerFunc {
 	}
 }
 
-// The hook gets the login in JSON. Its answer has the settings of the user.
+// The hook gets the login as JSON, and its response has the settings of the user.
 func TestHook(t *testing.T) {
 	type received struct {
 		method, path, contentType, authorization string
@@ -96,7 +96,7 @@ func TestHook(t *testing.T) {
 	}
 }
 
-// No client gets in by an answer that does not name a user. Only 401 and 403 mean a wrong password.
+// A response without a user does not let anybody in, and only 401 and 403 mean a wrong password.
 func TestHookRefuses(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("the hook led the password elsewhere")
@@ -104,7 +104,7 @@ func TestHookRefuses(t *testing.T) {
 	defer elsewhere.Close()
 	for name, tc := range map[string]struct {
 		answer http.HandlerFunc
-		want   string // part of the error; empty for a wrong password
+		want   string // a part of the error; empty for a wrong password
 	}{
 		"unauthorized": {answers(401, `{"user": {}}`), ""},
 		"forbidden":    {answers(403, ""), ""},
@@ -175,7 +175,7 @@ func TestHookRefuses(t *testing.T) {
 	}
 }
 
-// A hook that does not answer in time, or that cannot be reached, decides nothing.
+// A hook that times out or cannot be reached decides nothing.
 func TestHookIsDown(t *testing.T) {
 	slow := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -206,7 +206,7 @@ func TestHookIsDown(t *testing.T) {
 	}
 }
 
-// The certificate of the hook must come from an authority of the system, or from one of ca_file.
+// The certificate of the hook must be issued by a CA of the system or of ca_file.
 func TestHookUnderTLS(t *testing.T) {
 	server := httptest.NewTLSServer(answers(200, `{"user": {}}`))
 	defer server.Close()
@@ -235,7 +235,8 @@ func TestHookUnderTLS(t *testing.T) {
 	}
 }
 
-// The hook is asked through the proxy of the environment, which a process reads once.
+// The hook is called through the proxy in the environment. A process reads the environment once, so the test runs in
+// its own.
 func TestHookBehindProxy(t *testing.T) {
 	const inner = "BABELFTP_TEST_BEHIND_PROXY"
 	if os.Getenv(inner) != "" {
@@ -270,7 +271,7 @@ func TestHookBehindProxy(t *testing.T) {
 	}
 }
 
-// A counting source counts how often it is asked. It refuses the password "wrong".
+// A counting source counts the requests. It refuses the password "wrong".
 type counting struct{ asked int }
 
 func (c *counting) Authenticate(_ context.Context, req *Request) (*Answer, error) {
@@ -281,7 +282,7 @@ func (c *counting) Authenticate(_ context.Context, req *Request) (*Answer, error
 	return &Answer{User: &config.User{Home: "/" + req.User}}, nil
 }
 
-// The same login is not asked again until its time is over. Any other login is.
+// A successful login is cached until it expires, and only for exactly the same request.
 func TestCache(t *testing.T) {
 	source := &counting{}
 	c := newCache(source, time.Minute)
@@ -324,7 +325,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// The cache does not grow without an end. A login that is over makes room, and costs no look at those that are not.
+// The cache is bounded. Expired logins make room without scanning the others.
 func TestCacheIsBounded(t *testing.T) {
 	c := newCache(&counting{}, time.Minute)
 	now, looks := time.Now(), 0
@@ -356,12 +357,12 @@ func TestCacheIsBounded(t *testing.T) {
 		}
 	}
 	now = now.Add(time.Second)
-	if login(-4); len(c.accepted) != 2 || len(c.oldest) != 2 { // and the one that made room
+	if login(-4); len(c.accepted) != 2 || len(c.oldest) != 2 { // including the one that made room
 		t.Errorf("after their time the cache holds %d logins, and %d keys", len(c.accepted), len(c.oldest))
 	}
 }
 
-// BenchmarkFullCache is a login that finds no place.
+// BenchmarkFullCache measures a login that is not cached because the cache is full.
 func BenchmarkFullCache(b *testing.B) {
 	c := newCache(&counting{}, time.Hour)
 	login := func(n int) {
@@ -377,7 +378,7 @@ func BenchmarkFullCache(b *testing.B) {
 	}
 }
 
-// A tenant without a service has no source.
+// A configuration without a service has no source.
 func TestNoSource(t *testing.T) {
 	if source, err := New(&config.Auth{}); source != nil || err != nil {
 		t.Errorf("%v, %v", source, err)

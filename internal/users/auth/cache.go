@@ -11,20 +11,21 @@ import (
 	"time"
 )
 
-// maxCached is how many logins a cache holds, some hundred bytes each. Above it logins ask the source.
+// maxCached limits the logins in a cache, each of which takes a few hundred bytes. If the cache is full, further
+// logins are not cached.
 const maxCached = 10000
 
-// A cache remembers for a short time what a source has accepted, and nothing that it has refused. A request is known
-// by a MAC of all that the source gets, so that no password stays in memory and another address asks again.
+// A cache remembers successful logins for a short time. It never caches refused logins. The key is a MAC of the whole
+// request, so that passwords are not kept in memory, and a request from another address is sent to the source again.
 type cache struct {
 	Source
 	ttl time.Duration
-	key []byte // new in each process
+	key []byte // random in each process
 	now func() time.Time
 
 	mu       sync.Mutex
 	accepted map[[sha256.Size]byte]accepted
-	oldest   [][sha256.Size]byte // their keys in the order in which they came, and so about that in which they expire
+	oldest   [][sha256.Size]byte // the keys in the order of insertion, which is roughly the order of expiry
 }
 
 type accepted struct {
@@ -34,7 +35,7 @@ type accepted struct {
 
 func newCache(s Source, ttl time.Duration) *cache {
 	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never fails
 	return &cache{Source: s, ttl: ttl, key: key, now: time.Now, accepted: map[[sha256.Size]byte]accepted{}}
 }
 
@@ -44,7 +45,7 @@ func (c *cache) Authenticate(ctx context.Context, req *Request) (*Answer, error)
 	if answer := c.known(mac); answer != nil {
 		return answer, nil
 	}
-	asked := c.now() // the answer is no younger
+	asked := c.now() // before the request, because the response is at least this old
 	answer, err := c.Source.Authenticate(ctx, req)
 	if err != nil {
 		return nil, err
@@ -55,11 +56,10 @@ func (c *cache) Authenticate(ctx context.Context, req *Request) (*Answer, error)
 
 func (c *cache) mac(req *Request) [sha256.Size]byte {
 	h := hmac.New(sha256.New, c.key)
-	// A list of texts in JSON is no other list: bytes that are not UTF-8 are in it as numbers.
-	// it never fails
+	// JSON separates the fields unambiguously, and encodes bytes that are not UTF-8 as base64. Writing to a hash
+	// never fails.
 	_ = json.NewEncoder(h).Encode(
 		[][]byte{[]byte(req.Tenant), []byte(req.User), []byte(req.Password), []byte(req.Address)})
-	// nor does this
 	_, _ = fmt.Fprint(h, req.Encrypted)
 	return [sha256.Size]byte(h.Sum(nil))
 }
@@ -80,7 +80,7 @@ func (c *cache) remember(mac [sha256.Size]byte, a accepted) {
 	for now := c.now(); len(c.oldest) > 0 && !now.Before(c.accepted[c.oldest[0]].until); c.oldest = c.oldest[1:] {
 		delete(c.accepted, c.oldest[0])
 	}
-	if _, known := c.accepted[mac]; !known { // it is where the same login came twice at once
+	if _, known := c.accepted[mac]; !known { // already present if the same login was in flight twice
 		if len(c.oldest) >= maxCached {
 			return
 		}

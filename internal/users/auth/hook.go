@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// maxAnswer is many times the settings of a user.
+	// maxAnswer limits the size of a response. The settings of a user are much smaller.
 	maxAnswer = 64 << 10
-	// maxIdle is how many connections to a hook stay open between logins.
+	// maxIdle is the number of idle connections that are kept open.
 	maxIdle = 16
-	// idleTime is how long such a connection stays open.
+	// idleTime is how long an idle connection is kept open.
 	idleTime = time.Minute
 )
 
-// A hook is an HTTP service.
+// A hook is a source that sends each login to a URL.
 type hook struct {
-	url, shown string // shown is for messages: a query may hold a key
+	url, shown string // shown is the URL for messages, without the query, which may contain a key
 	secret     string
 	timeout    time.Duration
 	client     *http.Client
@@ -48,13 +48,13 @@ func newHook(cfg *config.Hook) (*hook, error) {
 		client: web.NewClient(&http.Transport{
 			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}, ForceAttemptHTTP2: true,
 			MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTime,
-		}, 0), // the context of a login has its time
+		}, 0), // no client timeout: the context of each login has one
 	}, nil
 }
 
-// A login is what the hook gets. Its keys are a contract.
+// A login is the body of the request. Its keys are documented and must not change.
 type login struct {
-	Tenant   string `json:"tenant"` // empty where the client has asked for none
+	Tenant   string `json:"tenant"` // empty if the client selected no tenant
 	User     string `json:"user"`
 	Password string `json:"password"`
 	Address  string `json:"address"`
@@ -82,7 +82,8 @@ func (h *hook) Authenticate(ctx context.Context, req *Request) (*Answer, error) 
 	return decode("answer of the hook "+h.shown, answer)
 }
 
-// probe asks the service for nothing. Any answer is its own, but for those by which a proxy says that there is none.
+// probe sends a HEAD request. Any response shows that the hook is running, except for the status codes by which a
+// proxy reports that it cannot reach the hook.
 func (h *hook) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
@@ -102,7 +103,7 @@ func (h *hook) probe(ctx context.Context) error {
 	return nil
 }
 
-// post sends a login and returns the answer.
+// post sends a login and returns the body and the status of the response.
 func (h *hook) post(ctx context.Context, l login) (answer []byte, status int, err error) {
 	body, err := json.Marshal(l)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// A directory is LDAP servers that have the same entries.
+// A directory is a set of LDAP servers with the same entries.
 type directory struct {
 	template
 	cfg     *config.LDAP
@@ -29,8 +29,8 @@ type directory struct {
 	idle []*connection
 }
 
-// A connection is one to a server of a directory. Each login binds again, so it can be reused whatever it was bound as
-// before.
+// A connection is a connection to a server of a directory. It can be reused by any login, because each login starts
+// with a bind.
 type connection struct {
 	*ldap.Conn
 	tcp net.Conn
@@ -57,7 +57,7 @@ func newDirectory(cfg *config.Auth) (*directory, error) {
 
 // Authenticate implements [Source].
 func (d *directory) Authenticate(ctx context.Context, req *Request) (*Answer, error) {
-	// such a bind succeeds as anonymous (RFC 4513 5.1.2)
+	// a bind without a password succeeds as anonymous (RFC 4513, section 5.1.2)
 	if req.Password == "" || strings.ContainsRune(req.Password, 0) {
 		return nil, fmt.Errorf("directory: a password that is empty or has a NUL: %w", ErrRefused)
 	}
@@ -84,7 +84,7 @@ func (d *directory) Authenticate(ctx context.Context, req *Request) (*Answer, er
 	return &Answer{Tenant: tenant, User: user}, nil
 }
 
-// probe connects to each server, and binds where a login would search.
+// probe connects to each server. If logins search for the user's entry, it also binds and searches.
 func (d *directory) probe(ctx context.Context) error {
 	for _, server := range d.servers {
 		if err := d.probeOne(ctx, server); err != nil {
@@ -110,13 +110,13 @@ func (d *directory) probeOne(ctx context.Context, server *url.URL) error {
 		return cmp.Or(ctx.Err(), err)
 	}
 	if _, err := c.Search(ldap.NewSearchRequest(d.cfg.BaseDN, ldap.ScopeBaseObject, ldap.NeverDerefAliases, 1, 0, false,
-		"(objectClass=*)", []string{"1.1"}, nil)); err != nil { // no attributes (RFC 4511 4.5.1.8)
+		"(objectClass=*)", []string{"1.1"}, nil)); err != nil { // "1.1" requests no attributes (RFC 4511, section 4.5.1.8)
 		return cmp.Or(ctx.Err(), describe("base_dn: search", err))
 	}
 	return nil
 }
 
-// sameName reports whether two texts are the same distinguished name, or the same text.
+// sameName reports whether two strings are equal, or are the same distinguished name.
 func sameName(a, b string) bool {
 	if a == b {
 		return true
@@ -126,7 +126,7 @@ func sameName(a, b string) bool {
 	return errFirst == nil && errSecond == nil && first.EqualFold(second)
 }
 
-// ask returns the entry of a user whose password is right, from the first server that answers.
+// authenticate returns the entry of the user from the first server that responds. An idle connection is tried first.
 func (d *directory) ask(ctx context.Context, req *Request) (*ldap.Entry, error) {
 	deadline, _ := ctx.Deadline()
 	share := func(others int) time.Duration { return time.Until(deadline) / time.Duration(others+1) }
@@ -150,7 +150,7 @@ func (d *directory) ask(ctx context.Context, req *Request) (*ldap.Entry, error) 
 	return nil, errors.New(strings.Join(failures, "; "))
 }
 
-// askOne asks a server that has so long to answer.
+// authenticateOn authenticates with one server, within a timeout.
 func (d *directory) askOne(
 	ctx context.Context, timeout time.Duration, req *Request, connect func(context.Context) (*connection, error),
 ) (*ldap.Entry, error) {
@@ -167,7 +167,7 @@ func (d *directory) askOne(
 	return entry, err
 }
 
-// isDown reports whether an error means that another server should be asked.
+// isDown reports whether the next server should be tried after this error.
 func isDown(err error) bool {
 	if err == nil || errors.Is(err, ErrRefused) {
 		return false
@@ -177,7 +177,7 @@ func isDown(err error) bool {
 		answer.ResultCode == ldap.LDAPResultUnavailable
 }
 
-// dial connects to a server. The connection is under TLS unless the configuration says otherwise.
+// dial connects to a server. The connection uses TLS unless start_tls is false.
 func (d *directory) dial(ctx context.Context, server *url.URL) (*connection, error) {
 	secure := server.Scheme == "ldaps"
 	port := server.Port()
@@ -216,13 +216,13 @@ func (d *directory) dial(ctx context.Context, server *url.URL) (*connection, err
 	return c, nil
 }
 
-// end closes the connection, also when the server reads no more.
+// end closes the connection, even if the server has stopped reading.
 func (c *connection) end() {
 	_ = c.tcp.Close()
 	_ = c.Close()
 }
 
-// takeIdle returns a connection of a login before, nil if there is none.
+// takeIdle returns an idle connection of an earlier login, or nil.
 func (d *directory) takeIdle() *connection {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -238,7 +238,7 @@ func (d *directory) takeIdle() *connection {
 	return nil
 }
 
-// keep leaves a connection to the next login. It closes itself if none comes in time.
+// keep makes the connection available to the next login. It is closed if it stays idle for too long.
 func (d *directory) keep(c *connection) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -250,7 +250,7 @@ func (d *directory) keep(c *connection) {
 	d.idle = append(d.idle, c)
 }
 
-// login returns the entry of a user whose password is right. The end of ctx closes the connection.
+// login returns the entry of the user if the password is right. It closes the connection when ctx is done.
 func (d *directory) login(ctx context.Context, c *connection, req *Request) (entry *ldap.Entry, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.tcp.Close() })
 	defer func() {
@@ -266,7 +266,7 @@ func (d *directory) login(ctx context.Context, c *connection, req *Request) (ent
 	return d.searchAndBind(c, req)
 }
 
-// bindAndRead binds by the pattern of distinguished names. The user reads its own entry.
+// bindAndRead binds as the user with the DN from user_dn, and reads the user's own entry.
 func (d *directory) bindAndRead(c *connection, req *Request) (*ldap.Entry, error) {
 	dn := d.cfg.UserDNOf(req.User)
 	if err := bind(c, dn, req.Password); err != nil {
@@ -279,8 +279,8 @@ func (d *directory) bindAndRead(c *connection, req *Request) (*ldap.Entry, error
 	return entry, err
 }
 
-// searchAndBind finds the entry of the user, and binds as it. It binds for an unknown user too, so that the reply
-// does not come sooner.
+// searchAndBind searches the entry of the user and binds with its DN. It also binds if there is no entry, so that an
+// unknown user is not refused faster than a known one.
 func (d *directory) searchAndBind(c *connection, req *Request) (*ldap.Entry, error) {
 	if err := d.bindToSearch(c); err != nil {
 		return nil, err
@@ -303,7 +303,7 @@ func (d *directory) searchAndBind(c *connection, req *Request) (*ldap.Entry, err
 	return entry, nil
 }
 
-// bindToSearch binds as the account that searches, or as anonymous.
+// bindToSearch binds as the search account, or as anonymous if there is none.
 func (d *directory) bindToSearch(c *connection) (err error) {
 	if d.cfg.BindDN == "" {
 		err = c.UnauthenticatedBind("")
@@ -316,8 +316,9 @@ func (d *directory) bindToSearch(c *connection) (err error) {
 	return nil
 }
 
-// find returns the only entry that has the name, nil if there is none. To a directory, names in
-// other cases and with other spaces are the same. They would give a user several homes and limits, and avoid bans.
+// find returns the only entry with this name, or nil if there is none. Directories ignore case and extra spaces in
+// names. Only the exact name is accepted here, because other spellings would give a user several homes and limits,
+// and circumvent bans.
 func (d *directory) find(c *connection, base string, scope int, user string) (*ldap.Entry, error) {
 	attribute, filter := d.cfg.UserAttributeOf(), d.cfg.Filter
 	condition := "(" + attribute + "=" + ldap.EscapeFilter(user) + ")"
@@ -330,7 +331,7 @@ func (d *directory) find(c *connection, base string, scope int, user string) (*l
 			wanted = append(wanted, name)
 		}
 	}
-	const most = 2 // one more than a name may have
+	const most = 2 // detects that the name is not unique
 	result, err := c.Search(
 		ldap.NewSearchRequest(base, scope, ldap.NeverDerefAliases, most, 0, false, condition, wanted, nil))
 	switch {
@@ -355,7 +356,7 @@ func (d *directory) find(c *connection, base string, scope int, user string) (*l
 // bind binds as a user.
 func bind(c *connection, dn, password string) error {
 	err := c.Bind(dn, password)
-	// What servers answer if the password is wrong, the account locked, or the name none of a user.
+	// Servers return these codes if the password is wrong, the account is locked or the name does not exist.
 	if ldap.IsErrorAnyOf(
 		err, ldap.LDAPResultInvalidCredentials, ldap.LDAPResultInappropriateAuthentication, ldap.LDAPResultNoSuchObject,
 		ldap.LDAPResultInvalidDNSyntax, ldap.LDAPResultConstraintViolation, ldap.LDAPResultUnwillingToPerform) {
@@ -364,8 +365,8 @@ func bind(c *connection, dn, password string) error {
 	return describe("bind", err)
 }
 
-// describe is an answer of a directory without its message, which may have names of users. Other errors stay as they
-// are.
+// describe removes the message of the server from an LDAP error, because it may contain user names. Other errors are
+// returned unchanged.
 func describe(operation string, err error) error {
 	answer, ok := errors.AsType[*ldap.Error](err)
 	if !ok || answer.ResultCode >= ldap.ErrorNetwork {

@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// searching finds users by a search under LDAPS.
+// searching returns a configuration that searches for users over LDAPS.
 func searching(s *servicetest.Directory) *config.Auth {
 	return &config.Auth{LDAP: config.LDAP{
 		URLs: []string{s.LDAPS}, CAFile: s.CAFile, BaseDN: servicetest.People, BindDN: servicetest.BindDN,
@@ -27,7 +27,7 @@ func searching(s *servicetest.Directory) *config.Auth {
 	}}
 }
 
-// binding finds users by a pattern of distinguished names under StartTLS.
+// binding returns a configuration that binds with a DN pattern over StartTLS.
 func binding(s *servicetest.Directory) *config.Auth {
 	return &config.Auth{LDAP: config.LDAP{
 		URLs: []string{s.LDAP}, CAFile: s.CAFile, UserDN: "uid={user}," + servicetest.People, Timeout: time.Minute,
@@ -59,7 +59,7 @@ func ask(t *testing.T, s Source, user, password string) (*Answer, error) {
 	return found, err
 }
 
-// The directory decides on passwords. Only the name of an entry is one, letter by letter.
+// The directory verifies passwords, and the name must match the entry exactly.
 func TestDirectory(t *testing.T) {
 	s := servicetest.StartDirectory(t)
 	anonymous := searching(s)
@@ -102,7 +102,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// The entry and the groups of a user say what the user may do. The configuration says the rest.
+// Attributes and groups override the default settings of the configuration.
 func TestDirectorySettings(t *testing.T) {
 	s := servicetest.StartDirectory(t)
 	cfg := searching(s)
@@ -174,7 +174,7 @@ func TestDirectorySettings(t *testing.T) {
 	}
 }
 
-// An attribute names the tenant of a user. An entry without it has none.
+// The tenant comes from an attribute. It is empty for entries without the attribute.
 func TestDirectoryTenant(t *testing.T) {
 	s := servicetest.StartDirectory(t)
 	cfg := searching(s)
@@ -191,10 +191,10 @@ func TestDirectoryTenant(t *testing.T) {
 	}
 }
 
-// A directory that does not answer, or that is configured wrong, decides nothing.
+// A directory that does not respond or is misconfigured does not refuse logins.
 func TestDirectoryDoesNotDecide(t *testing.T) {
 	s := servicetest.StartDirectory(t)
-	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // it accepts no connection
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // never accepts a connection
 	must.OK(t, err)
 	defer silent.Close()
 	for name, tc := range map[string]struct {
@@ -267,7 +267,7 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 	}
 }
 
-// A login asks the next server when one is down, also when the connection of the login before has ended.
+// A login tries the next server if one is down, even if an idle connection was closed.
 func TestDirectoryServers(t *testing.T) {
 	first, second := servicetest.StartDirectory(t), servicetest.StartDirectory(t)
 	cfg := binding(first)
@@ -293,7 +293,7 @@ func TestDirectoryServers(t *testing.T) {
 	}
 }
 
-// A probe finds what would let each login fail, and binds as no user.
+// A probe finds errors that would make every login fail, and does not bind as a user.
 func TestProbeOfADirectory(t *testing.T) {
 	s := servicetest.StartDirectory(t)
 	for name, tc := range map[string]struct {

@@ -19,8 +19,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// An oldServer is an FTP server whose users move here. Its accounts for anonymous FTP take any password, so none is
-// asked.
+// An oldServer is an FTP server from which users are migrated. The names of anonymous FTP are never sent to it,
+// because it accepts any password for them.
 type oldServer struct {
 	template
 	cfg *config.OldServer
@@ -41,7 +41,8 @@ func newOldServer(cfg *config.Auth) (*oldServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Certificates of old servers have no host name that Go takes, so the certificate itself may stand in the file.
+	// Certificates of old servers often lack the subject alternative name that Go requires, so ca_file may contain
+	// the server certificate itself.
 	o.tls = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, InsecureSkipVerify: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
 			leaf := s.PeerCertificates[0]
@@ -58,7 +59,7 @@ func newOldServer(cfg *config.Auth) (*oldServer, error) {
 	return o, nil
 }
 
-// certificatesIn are those of a PEM file, none for "".
+// certificatesIn returns the certificates in a PEM file, or nil if name is empty.
 func certificatesIn(name string) (all []*x509.Certificate, err error) {
 	if name == "" {
 		return nil, nil
@@ -92,14 +93,14 @@ func (o *oldServer) Authenticate(ctx context.Context, req *Request) (*Answer, er
 	return &Answer{User: user}, nil
 }
 
-// probe connects, and begins TLS as a login does.
+// probe connects and starts TLS like a login, and then quits.
 func (o *oldServer) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, o.cfg.Timeout)
 	defer cancel()
 	return o.dialogue(ctx, func(*ftpclient.Conn) error { return nil })
 }
 
-// dialogue connects, and calls do when the connection is as secure as a password needs.
+// dialogue connects, starts TLS if required, and calls do.
 func (o *oldServer) dialogue(ctx context.Context, do func(*ftpclient.Conn) error) error {
 	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", o.cfg.Address)
 	if err == nil {
@@ -107,11 +108,11 @@ func (o *oldServer) dialogue(ctx context.Context, do func(*ftpclient.Conn) error
 		defer c.Close()
 		if err = o.open(ctx, c); err == nil {
 			err = do(c)
-			_, _ = io.WriteString(c, "QUIT\r\n") // the login is decided
+			_, _ = io.WriteString(c, "QUIT\r\n") // QUIT does not change the result
 		}
 	}
 	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
-		err = errors.New("what it says is no FTP") // the text of err may repeat a name or a password
+		err = errors.New("what it says is no FTP") // err may contain a name or a password
 	}
 	if err != nil {
 		if !errors.Is(err, ErrRefused) {
@@ -122,14 +123,14 @@ func (o *oldServer) dialogue(ctx context.Context, do func(*ftpclient.Conn) error
 	return nil
 }
 
-// open reads the greeting, and starts TLS as the configuration says.
+// open reads the greeting and starts TLS as configured.
 func (o *oldServer) open(ctx context.Context, c *ftpclient.Conn) (err error) {
 	if o.cfg.TLS == config.ImplicitOldTLS {
 		if _, err := c.StartTLS(ctx, o.tls); err != nil {
 			return err
 		}
 	}
-	code := 120 // the server will be ready soon
+	code := 120 // service ready in some minutes (RFC 959, section 5.4)
 	for code == 120 && err == nil {
 		code, _, err = c.Reply()
 	}
@@ -151,7 +152,7 @@ func (o *oldServer) open(ctx context.Context, c *ftpclient.Conn) (err error) {
 	return err
 }
 
-// logIn sends a name and a password. A server that accepts the name without a password has not identified the user.
+// logIn sends USER and PASS. A server that needs no password has not authenticated the user, so the login is refused.
 func logIn(c *ftpclient.Conn, name, password string) error {
 	code, _, err := c.Cmd("USER " + name)
 	switch {
@@ -165,7 +166,7 @@ func logIn(c *ftpclient.Conn, name, password string) error {
 	switch code, _, err = c.Cmd("PASS " + password); {
 	case err != nil:
 		return err
-	case code == 530, code == 430: // 430 is no code of RFC 959, but some servers have it for a wrong password
+	case code == 530, code == 430: // 430 is not in RFC 959, but some servers send it for a wrong password
 		return fmt.Errorf("replied %d to PASS: %w", code, ErrRefused)
 	case code != 230:
 		return fmt.Errorf("replied %d to PASS", code)

@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// Old servers of Debian decide on passwords under TLS, with a certificate that has no host name.
+// FTP servers from Debian verify passwords over TLS, with a certificate without a host name.
 func TestOldServers(t *testing.T) {
 	for _, program := range servicetest.OldServers() {
 		t.Run(program, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestOldServers(t *testing.T) {
 			cfg := &config.Auth{FTP: config.OldServer{Address: s.Address, CAFile: s.CAFile, Timeout: time.Minute},
 				User: config.UserSettings{Root: "/{user}"}}
 			source := newSource(t, cfg)
-			var wrong sync.WaitGroup // at the same time, because Pure-FTPd lets each wait for seconds
+			var wrong sync.WaitGroup // in parallel, because Pure-FTPd delays failed logins by seconds
 			for _, login := range [][2]string{
 				{servicetest.OldUser, "wrong"}, {servicetest.OldUser, ""}, {"nobody-there", servicetest.OldPassword},
 				{servicetest.OldUser, servicetest.OldPassword + "\r\nNOOP"}, {"anonymous", "a@b"}, {"fTp", "a@b"}, {"ftp ", "a@b"}, {"\u00a0Anonymous\t", "a@b"},
@@ -71,14 +71,14 @@ func TestOldServers(t *testing.T) {
 	}
 }
 
-// What a hostile or broken server says lets no client in, and the password goes out under TLS only.
+// A hostile or broken server lets nobody in, and the password is sent over TLS only.
 func TestOldServerLies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		tls     config.OldServerTLS
-		says    []string // the greeting, and a reply to each command
+		says    []string // the greeting and the reply to each command
 		refused bool
-		want    string // part of the error
-		sent    string // commands that it has got
+		want    string // a part of the error
+		sent    string // the received commands
 	}{
 		"no-tls":          {says: []string{"220 hello", "502 what?"}, want: "replied 502 to AUTH TLS", sent: "AUTH TLS"},
 		"tls-in-the-text": {says: []string{"220-hello\r\n234 \r\n220 yes", "534 no"}, want: "534", sent: "AUTH TLS"},
@@ -139,7 +139,7 @@ func TestOldServerLies(t *testing.T) {
 			}
 		})
 	}
-	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // it accepts no connection
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // never accepts a connection
 	must.OK(t, err)
 	defer silent.Close()
 	cfg := &config.Auth{FTP: config.OldServer{Address: silent.Addr().String(), Timeout: 100 * time.Millisecond}}

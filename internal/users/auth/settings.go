@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 )
 
-// A template makes the settings of users of a service that has no settings in babelftp's form.
+// A template creates the settings of users for services that do not return them in babelftp's own format.
 type template struct {
 	source string // for messages
 	user   config.User
@@ -20,9 +20,9 @@ type template struct {
 	names  config.Attributes
 }
 
-// settings are those of a user. values returns what the service has under a name, nil if it has not the name. inGroup
-// tells whether one of these values is a group. The error is [ErrRefused], wrapped, for a user who may
-// not log in.
+// settings returns the settings of a user. values returns the values of an attribute, or nil if the service does not
+// have the attribute. inGroup reports whether a value of the groups attribute is this group. The error wraps
+// [ErrRefused] if the user may not log in.
 func (t *template) settings(
 	name string, values func(string) []string, inGroup func(value, group string) bool,
 ) (*config.User, error) {
@@ -31,7 +31,7 @@ func (t *template) settings(
 		if !strings.Contains(*directory, config.UserPlaceholder) {
 			continue
 		}
-		// it would be another directory, or one of the server's own
+		// the placeholder would insert another directory, or one that the server reserves
 		if strings.Contains(name, "/") || value.PrefixProblem(name) != "" {
 			return nil, fmt.Errorf(
 				"%s: the name of the user can be no directory: %w", t.source, ErrRefused)
@@ -66,7 +66,7 @@ func (t *template) settings(
 	return &u, nil
 }
 
-// tenant is the name of the user's tenant, empty where the service has none or no name for it.
+// tenant returns the name of the user's tenant, or an empty string if the attribute is missing or not configured.
 func (t *template) tenant(values func(string) []string) (string, error) {
 	name := t.names[config.LDAPTenant]
 	if name == "" {
@@ -82,8 +82,8 @@ func (t *template) tenant(values func(string) []string) (string, error) {
 	}
 }
 
-// own are the settings that the service has of the user. A name without a value is an error: it does not give the
-// user what counts where the name is missing, which may be more.
+// own returns the settings that the service has for the user. An attribute without a value is an error rather than
+// the default, because the default may grant more.
 func (t *template) own(values func(string) []string) (*config.User, error) {
 	object := map[string]any{}
 	for _, key := range []config.LDAPSetting{config.LDAPRoot, config.LDAPHome, config.LDAPQuota} {
@@ -134,8 +134,8 @@ func (t *template) own(values func(string) []string) (*config.User, error) {
 	return answer.User, nil
 }
 
-// language is the first one of a list as HTTP has it (RFC 9110 12.5.4), undetermined if there is none. It grants
-// nothing, so a value that is no such list refuses no login.
+// language returns the first language of a list in the format of Accept-Language (RFC 9110, section 12.5.4), or
+// language.Und. The language grants no rights, so an invalid value does not refuse the login.
 func (t *template) language(values func(string) []string) language.Tag {
 	if t.names[config.LDAPLanguage] == "" {
 		return language.Und
@@ -148,7 +148,7 @@ func (t *template) language(values func(string) []string) language.Tag {
 	return language.Und
 }
 
-// permissions are those of all groups of a user, nil for a user of none.
+// permissions returns the permissions of all groups of a user, or nil if the user is in none of them.
 func (t *template) permissions(memberOf []string, inGroup func(value, group string) bool) []config.Permission {
 	var granted []config.Permission
 	for group, permissions := range t.groups {
@@ -162,7 +162,7 @@ func (t *template) permissions(memberOf []string, inGroup func(value, group stri
 	if granted == nil {
 		return nil
 	}
-	// In their one order, so that the same settings are equal.
+	// Use a fixed order, so that equal settings compare equal.
 	return slices.DeleteFunc(config.AllPermissions(), func(p config.Permission) bool {
 		return !slices.Contains(granted, p)
 	})

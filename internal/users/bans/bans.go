@@ -1,10 +1,12 @@
-// Package bans refuses addresses and users for a time after many failures, or because an administrator says so.
+// Package bans refuses addresses and users temporarily, either after many failures or because an administrator banned
+// them.
 //
-// A [List] keeps scores, which decay, and bans. [List.Enter] refuses the connections of an address (reply 421, RFC
-// 959, section 4.2.1), and [List.Check] and [List.LogIn] refuse logins. They return a [limits.Error]. A new ban cuts
-// sessions.
+// A [List] keeps a score for each address and user, which failures increase and which decays over time. A score that
+// reaches the maximum becomes a [Ban]. [List.Enter] refuses connections (reply 421, RFC 959, section 4.2.1), and
+// [List.Check] and [List.LogIn] refuse logins, all with a [limits.Error]. A new ban also ends sessions that are in
+// progress.
 //
-// The list is in the memory of one process.
+// The list is kept in memory and is not shared with other replicas.
 package bans
 
 import (
@@ -26,26 +28,27 @@ import (
 )
 
 const (
-	// loginPoints is what a failed login adds to the scores.
+	// loginPoints is added to the scores for a failed login.
 	loginPoints = 1
-	// offencePoints is what an unknown command, or a connection that a limit refuses, adds to the score of an
-	// address. Clients do that by mistake too.
+	// offencePoints is added to the score of an address for an unknown command, or for a connection that a limit
+	// refuses. It is low because clients do that by mistake too.
 	offencePoints = 0.1
 	// forgotten is the score below which it is removed.
 	forgotten = 0.05
-	// administrator is the reason of a ban that no failures have caused.
+	// administrator is the reason of bans that an administrator added.
 	administrator = "an administrator"
 )
 
-// A Ban is an address, a network or a user that the server refuses.
+// A Ban refuses an address, a network or a user.
 type Ban struct {
-	// Name is that of [Parse].
+	// Name has the format of [Parse].
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until"`
 	Reason string    `json:"reason"`
 }
 
-// Kind is the kind of the name: "user", "network" or "address". A network that counts as one address is an address.
+// Kind returns the kind of the name: "user", "network" or "address". A network that counts as a single address is an
+// "address"; see [limits.Network].
 func (b Ban) Kind() string {
 	switch {
 	case strings.Contains(b.Name, "@"):
@@ -56,7 +59,7 @@ func (b Ban) Kind() string {
 	return "address"
 }
 
-// network is that of a ban of several addresses, and not valid for any other.
+// network returns the network of a ban of several addresses, and the zero Prefix for other bans.
 func (b Ban) network() netip.Prefix {
 	network, err := netip.ParsePrefix(b.Name)
 	if err != nil || network == limits.Network(network.Addr()) {
@@ -65,22 +68,22 @@ func (b Ban) network() netip.Prefix {
 	return network
 }
 
-// A List has the scores and the bans.
+// A List holds the scores and the bans.
 type List struct {
 	cfg    config.Bans
 	rules  config.Networks
 	log    *slog.Logger
 	banned func(Ban)
-	key    []byte // of the names of unknown users
+	key    []byte // for the hashes of unknown user names
 
 	mu       sync.Mutex
 	scores   *limits.Expiring[string, limits.Score]
 	bans     *limits.Expiring[string, Ban]
-	networks map[string]netip.Prefix    // of bans of several addresses
-	sessions map[*limits.Session]string // their users, empty before the login
+	networks map[string]netip.Prefix    // banned networks, by name
+	sessions map[*limits.Session]string // the sessions and their users, empty before the login
 }
 
-// New makes a list without bans. It calls banned for each ban.
+// New returns an empty list. It calls banned for each new ban.
 func New(cfg config.Bans, networks config.Networks, log *slog.Logger, banned func(Ban)) *List {
 	l := &List{
 		cfg: cfg, rules: networks, log: log, banned: banned, key: []byte(rand.Text()),
@@ -91,15 +94,15 @@ func New(cfg config.Bans, networks config.Networks, log *slog.Logger, banned fun
 	return l
 }
 
-// Configure replaces the rules. Scores and bans stay, and bans keep their time. Networks that are denied from then on
-// keep their sessions.
+// Configure replaces the configuration. Scores and bans are kept, and bans keep their end. Sessions from networks
+// that are now denied are not ended.
 func (l *List) Configure(cfg config.Bans, networks config.Networks) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cfg, l.rules = cfg, networks
 }
 
-// addressName is the name of what an address counts as: see [limits.Network].
+// addressName returns the ban name of an address, which may be a network; see [limits.Network].
 func addressName(addr netip.Addr) string {
 	network := limits.Network(addr)
 	if network.IsSingleIP() {
@@ -108,7 +111,7 @@ func addressName(addr netip.Addr) string {
 	return network.String()
 }
 
-// Parse returns the name of an address, of a network, or of a user, which is written USER@TENANT.
+// Parse returns the canonical name of an address, a network or a user, who is written USER@TENANT.
 func Parse(name string) (string, error) {
 	if at := strings.LastIndexByte(name, '@'); at > 0 && at < len(name)-1 {
 		return foldUser(name), nil
@@ -130,7 +133,7 @@ func Parse(name string) (string, error) {
 	return network.String(), nil
 }
 
-// foldUser returns the name of a ban of a user, USER@TENANT, which all spellings of the user share.
+// foldUser returns the ban name of USER@TENANT, which is the same for all spellings of the user.
 func foldUser(name string) string {
 	at := strings.LastIndexByte(name, '@')
 	if at < 0 {
@@ -139,9 +142,9 @@ func foldUser(name string) string {
 	return config.FoldUser(name[:at]) + name[at:]
 }
 
-// UnknownUser is what the failures of a name count for that no tenant has. So the server bans it like a user, and the
-// reply does not tell which names exist. People type passwords there, so the name itself is not kept, and the hash
-// cannot be compared with that of a guess.
+// UnknownUser returns the ban name for failures of a user who does not exist. Such a name is banned like a user, so
+// that replies do not reveal which users exist. It is a keyed hash, because people sometimes type their password as a
+// name, and an unkeyed hash could be compared with guesses.
 func (l *List) UnknownUser(name string) string {
 	const digits = 16
 	sum := hmac.New(sha256.New, l.key)
@@ -164,15 +167,15 @@ func (l *List) Enter(s *limits.Session) (leave func(), err error) {
 	}, nil
 }
 
-// Check returns an error for a login from an address that is refused, or as a user who is banned.
+// Check returns an error if the address or the user is banned or denied.
 func (l *List) Check(addr netip.Addr, user string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refusal(addr, user)
 }
 
-// LogIn is Check for a session, which from then on ends with a ban of its user. The session calls leave when the user
-// has logged out.
+// LogIn is like Check, and registers the user of the session so that a ban of the user ends it. The session calls
+// leave when the user logs out.
 func (l *List) LogIn(s *limits.Session, user string) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,7 +190,7 @@ func (l *List) LogIn(s *limits.Session, user string) (leave func(), err error) {
 	}, nil
 }
 
-// EndSessions ends the sessions of users, written USER@TENANT, each with its reason.
+// EndSessions ends the sessions of users, who are written USER@TENANT, with the given reasons.
 func (l *List) EndSessions(users map[string]*limits.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,14 +201,14 @@ func (l *List) EndSessions(users map[string]*limits.Error) {
 	}
 }
 
-// setUser sets the user of a session that has not ended.
+// setUser sets the user of a session, unless the session has ended.
 func (l *List) setUser(s *limits.Session, user string) {
 	if _, found := l.sessions[s]; found {
 		l.sessions[s] = user
 	}
 }
 
-// refusal is why an address or a user is refused, nil for those that are not.
+// refusal returns the reason why an address or a user is refused, or nil.
 func (l *List) refusal(addr netip.Addr, user string) error {
 	switch {
 	case l.live(foldUser(user)), !l.rules.Allows(addr) && l.bansAddress(addr):
@@ -216,20 +219,20 @@ func (l *List) refusal(addr netip.Addr, user string) error {
 	return nil
 }
 
-// over tells whether the time of a ban has passed.
+// expired reports whether the ban has ended.
 func (b Ban) over() bool { return !time.Now().Before(b.Until) }
 
-// ByAdministrator tells whether an administrator has asked for the ban, and not failures.
+// ByAdministrator reports whether an administrator added the ban.
 func (b Ban) ByAdministrator() bool { return b.Reason == administrator }
 
-// live tells whether a name is banned.
+// isBanned reports whether there is a ban with this name.
 func (l *List) live(name string) bool { return !l.bans.Get(name).over() }
 
 func (l *List) bansAddress(addr netip.Addr) bool {
 	return slices.ContainsFunc(l.namesOf(addr, nil), l.live)
 }
 
-// namesOf appends the names of bans that an address may have.
+// namesOf appends the names of all bans that could apply to an address. It removes expired networks.
 func (l *List) namesOf(addr netip.Addr, names []string) []string {
 	names = append(names, addressName(addr))
 	for name, network := range l.networks {
@@ -253,7 +256,7 @@ func (l *List) LoginFailed(addr netip.Addr, user string) {
 	l.count("failed logins", loginPoints, addr, user)
 }
 
-// count adds to the scores of an address and of a user. A maximum of 0 is none.
+// count adds points to the scores of an address and a user. A maximum score of 0 disables bans.
 func (l *List) count(reason string, points float64, addr netip.Addr, user string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -265,7 +268,7 @@ func (l *List) count(reason string, points float64, addr netip.Addr, user string
 	}
 }
 
-// add adds to a score, and bans its name at the maximum.
+// add adds points to a score, and bans the name when the score reaches the maximum.
 func (l *List) add(reason string, points float64, name string, most int) {
 	now := time.Now()
 	s := l.scores.Get(name).Add(points, now, l.cfg.HalfLife)
@@ -277,10 +280,10 @@ func (l *List) add(reason string, points float64, name string, most int) {
 	l.ban(Ban{Name: name, Until: now.Add(l.cfg.Time), Reason: reason})
 }
 
-// points are those that a score has left.
+// points returns the current value of a score.
 func (l *List) points(s limits.Score, now time.Time) float64 { return s.At(now, l.cfg.HalfLife) }
 
-// ban adds a ban, unless there is a longer one, and reports it.
+// ban adds a ban unless there is one that lasts longer, ends sessions, and reports the ban.
 func (l *List) ban(b Ban) {
 	if l.bans.Get(b.Name).Until.After(b.Until) {
 		return
@@ -291,7 +294,7 @@ func (l *List) ban(b Ban) {
 	l.log.Warn("banned", "kind", b.Kind(), "name", b.Name, "until", b.Until, "reason", b.Reason)
 }
 
-// put adds a ban, in place of another one.
+// put adds a ban or replaces the ban with the same name.
 func (l *List) put(b Ban) {
 	l.bans.Set(b.Name, b)
 	if network := b.network(); network.IsValid() {
@@ -299,9 +302,9 @@ func (l *List) put(b Ban) {
 	}
 }
 
-// cut ends the sessions that are banned. A ban after failures ends the sessions of the address that are not logged in.
-// The others have shown a right password, and strangers must not end their transfers by guesses. A ban by an
-// administrator ends all.
+// cut ends the sessions that a ban applies to. A ban because of failures ends only sessions that are not logged in:
+// the others have authenticated, and strangers must not be able to end their transfers by guessing passwords. A ban
+// by an administrator ends all sessions.
 func (l *List) cut() {
 	for s, user := range l.sessions {
 		if user == "" && l.refusal(s.Addr, "") != nil || user != "" && l.bannedByAdministrator(s.Addr, user) {
@@ -320,23 +323,23 @@ func (l *List) bannedByAdministrator(addr netip.Addr, user string) bool {
 	})
 }
 
-// drop removes a ban.
+// remove removes a ban.
 func (l *List) drop(name string) {
 	l.bans.Delete(name)
 	delete(l.networks, name)
 }
 
-// Add bans a name for a time, or for that of the configuration with 0. The name is that of [Parse].
+// Add bans a name, which has the format of [Parse], for a duration; 0 means the configured one.
 func (l *List) Add(name string, d time.Duration) Ban {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := Ban{Name: name, Until: time.Now().Add(cmp.Or(d, l.cfg.Time)), Reason: administrator}
-	l.drop(name) // a new time may be shorter
+	l.drop(name) // because the new ban may end earlier
 	l.ban(b)
 	return b
 }
 
-// Remove ends a ban, and forgets the failures. It returns false where there is no ban.
+// Remove removes a ban and resets the score. It reports whether there was a ban.
 func (l *List) Remove(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,7 +22,7 @@ func network(t *testing.T, text string) value.Network {
 	return n
 }
 
-// refusedBy is the limit that an error names.
+// refusedBy returns the limit in an error.
 func refusedBy(err error) string {
 	if reached, ok := errors.AsType[*limits.Error](err); ok {
 		return reached.Limit
@@ -57,7 +57,7 @@ func TestList(t *testing.T) {
 
 		fail("203.0.113.7", "a@acme", 1)
 		fail("203.0.113.7", "b@acme", 1)
-		time.Sleep(10 * time.Minute) // which forgets them
+		time.Sleep(10 * time.Minute) // resets the scores
 		fail("203.0.113.7", "c@acme", 1)
 		fail("203.0.113.7", "d@acme", 1)
 		want("203.0.113.7", "")
@@ -113,9 +113,9 @@ func TestList(t *testing.T) {
 	})
 }
 
-// Without scores there are no bans, and the memory of failures ends with them.
+// Without scores no bans are added, and old scores are removed.
 func TestListForgets(t *testing.T) {
-	const many = 1000 // as many as a list keeps before it looks for those to forget
+	const many = 1000 // the size at which a list starts to remove old scores
 	synctest.Test(t, func(t *testing.T) {
 		addr := netip.MustParseAddr("203.0.113.0")
 		none := New(config.Bans{}, config.Networks{}, slog.New(slog.DiscardHandler), nil)
@@ -161,8 +161,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A ban after failures cuts the sessions of the address that are not logged in. One by an administrator cuts all of
-// the address, network or user.
+// A ban because of failures ends the sessions of the address that are not logged in. A ban by an administrator ends
+// all sessions of the address, network or user.
 func TestBansCutSessions(t *testing.T) {
 	const anonymous = ""
 	type at struct{ addr, user string }
@@ -232,7 +232,7 @@ func TestBansCutSessions(t *testing.T) {
 	}
 }
 
-// A ban that comes while the server checks a password refuses the login, and a ban of a network refuses its addresses
+// A ban that is added while the server checks a password refuses the login. A ban of a network refuses its addresses
 // until it ends.
 func TestBanDuringLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestBanDuringLogin(t *testing.T) {
 	})
 }
 
-// The name of an unknown user may be a password, so another list cannot compare its hash.
+// The name of an unknown user may be a password, so hashes of two lists must not be comparable.
 func TestUnknownUser(t *testing.T) {
 	a := New(config.Bans{}, config.Networks{}, slog.New(slog.DiscardHandler), nil)
 	b := New(config.Bans{}, config.Networks{}, slog.New(slog.DiscardHandler), nil)
@@ -269,7 +269,7 @@ func TestUnknownUser(t *testing.T) {
 	}
 }
 
-// The end of a ban has a monotonic reading: a clock that is set ends no ban, and prolongs none.
+// The end of a ban has a monotonic clock reading, so that setting the clock neither ends nor extends bans.
 func TestBansAreMonotonic(t *testing.T) {
 	l := New(
 		config.Bans{AddressScore: 1, Time: time.Hour, HalfLife: time.Hour}, config.Networks{},
