@@ -86,7 +86,7 @@ func TestHook(t *testing.T) {
 			t.Errorf("the log has a secret or an unknown name: %s", line)
 		}
 		decided = decided || strings.Contains(line, "level=ERROR") &&
-			strings.Contains(line, "hook "+hook.URL+": answered 502")
+			strings.Contains(line, "hook "+hook.URL+": unexpected HTTP status 502")
 	}
 	if !decided {
 		t.Error("the log does not say that the hook is down")

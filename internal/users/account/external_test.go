@@ -30,7 +30,7 @@ type fakeSource struct {
 	err      error
 }
 
-func (s *fakeSource) Authenticate(_ context.Context, req *auth.Request) (*auth.Answer, error) {
+func (s *fakeSource) Authenticate(_ context.Context, req *auth.Request) (*auth.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, req.Tenant+" "+req.User+" "+req.Password)
@@ -41,7 +41,7 @@ func (s *fakeSource) Authenticate(_ context.Context, req *auth.Request) (*auth.A
 		return nil, s.err
 	}
 	settings := s.settings
-	return &auth.Answer{Tenant: s.tenant, User: &settings}, nil
+	return &auth.Response{Tenant: s.tenant, User: &settings}, nil
 }
 
 // withSources returns a registry in which the named tenants have a source of their own.
@@ -298,7 +298,7 @@ func TestRefusalsTakeTheTimeOfTheSource(t *testing.T) {
 // A slowSource refuses everyone after a delay.
 type slowSource time.Duration
 
-func (s slowSource) Authenticate(ctx context.Context, _ *auth.Request) (*auth.Answer, error) {
+func (s slowSource) Authenticate(ctx context.Context, _ *auth.Request) (*auth.Response, error) {
 	if err := limits.Sleep(ctx, time.Duration(s)); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ type Request struct {
 }
 
 // A Response is the result of a successful login.
-type Answer struct {
+type Response struct {
 	Tenant string       // the tenant of the user, if the source names it
 	User   *config.User // the validated settings
 }
@@ -44,7 +44,7 @@ type Answer struct {
 type Source interface {
 	// Authenticate returns the response for a right password. Errors other than [ErrRefused] mean that the source
 	// could not decide. Errors never contain a user name or a password.
-	Authenticate(ctx context.Context, req *Request) (*Answer, error)
+	Authenticate(ctx context.Context, req *Request) (*Response, error)
 }
 
 // New returns the source of a tenant or of the server, or nil if none is configured. It fails if a file, such as a CA

@@ -36,9 +36,9 @@ var request = Request{Tenant: "acme", User: "al\u00eece", Password: "correct \"h
 const secret = "a-shared-secret"
 
 // serve starts a hook and returns its source.
-func serve(t *testing.T, answer http.HandlerFunc, change func(*config.Hook)) Source {
+func serve(t *testing.T, response http.HandlerFunc, change func(*config.Hook)) Source {
 	t.Helper()
-	server := httptest.NewServer(answer)
+	server := httptest.NewServer(response)
 	t.Cleanup(server.Close)
 	cfg := config.Hook{URL: server.URL + "/login?key=hidden", Secret: value.NewSecret(secret), Timeout: time.Minute}
 	if change != nil {
@@ -74,9 +74,9 @@ func TestHook(t *testing.T) {
 				`"compatibility": {"charset": "shift_jis", "backslash": "separator"}, `+
 				`"path_permissions": {"/in/*.pdf": ["write", "read"]}}, "tenant": "acme"}`+"\n")
 	}, nil)
-	answer, err := source.Authenticate(t.Context(), &request)
+	response, err := source.Authenticate(t.Context(), &request)
 	must.OK(t, err)
-	want := &Answer{Tenant: "acme", User: &config.User{
+	want := &Response{Tenant: "acme", User: &config.User{
 		Home: "/\U0001f600", Root: "/a", Permissions: []config.Permission{config.List}, Quota: bytesize.MiB,
 		Language: language.BrazilianPortuguese,
 		Compatibility: config.Compatibility{
@@ -84,8 +84,8 @@ func TestHook(t *testing.T) {
 		},
 		PathPermissions: map[string][]config.Permission{"/in/*.pdf": {config.Write, config.Read}},
 	}}
-	if !reflect.DeepEqual(answer, want) {
-		t.Errorf("the answer is %+v, want %+v", answer, want)
+	if !reflect.DeepEqual(response, want) {
+		t.Errorf("the response is %+v, want %+v", response, want)
 	}
 	sent := received{http.MethodPost, "/login?key=hidden", "application/json", "Bearer " + secret, map[string]any{
 		"tenant": "acme", "user": request.User, "password": request.Password, "address": "192.0.2.7", "protocol": "ftp",
@@ -103,16 +103,16 @@ func TestHookRefuses(t *testing.T) {
 	}))
 	defer elsewhere.Close()
 	for name, tc := range map[string]struct {
-		answer http.HandlerFunc
-		want   string // a part of the error; empty for a wrong password
+		response http.HandlerFunc
+		want     string // a part of the error; empty for a wrong password
 	}{
 		"unauthorized": {answers(401, `{"user": {}}`), ""},
 		"forbidden":    {answers(403, ""), ""},
-		"error":        {answers(500, `{"user": {}}`), "answered 500"},
-		"created":      {answers(201, `{"user": {}}`), "answered 201"},
+		"error":        {answers(500, `{"user": {}}`), "unexpected HTTP status 500"},
+		"created":      {answers(201, `{"user": {}}`), "unexpected HTTP status 201"},
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
-		}, "answered 307"},
+		}, "unexpected HTTP status 307"},
 		"empty":         {answers(200, ""), `not a JSON object with the key "user"`},
 		"no-user":       {answers(200, "{}"), `not a JSON object with the key "user"`},
 		"null":          {answers(200, `{"user": null}`), `not a JSON object with the key "user"`},
@@ -149,19 +149,19 @@ func TestHookRefuses(t *testing.T) {
 		"no-certificates":  {answers(200, `{"user": {"certificates": []}}`), "user.certificates: is empty"},
 		"null-limits":      {answers(200, `{"user": {"limits": null}}`), "user.limits: has no value"},
 		"null-tenant":      {answers(200, `{"user": {}, "tenant": null}`), "tenant: has no value"},
-		"twice":            {answers(200, `{"user": {"root": "/a", "root": "/"}}`), `the key "root" twice`},
-		"twice-escaped":    {answers(200, `{"user": {"root": "/a", "r\u006fot": "/"}}`), `the key "root" twice`},
-		"two-users":        {answers(200, `{"user": {"root": "/a"}, "user": {}}`), `the key "user" twice`},
+		"twice":            {answers(200, `{"user": {"root": "/a", "root": "/"}}`), `duplicate key "root"`},
+		"twice-escaped":    {answers(200, `{"user": {"root": "/a", "r\u006fot": "/"}}`), `duplicate key "root"`},
+		"two-users":        {answers(200, `{"user": {"root": "/a"}, "user": {}}`), `duplicate key "user"`},
 		"quoted":           {answers(200, `{"user": {"home": "`+strings.Repeat(`\"[`, 100)+`"}}`), "user.home: "},
-		"long":             {answers(200, `{"user": {}}`+strings.Repeat(" ", maxAnswer)), "longer than"},
+		"long":             {answers(200, `{"user": {}}`+strings.Repeat(" ", maxResponse)), "longer than"},
 		"cut": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, `{"user": {}}`)
-		}, "ends early"},
+		}, "read response: unexpected EOF"},
 		"hang-up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			user, err := serve(t, tc.answer, nil).Authenticate(t.Context(), &request)
+			user, err := serve(t, tc.response, nil).Authenticate(t.Context(), &request)
 			if user != nil || err == nil || errors.Is(err, ErrRefused) != (tc.want == "") ||
 				!strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("user %v, error %v; want %q", user, err, tc.want)
@@ -274,12 +274,12 @@ func TestHookBehindProxy(t *testing.T) {
 // A counting source counts the requests. It refuses the password "wrong".
 type counting struct{ asked int }
 
-func (c *counting) Authenticate(_ context.Context, req *Request) (*Answer, error) {
+func (c *counting) Authenticate(_ context.Context, req *Request) (*Response, error) {
 	c.asked++
 	if req.Password == "wrong" {
 		return nil, fmt.Errorf("counting: %w", ErrRefused)
 	}
-	return &Answer{User: &config.User{Home: "/" + req.User}}, nil
+	return &Response{User: &config.User{Home: "/" + req.User}}, nil
 }
 
 // A successful login is cached until it expires, and only for exactly the same request.
@@ -311,10 +311,10 @@ func TestCache(t *testing.T) {
 		now = now.Add(step.later)
 		req := request
 		step.change(&req)
-		answer, err := c.Authenticate(t.Context(), &req)
+		response, err := c.Authenticate(t.Context(), &req)
 		if refused := req.Password == "wrong"; refused != errors.Is(err, ErrRefused) || !refused &&
-			answer.User.Home != "/"+req.User {
-			t.Errorf("%s: %v, %v", step.name, answer, err)
+			response.User.Home != "/"+req.User {
+			t.Errorf("%s: %v, %v", step.name, response, err)
 		}
 		if source.asked != step.asked {
 			t.Errorf("%s: the source was asked %d times, want %d", step.name, source.asked, step.asked)

@@ -29,7 +29,7 @@ type cache struct {
 }
 
 type accepted struct {
-	*Answer
+	*Response
 	until time.Time
 }
 
@@ -40,18 +40,18 @@ func newCache(s Source, ttl time.Duration) *cache {
 }
 
 // Authenticate implements [Source].
-func (c *cache) Authenticate(ctx context.Context, req *Request) (*Answer, error) {
+func (c *cache) Authenticate(ctx context.Context, req *Request) (*Response, error) {
 	mac := c.mac(req)
-	if answer := c.known(mac); answer != nil {
-		return answer, nil
+	if response := c.known(mac); response != nil {
+		return response, nil
 	}
-	asked := c.now() // before the request, because the response is at least this old
-	answer, err := c.Source.Authenticate(ctx, req)
+	requested := c.now() // before the request, because the response is at least this old
+	response, err := c.Source.Authenticate(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	c.remember(mac, accepted{answer, asked.Add(c.ttl)})
-	return answer, nil
+	c.remember(mac, accepted{response, requested.Add(c.ttl)})
+	return response, nil
 }
 
 func (c *cache) mac(req *Request) [sha256.Size]byte {
@@ -64,14 +64,14 @@ func (c *cache) mac(req *Request) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-func (c *cache) known(mac [sha256.Size]byte) *Answer {
+func (c *cache) known(mac [sha256.Size]byte) *Response {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.accepted[mac]
 	if !ok || !c.now().Before(found.until) {
 		return nil
 	}
-	return found.Answer
+	return found.Response
 }
 
 func (c *cache) remember(mac [sha256.Size]byte, a accepted) {

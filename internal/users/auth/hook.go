@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxAnswer limits the size of a response. The settings of a user are much smaller.
-	maxAnswer = 64 << 10
+	// maxResponse limits the size of a response. The settings of a user are much smaller.
+	maxResponse = 64 << 10
 	// maxIdle is the number of idle connections that are kept open.
 	maxIdle = 16
 	// idleTime is how long an idle connection is kept open.
@@ -36,7 +36,7 @@ type hook struct {
 func newHook(cfg *config.Hook) (*hook, error) {
 	shown, err := url.Parse(cfg.URL)
 	if err != nil {
-		return nil, errors.New("the URL of the hook cannot be read")
+		return nil, errors.New("invalid URL of the hook")
 	}
 	shown.RawQuery, shown.User = "", nil
 	authorities, err := config.Trusted(cfg.CAFile)
@@ -63,10 +63,10 @@ type login struct {
 }
 
 // Authenticate implements [Source].
-func (h *hook) Authenticate(ctx context.Context, req *Request) (*Answer, error) {
+func (h *hook) Authenticate(ctx context.Context, req *Request) (*Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
-	answer, status, err := h.post(ctx, login{
+	text, status, err := h.post(ctx, login{
 		Tenant: req.Tenant, User: req.User, Password: req.Password, Address: req.Address, Protocol: "ftp",
 		TLS: req.Encrypted,
 	})
@@ -77,9 +77,9 @@ func (h *hook) Authenticate(ctx context.Context, req *Request) (*Answer, error) 
 		return nil, fmt.Errorf("hook %s: %w", h.shown, ErrRefused)
 	case status != http.StatusOK:
 		return nil, fmt.Errorf(
-			"hook %s: answered %d: write 200 with the user, or 401 for a wrong password", h.shown, status)
+			"hook %s: unexpected HTTP status %d: send 200 with the user, or 401 for a wrong password", h.shown, status)
 	}
-	return decode("answer of the hook "+h.shown, answer)
+	return decode("response of the hook "+h.shown, text)
 }
 
 // probe sends a HEAD request. Any response shows that the hook is running, except for the status codes by which a
@@ -89,7 +89,7 @@ func (h *hook) probe(ctx context.Context) error {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodHead, h.url, nil)
 	if err != nil {
-		return errors.New("the URL of the hook cannot be used")
+		return errors.New("invalid URL of the hook")
 	}
 	response, err := h.client.Do(request)
 	if err != nil {
@@ -104,14 +104,14 @@ func (h *hook) probe(ctx context.Context) error {
 }
 
 // post sends a login and returns the body and the status of the response.
-func (h *hook) post(ctx context.Context, l login) (answer []byte, status int, err error) {
+func (h *hook) post(ctx context.Context, l login) (text []byte, status int, err error) {
 	body, err := json.Marshal(l)
 	if err != nil {
-		return nil, 0, errors.New("the login cannot be written in JSON")
+		return nil, 0, errors.New("cannot encode the login as JSON")
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, 0, errors.New("the URL cannot be used")
+		return nil, 0, errors.New("invalid URL")
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json")
@@ -123,12 +123,12 @@ func (h *hook) post(ctx context.Context, l login) (answer []byte, status int, er
 		return nil, 0, web.WithoutURL(err)
 	}
 	defer response.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	text, err = io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	switch {
 	case err != nil:
-		return nil, 0, fmt.Errorf("the answer ends early: %w", err)
-	case len(answer) > maxAnswer:
-		return nil, 0, fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+		return nil, 0, fmt.Errorf("read response: %w", err)
+	case len(text) > maxResponse:
+		return nil, 0, fmt.Errorf("the response is longer than %d bytes", maxResponse)
 	}
-	return answer, response.StatusCode, nil
+	return text, response.StatusCode, nil
 }

@@ -48,7 +48,7 @@ func newDirectory(cfg *config.Auth) (*directory, error) {
 	for _, text := range cfg.LDAP.URLs {
 		server, err := url.Parse(text)
 		if err != nil {
-			return nil, errors.New("the URL of the directory cannot be read")
+			return nil, errors.New("invalid URL of the directory")
 		}
 		d.servers = append(d.servers, server)
 	}
@@ -56,14 +56,14 @@ func newDirectory(cfg *config.Auth) (*directory, error) {
 }
 
 // Authenticate implements [Source].
-func (d *directory) Authenticate(ctx context.Context, req *Request) (*Answer, error) {
+func (d *directory) Authenticate(ctx context.Context, req *Request) (*Response, error) {
 	// a bind without a password succeeds as anonymous (RFC 4513, section 5.1.2)
 	if req.Password == "" || strings.ContainsRune(req.Password, 0) {
-		return nil, fmt.Errorf("directory: a password that is empty or has a NUL: %w", ErrRefused)
+		return nil, fmt.Errorf("directory: the password is empty or contains NUL: %w", ErrRefused)
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
-	entry, err := d.ask(ctx, req)
+	entry, err := d.authenticate(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("directory: %w", err)
 	}
@@ -81,7 +81,7 @@ func (d *directory) Authenticate(ctx context.Context, req *Request) (*Answer, er
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{Tenant: tenant, User: user}, nil
+	return &Response{Tenant: tenant, User: user}, nil
 }
 
 // probe connects to each server. If logins search for the user's entry, it also binds and searches.
@@ -127,11 +127,11 @@ func sameName(a, b string) bool {
 }
 
 // authenticate returns the entry of the user from the first server that responds. An idle connection is tried first.
-func (d *directory) ask(ctx context.Context, req *Request) (*ldap.Entry, error) {
+func (d *directory) authenticate(ctx context.Context, req *Request) (*ldap.Entry, error) {
 	deadline, _ := ctx.Deadline()
 	share := func(others int) time.Duration { return time.Until(deadline) / time.Duration(others+1) }
 	if c := d.takeIdle(); c != nil {
-		if entry, err := d.askOne(ctx, share(len(d.servers)), req, func(context.Context) (*connection, error) {
+		if entry, err := d.authenticateOn(ctx, share(len(d.servers)), req, func(context.Context) (*connection, error) {
 			return c, nil
 		}); !isDown(err) {
 			return entry, err
@@ -139,7 +139,7 @@ func (d *directory) ask(ctx context.Context, req *Request) (*ldap.Entry, error) 
 	}
 	var failures []string
 	for i, server := range d.servers {
-		entry, err := d.askOne(ctx, share(len(d.servers)-1-i), req, func(ctx context.Context) (*connection, error) {
+		entry, err := d.authenticateOn(ctx, share(len(d.servers)-1-i), req, func(ctx context.Context) (*connection, error) {
 			return d.dial(ctx, server)
 		})
 		if !isDown(err) {
@@ -151,7 +151,7 @@ func (d *directory) ask(ctx context.Context, req *Request) (*ldap.Entry, error) 
 }
 
 // authenticateOn authenticates with one server, within a timeout.
-func (d *directory) askOne(
+func (d *directory) authenticateOn(
 	ctx context.Context, timeout time.Duration, req *Request, connect func(context.Context) (*connection, error),
 ) (*ldap.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -172,9 +172,9 @@ func isDown(err error) bool {
 	if err == nil || errors.Is(err, ErrRefused) {
 		return false
 	}
-	answer, ok := errors.AsType[*ldap.Error](err)
-	return !ok || answer.ResultCode >= ldap.ErrorNetwork || answer.ResultCode == ldap.LDAPResultBusy ||
-		answer.ResultCode == ldap.LDAPResultUnavailable
+	response, ok := errors.AsType[*ldap.Error](err)
+	return !ok || response.ResultCode >= ldap.ErrorNetwork || response.ResultCode == ldap.LDAPResultBusy ||
+		response.ResultCode == ldap.LDAPResultUnavailable
 }
 
 // dial connects to a server. The connection uses TLS unless start_tls is false.
@@ -274,7 +274,7 @@ func (d *directory) bindAndRead(c *connection, req *Request) (*ldap.Entry, error
 	}
 	entry, err := d.find(c, dn, ldap.ScopeBaseObject, req.User)
 	if ldap.IsErrorWithCode(err, ldap.LDAPResultNoSuchObject) || err == nil && entry == nil {
-		return nil, fmt.Errorf("the user may read no entry with the name and the filter: %w", ErrRefused)
+		return nil, fmt.Errorf("the user cannot read an entry that matches the name and the filter: %w", ErrRefused)
 	}
 	return entry, err
 }
@@ -298,7 +298,7 @@ func (d *directory) searchAndBind(c *connection, req *Request) (*ldap.Entry, err
 	case err != nil && (entry != nil || !errors.Is(err, ErrRefused)):
 		return nil, err
 	case entry == nil || entry.DN == "":
-		return nil, fmt.Errorf("no entry has the name and meets the filter: %w", ErrRefused)
+		return nil, fmt.Errorf("no entry matches the name and the filter: %w", ErrRefused)
 	}
 	return entry, nil
 }
@@ -338,7 +338,7 @@ func (d *directory) find(c *connection, base string, scope int, user string) (*l
 	case ldap.IsErrorWithCode(err, ldap.LDAPResultSizeLimitExceeded) || err == nil && len(result.Entries) > 1:
 		several := &ldap.Error{ResultCode: ldap.LDAPResultSizeLimitExceeded,
 			Err: errors.New("correct attributes.name or filter")}
-		return nil, fmt.Errorf("several entries have the name: %w", several)
+		return nil, fmt.Errorf("several entries have this name: %w", several)
 	case err != nil:
 		return nil, describe("search", err)
 	case len(result.Entries) == 0:
@@ -368,10 +368,10 @@ func bind(c *connection, dn, password string) error {
 // describe removes the message of the server from an LDAP error, because it may contain user names. Other errors are
 // returned unchanged.
 func describe(operation string, err error) error {
-	answer, ok := errors.AsType[*ldap.Error](err)
-	if !ok || answer.ResultCode >= ldap.ErrorNetwork {
+	response, ok := errors.AsType[*ldap.Error](err)
+	if !ok || response.ResultCode >= ldap.ErrorNetwork {
 		return err
 	}
 	return fmt.Errorf(
-		"%s: %w", operation, &ldap.Error{ResultCode: answer.ResultCode, Err: errors.New("its log may say why")})
+		"%s: %w", operation, &ldap.Error{ResultCode: response.ResultCode, Err: errors.New("see the log of the directory")})
 }

@@ -43,14 +43,14 @@ func newSource(t *testing.T, cfg *config.Auth) Source {
 
 func authenticate(t *testing.T, s Source, user, password string) (*config.User, error) {
 	t.Helper()
-	answer, err := ask(t, s, user, password)
+	response, err := ask(t, s, user, password)
 	if err != nil {
 		return nil, err
 	}
-	return answer.User, nil
+	return response.User, nil
 }
 
-func ask(t *testing.T, s Source, user, password string) (*Answer, error) {
+func ask(t *testing.T, s Source, user, password string) (*Response, error) {
 	t.Helper()
 	found, err := s.Authenticate(t.Context(), &Request{Tenant: "acme", User: user, Password: password})
 	if err != nil && (strings.Contains(err.Error(), "horse") || len(user) > 2 && strings.Contains(err.Error(), user)) {
@@ -152,10 +152,10 @@ func TestDirectorySettings(t *testing.T) {
 	}{
 		{"relative", "carol", cfg, false, "user.root: \"relative\" is not absolute"},
 		{"several-values", "dave", cfg, false, "ftpRoot has 2 values"},
-		{"twice", "frank", cfg, false, `, and needs each key once, like charset=shift_jis`},
+		{"twice", "frank", cfg, false, `: write each key once, as in charset=shift_jis`},
 		{"unknown-charset", "grace", cfg, false, `user.compatibility.charset: there is no charset "ebcdic"`},
-		{"parent-as-name", "..", cfg, true, "can be no directory"},
-		{"path-as-name", "a/b", cfg, true, "can be no directory"},
+		{"parent-as-name", "..", cfg, true, "cannot be used as a directory name"},
+		{"path-as-name", "a/b", cfg, true, "cannot be used as a directory name"},
 		{"no-group", "carol", grouped, true, "in none of the groups"},
 	} {
 		if _, err := authenticate(t, newSource(t, tc.cfg), tc.user, servicetest.DirectoryPassword); err == nil ||
@@ -180,9 +180,9 @@ func TestDirectoryTenant(t *testing.T) {
 	cfg := searching(s)
 	cfg.LDAP.Attributes = config.Attributes{config.LDAPTenant: "OU"}
 	for user, want := range map[string]string{"bob": "acme", "frank": "umbrella", "erin": "nowhere", "été": ""} {
-		answer, err := ask(t, newSource(t, cfg), user, servicetest.DirectoryPassword)
-		if err != nil || answer.Tenant != want {
-			t.Errorf("%s: %+v, %v", user, answer, err)
+		response, err := ask(t, newSource(t, cfg), user, servicetest.DirectoryPassword)
+		if err != nil || response.Tenant != want {
+			t.Errorf("%s: %+v, %v", user, response, err)
 		}
 	}
 	if _, err := ask(t, newSource(t, cfg), "dave", servicetest.DirectoryPassword); err == nil ||

@@ -31,7 +31,7 @@ func newOldServer(cfg *config.Auth) (*oldServer, error) {
 	o := &oldServer{template: template{source: "old FTP server", user: cfg.User.New()}, cfg: &cfg.FTP}
 	host, _, err := net.SplitHostPort(cfg.FTP.Address)
 	if err != nil {
-		return nil, errors.New("the address of the old FTP server cannot be read")
+		return nil, errors.New("invalid address of the old FTP server")
 	}
 	authorities, err := config.Trusted(cfg.FTP.CAFile)
 	if err != nil {
@@ -74,12 +74,12 @@ func certificatesIn(name string) (all []*x509.Certificate, err error) {
 }
 
 // Authenticate implements [Source].
-func (o *oldServer) Authenticate(ctx context.Context, req *Request) (*Answer, error) {
+func (o *oldServer) Authenticate(ctx context.Context, req *Request) (*Response, error) {
 	if name := config.FoldUser(req.User); name == "anonymous" || name == "ftp" {
-		return nil, fmt.Errorf("%s: any password would be right for this name: %w", o.source, ErrRefused)
+		return nil, fmt.Errorf("%s: anonymous users accept any password: %w", o.source, ErrRefused)
 	}
 	if strings.ContainsAny(req.Password, "\r\n\x00") {
-		return nil, fmt.Errorf("%s: a password that no command can have: %w", o.source, ErrRefused)
+		return nil, fmt.Errorf("%s: the password contains a line break or NUL: %w", o.source, ErrRefused)
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.cfg.Timeout)
 	defer cancel()
@@ -90,7 +90,7 @@ func (o *oldServer) Authenticate(ctx context.Context, req *Request) (*Answer, er
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{User: user}, nil
+	return &Response{User: user}, nil
 }
 
 // probe connects and starts TLS like a login, and then quits.
@@ -112,7 +112,7 @@ func (o *oldServer) dialogue(ctx context.Context, do func(*ftpclient.Conn) error
 		}
 	}
 	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
-		err = errors.New("what it says is no FTP") // err may contain a name or a password
+		err = errors.New("invalid FTP reply") // err may contain a name or a password
 	}
 	if err != nil {
 		if !errors.Is(err, ErrRefused) {

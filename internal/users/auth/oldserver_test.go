@@ -42,7 +42,7 @@ func TestOldServers(t *testing.T) {
 			if err := Probe(t.Context(), cfg); err != nil {
 				t.Error(err)
 			}
-			want := &Answer{User: &config.User{Root: "/" + servicetest.OldUser}}
+			want := &Response{User: &config.User{Root: "/" + servicetest.OldUser}}
 			if got, err := ask(t, source, servicetest.OldUser, servicetest.OldPassword); err != nil ||
 				!reflect.DeepEqual(got, want) {
 				t.Errorf("%+v, %v", got, err)
@@ -90,7 +90,7 @@ func TestOldServerLies(t *testing.T) {
 		"superfluous":     {tls: config.NoOldTLS, says: []string{"220 ", "331 ", "202 "}, want: "202 to PASS", sent: "USER|PASS"},
 		"two-lines":       {tls: config.NoOldTLS, says: []string{"220 ", "331 ", "530-no\r\n230 in\r\n530 no"}, refused: true, want: "530", sent: "USER|PASS"},
 		"wrong":           {tls: config.NoOldTLS, says: []string{"220 ", "331 ", "430 no"}, refused: true, want: "430 to PASS", sent: "USER|PASS"},
-		"no-ftp":          {tls: config.NoOldTLS, says: []string{"HTTP/1.1 400"}, want: "no FTP"},
+		"no-ftp":          {tls: config.NoOldTLS, says: []string{"HTTP/1.1 400"}, want: "invalid FTP reply"},
 		"endless":         {tls: config.NoOldTLS, says: []string{"220-" + strings.Repeat("x", 2<<20)}, want: "EOF"},
 		"hangs-up":        {tls: config.NoOldTLS, says: []string{"220 ", ""}, want: "EOF", sent: "USER"},
 	} {

@@ -34,7 +34,7 @@ func (t *template) settings(
 		// the placeholder would insert another directory, or one that the server reserves
 		if strings.Contains(name, "/") || value.PrefixProblem(name) != "" {
 			return nil, fmt.Errorf(
-				"%s: the name of the user can be no directory: %w", t.source, ErrRefused)
+				"%s: the user name cannot be used as a directory name: %w", t.source, ErrRefused)
 		}
 		*directory = strings.ReplaceAll(*directory, config.UserPlaceholder, name)
 	}
@@ -78,7 +78,7 @@ func (t *template) tenant(values func(string) []string) (string, error) {
 	case 1:
 		return found[0], nil
 	default:
-		return "", fmt.Errorf("%s: %s has %d values, and a user one tenant", t.source, name, len(found))
+		return "", fmt.Errorf("%s: attribute %s has %d values, but a user has one tenant", t.source, name, len(found))
 	}
 }
 
@@ -94,11 +94,11 @@ func (t *template) own(values func(string) []string) (*config.User, error) {
 		switch found := values(name); {
 		case found == nil:
 		case len(found) == 0 || found[0] == "":
-			return nil, fmt.Errorf("%s: %s is there without a %s: remove it, or give it a value", t.source, name, key)
+			return nil, fmt.Errorf("%s: attribute %s for %s is empty: remove it or set a value", t.source, name, key)
 		case len(found) == 1:
 			object[string(key)] = found[0]
 		default:
-			return nil, fmt.Errorf("%s: %s has %d values, and a user one %s", t.source, name, len(found), key)
+			return nil, fmt.Errorf("%s: attribute %s has %d values, but a user has one %s", t.source, name, len(found), key)
 		}
 	}
 	if t.names[config.LDAPPermissions] != "" {
@@ -113,7 +113,7 @@ func (t *template) own(values func(string) []string) (*config.User, error) {
 				key, value, ok := strings.Cut(setting, "=")
 				if key = strings.TrimSpace(key); !ok || compatibility[key] != "" {
 					return nil, fmt.Errorf(
-						"%s: %s has %q, and needs each key once, like charset=shift_jis", t.source, name, setting)
+						"%s: attribute %s: invalid value %q: write each key once, as in charset=shift_jis", t.source, name, setting)
 				}
 				compatibility[key] = strings.TrimSpace(value)
 			}
@@ -127,11 +127,11 @@ func (t *template) own(values func(string) []string) (*config.User, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.source, err)
 	}
-	answer, err := decode(t.source, text)
+	response, err := decode(t.source, text)
 	if err != nil {
 		return nil, err
 	}
-	return answer.User, nil
+	return response.User, nil
 }
 
 // language returns the first language of a list in the format of Accept-Language (RFC 9110, section 12.5.4), or

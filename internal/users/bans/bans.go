@@ -90,7 +90,7 @@ func New(cfg config.Bans, networks config.Networks, log *slog.Logger, banned fun
 		networks: map[string]netip.Prefix{}, sessions: map[*limits.Session]string{},
 	}
 	l.scores = limits.NewExpiring[string](func(s limits.Score) bool { return l.points(s, time.Now()) < forgotten })
-	l.bans = limits.NewExpiring[string](Ban.over)
+	l.bans = limits.NewExpiring[string](Ban.expired)
 	return l
 }
 
@@ -153,7 +153,7 @@ func (l *List) UnknownUser(name string) string {
 }
 
 // Enter implements [limits.Guard].
-func (l *List) Enter(s *limits.Session) (leave func(), err error) {
+func (l *List) Enter(s *limits.Session) (release func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.refusal(s.Addr, ""); err != nil {
@@ -176,7 +176,7 @@ func (l *List) Check(addr netip.Addr, user string) error {
 
 // LogIn is like Check, and registers the user of the session so that a ban of the user ends it. The session calls
 // leave when the user logs out.
-func (l *List) LogIn(s *limits.Session, user string) (leave func(), err error) {
+func (l *List) LogIn(s *limits.Session, user string) (release func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.refusal(s.Addr, user); err != nil {
@@ -211,7 +211,7 @@ func (l *List) setUser(s *limits.Session, user string) {
 // refusal returns the reason why an address or a user is refused, or nil.
 func (l *List) refusal(addr netip.Addr, user string) error {
 	switch {
-	case l.live(foldUser(user)), !l.rules.Allows(addr) && l.bansAddress(addr):
+	case l.isBanned(foldUser(user)), !l.rules.Allows(addr) && l.bansAddress(addr):
 		return &limits.Error{Limit: limits.Bans}
 	case l.rules.Refuses(addr):
 		return &limits.Error{Limit: limits.Deny}
@@ -220,16 +220,16 @@ func (l *List) refusal(addr netip.Addr, user string) error {
 }
 
 // expired reports whether the ban has ended.
-func (b Ban) over() bool { return !time.Now().Before(b.Until) }
+func (b Ban) expired() bool { return !time.Now().Before(b.Until) }
 
 // ByAdministrator reports whether an administrator added the ban.
 func (b Ban) ByAdministrator() bool { return b.Reason == administrator }
 
 // isBanned reports whether there is a ban with this name.
-func (l *List) live(name string) bool { return !l.bans.Get(name).over() }
+func (l *List) isBanned(name string) bool { return !l.bans.Get(name).expired() }
 
 func (l *List) bansAddress(addr netip.Addr) bool {
-	return slices.ContainsFunc(l.namesOf(addr, nil), l.live)
+	return slices.ContainsFunc(l.namesOf(addr, nil), l.isBanned)
 }
 
 // namesOf appends the names of all bans that could apply to an address. It removes expired networks.
@@ -237,7 +237,7 @@ func (l *List) namesOf(addr netip.Addr, names []string) []string {
 	names = append(names, addressName(addr))
 	for name, network := range l.networks {
 		switch {
-		case !l.live(name):
+		case !l.isBanned(name):
 			delete(l.networks, name)
 		case network.Contains(addr.Unmap().WithZone("")):
 			names = append(names, name)
@@ -269,10 +269,10 @@ func (l *List) count(reason string, points float64, addr netip.Addr, user string
 }
 
 // add adds points to a score, and bans the name when the score reaches the maximum.
-func (l *List) add(reason string, points float64, name string, most int) {
+func (l *List) add(reason string, points float64, name string, maximum int) {
 	now := time.Now()
 	s := l.scores.Get(name).Add(points, now, l.cfg.HalfLife)
-	if l.points(s, now) < float64(most)-forgotten {
+	if l.points(s, now) < float64(maximum)-forgotten {
 		l.scores.Set(name, s)
 		return
 	}
@@ -319,12 +319,12 @@ func (l *List) bannedByAdministrator(addr netip.Addr, user string) bool {
 		names = l.namesOf(addr, names)
 	}
 	return slices.ContainsFunc(names, func(name string) bool {
-		return l.live(name) && l.bans.Get(name).ByAdministrator()
+		return l.isBanned(name) && l.bans.Get(name).ByAdministrator()
 	})
 }
 
 // remove removes a ban.
-func (l *List) drop(name string) {
+func (l *List) remove(name string) {
 	l.bans.Delete(name)
 	delete(l.networks, name)
 }
@@ -334,7 +334,7 @@ func (l *List) Add(name string, d time.Duration) Ban {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := Ban{Name: name, Until: time.Now().Add(cmp.Or(d, l.cfg.Time)), Reason: administrator}
-	l.drop(name) // because the new ban may end earlier
+	l.remove(name) // because the new ban may end earlier
 	l.ban(b)
 	return b
 }
@@ -343,8 +343,8 @@ func (l *List) Add(name string, d time.Duration) Ban {
 func (l *List) Remove(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	found := l.live(name)
-	l.drop(name)
+	found := l.isBanned(name)
+	l.remove(name)
 	l.scores.Delete(name)
 	return found
 }
@@ -355,7 +355,7 @@ func (l *List) All() []Ban {
 	defer l.mu.Unlock()
 	all := []Ban{}
 	for _, b := range l.bans.All() {
-		if !b.over() {
+		if !b.expired() {
 			all = append(all, b)
 		}
 	}

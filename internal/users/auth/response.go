@@ -12,7 +12,7 @@ import (
 // decode decodes the response of a service: a JSON object whose key "user" has the settings of the user, in the form
 // of a configured user without a password. The optional key "tenant" names the tenant. Errors name source and the
 // invalid keys.
-func decode(source string, text []byte) (*Answer, error) {
+func decode(source string, text []byte) (*Response, error) {
 	if err := checkNesting(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
@@ -27,18 +27,18 @@ func decode(source string, text []byte) (*Answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
-	var answer struct {
+	var response struct {
 		Tenant string      `yaml:"tenant"`
 		User   config.User `yaml:"user"`
 	}
-	positions, problems := yamlconf.Loader{NoFiles: true}.Decode(source, plain, &answer)
+	positions, problems := yamlconf.Loader{NoFiles: true}.Decode(source, plain, &response)
 	if positions != nil {
-		problems = append(problems, answer.User.Validate(yamlconf.Path{"user"}, positions)...)
+		problems = append(problems, response.User.Validate(yamlconf.Path{"user"}, positions)...)
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	return &Answer{Tenant: answer.Tenant, User: &answer.User}, nil
+	return &Response{Tenant: response.Tenant, User: &response.User}, nil
 }
 
 // maxDepth limits the nesting of a response. The settings of a user need less than half of it. Without a limit,
@@ -72,7 +72,7 @@ func checkNesting(text []byte) error {
 			if isKey {
 				keys, key := nested[len(nested)-1], token.(string)
 				if keys[key] {
-					return fmt.Errorf("has the key %q twice in one object", key)
+					return fmt.Errorf("duplicate key %q", key)
 				}
 				keys[key] = true
 				isKey = false
