@@ -101,6 +101,9 @@ func newRootCommand() *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Args, completion.RunE = commandNeeded, root.RunE
+		for _, shell := range completion.Commands() {
+			shell.Args = noArguments
+		}
 		completion.Example = "  babelftp completion bash > /etc/bash_completion.d/babelftp"
 	}
 	return root

@@ -120,6 +120,8 @@ func TestExitCodes(t *testing.T) {
 			"babelftp: a command is missing (see babelftp completion --help)\n"},
 		{"completion-unknown-shell", []string{"completion", "zhs"}, 2,
 			"babelftp: unknown command \"zhs\", did you mean zsh? (see babelftp completion --help)\n"},
+		{"completion-argument", []string{"completion", "bash", "extra"}, 2,
+			"babelftp: unexpected argument \"extra\" (see babelftp completion bash --help)\n"},
 		{"completion-bash", []string{"completion", "bash"}, 0, ""},
 		{"completion-fish", []string{"completion", "fish"}, 0, ""},
 		{"completion-powershell", []string{"completion", "powershell"}, 0, ""},
