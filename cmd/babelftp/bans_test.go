@@ -39,7 +39,7 @@ func ask(t *testing.T, command string, all []asked) {
 		validHash + `"}}}}`
 	must.WriteFile(t, file, text)
 	if code, _, stderr := output(t, "", command, "--socket", socket); code != 1 ||
-		!strings.Contains(stderr, "no server answers at "+socket) {
+		!strings.Contains(stderr, "cannot connect to the server at "+socket) {
 		t.Errorf("without a server: exit code %d: %s", code, stderr)
 	}
 	l, err := admin.Listen(t.Context(), socket)
@@ -68,7 +68,7 @@ func TestBans(t *testing.T) {
 		{"add alice@acme --time 24h --socket SOCKET", 0, "alice@acme is banned until "},
 		{"list --socket SOCKET", 0, "an administrator\nalice@acme   "},
 		{"remove 203.0.113.7 --socket SOCKET", 0, "the ban of 203.0.113.7 is lifted\n"},
-		{"remove 203.0.113.7 --socket SOCKET", 1, "this replica has no ban of 203.0.113.7: see babelftp bans list"},
+		{"remove 203.0.113.7 --socket SOCKET", 1, "no ban of 203.0.113.7 on this replica: see babelftp bans list"},
 		{"add alice --socket SOCKET", 1, `"alice" is not an address, network or user`},
 		{"add --socket SOCKET", 2, "write one address"},
 		{"list --socket SOCKET --config FILE", 2, "do not go together"},

@@ -12,7 +12,7 @@ func TestDebug(t *testing.T) {
 		{"--socket SOCKET --off", 0, "2 ended\n"},
 		{"--socket SOCKET --off", 0, "0 ended\n"},
 		{"--socket SOCKET --address scanner", 1, `"scanner" is neither an address like 192.0.2.7 nor a network`},
-		{"--socket SOCKET --tenant typo", 1, `there is no tenant "typo", but acme`},
+		{"--socket SOCKET --tenant typo", 1, `unknown tenant "typo": want one of acme`},
 		{"--socket SOCKET --tenant acme --for 25h", 1, "the time 25h0m0s is out of range"},
 		{"--socket SOCKET --tenant acme --for tomorrow", 2, "invalid argument"},
 		{"--socket SOCKET --for 5m", 2, "--for needs --address, --tenant or --user"},

@@ -76,7 +76,7 @@ func TestSessions(t *testing.T) {
 	id := all[0].Session
 	if code, _, stderr := output(
 		t, "", "sessions", "--url", base, "--as", "nobody", "--password-file", passwordFile); code != 1 ||
-		!strings.Contains(stderr, "the server refuses the login: correct --as and --password-file") {
+		!strings.Contains(stderr, "login refused: check --as and --password-file") {
 		t.Errorf("who is no administrator gets %d: %s", code, stderr)
 	}
 	const shown = `/evil\x1b]0;title\x07\u{E000}exe.\u{9B}31m`
@@ -89,13 +89,13 @@ func TestSessions(t *testing.T) {
 		{"sessions --json", 0, []string{`"id": "` + id + `"`, `\ue000`, `\u009b`}},
 		{"transfers", 0, []string{"DIRECTION", "upload", "4 B", "50%", "/s", shown}},
 		{"uploads", 0, []string{"TENANT  USER  STATE"}},
-		{"uploads --tenant nobody", 1, []string{`there is no tenant "nobody"`}},
-		{"uploads abort demo x", 1, []string{"tenant demo has no upload x"}},
+		{"uploads --tenant nobody", 1, []string{`unknown tenant "nobody"`}},
+		{"uploads abort demo x", 1, []string{"tenant demo: upload x not found"}},
 		{"uploads abort demo", 2, []string{"write the tenant and one ID"}},
 		{"bans --json", 0, []string{"[]"}},
 		{"debug", 0, []string{"ADDRESS"}},
 		{"sessions disconnect", 2, []string{"write one ID"}},
-		{"sessions disconnect x", 1, []string{"there is no session x"}},
+		{"sessions disconnect x", 1, []string{"session x not found"}},
 		{"sessions disconnect " + id, 0, []string{id + " ends\n"}},
 	} {
 		got := ask(step.code, strings.Fields(step.args)...)
@@ -118,10 +118,10 @@ func TestSessions(t *testing.T) {
 		code int
 		want string
 	}{
-		{"sessions --url " + base + " --as admin --password-file " + passwordFile, 1, "no server answers at " + base},
+		{"sessions --url " + base + " --as admin --password-file " + passwordFile, 1, "cannot connect to the server at " + base},
 		{"sessions --url http://babelftp.example.com:9122 --as admin --password-file " + passwordFile, 1,
 			"would send the password in the clear"},
-		{"sessions --url babelftp.example.com --as admin --password-file " + passwordFile, 1, "is not an address of a server"},
+		{"sessions --url babelftp.example.com --as admin --password-file " + passwordFile, 1, "invalid server address"},
 		{"sessions --url " + base, 2, "--url needs --as and --password-file"},
 		{"sessions --url " + base + " --cert-file x", 2, "--url needs --as and --password-file, or --cert-file and --key-file"},
 		{"sessions --url " + base + " --cert-file x --key-file y", 1, "--cert-file x with --key-file y"},

@@ -10,19 +10,19 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// contrast is a script. It returns the texts and the borders of controls that are too close in colour to what is
-// around them.
+// contrast is a script that returns the texts and the borders of controls that have too little contrast with
+// their background.
 //
 //go:embed testdata/contrast.js
 var contrast string
 
-// A node is one of the accessibility tree, which screen readers read.
+// A node is a node of the accessibility tree, which screen readers use.
 type node struct {
 	Ignored    bool
 	Role, Name struct{ Value string }
 }
 
-// nodes returns those of the page that have a role.
+// nodes returns the nodes of the page with this role.
 func (t *tab) nodes(role string) []node {
 	t.Helper()
 	var tree struct{ Nodes []node }
@@ -34,7 +34,7 @@ func TestAccessible(t *testing.T) {
 	srv := start(t, func(cfg *config.Config) {
 		acme := cfg.Tenants["acme"]
 		acme.Resume, acme.Quota = config.KeepInterrupted, 100_000_000
-		acme.Compatibility.Charset = servicetest.Encoding(t, "raw") // a mirror may have every name
+		acme.Compatibility.Charset = servicetest.Encoding(t, "raw") // a mirror may have names that are not UTF-8
 		missing := *acme
 		missing.Hosts, missing.Bucket = []string{"ftp.umbrella.example"}, "missing"
 		cfg.Tenants["umbrella"] = &missing
@@ -81,7 +81,7 @@ func TestAccessible(t *testing.T) {
 	tab.wait(row("uploads", "interrupted.bin"))
 	tab.wait(row("tenants", "Unreachable"))
 	check("state")
-	if got := len(tab.nodes("table")); got != 8-2 { // certificates and refusals are empty, and hidden
+	if got := len(tab.nodes("table")); got != 8-2 { // two empty tables, certificates and refusals, are hidden
 		t.Errorf("there are %d tables", got)
 	}
 	for _, landmark := range []string{"banner", "main", "search"} {
@@ -114,7 +114,7 @@ func TestAccessible(t *testing.T) {
 	check("problems")
 	tab.press("Escape", "")
 
-	// Each control has the focus in turn, and shows it.
+	// Tab moves the focus to each control, and each shows that it has the focus.
 	controls := eval[int](
 		tab,
 		`Array.from(document.querySelectorAll('a, button, input, select, [tabindex="0"]')).filter(e => e.checkVisibility()).length`)
@@ -134,7 +134,7 @@ func TestAccessible(t *testing.T) {
 		t.Errorf("Tab leads to %d of %d controls", len(seen), controls)
 	}
 
-	tab.resize(320, 640) // also what a window of 640 pixels has at a zoom of 200 %
+	tab.resize(320, 640) // WCAG 1.4.10: like 640 pixels at a zoom of 200 %
 	tab.wait(`innerWidth === 320`)
 	if got := eval[int](tab, `document.scrollingElement.scrollWidth`); got > 320 {
 		t.Errorf("320 pixels are too few, the page needs %d", got)

@@ -8,24 +8,24 @@ import (
 	"strconv"
 )
 
-// fromSocket stands in logs for the address of a client of the admin socket, which has none.
+// fromSocket replaces the remote address in logs for clients of the admin socket, which have no address.
 const fromSocket = "admin_socket"
 
-// administratorKey is the key of the name in the context of a request.
+// administratorKey is the context key of the administrator's name.
 type administratorKey struct{}
 
-// withAdministrator is the context of requests of an administrator.
+// withAdministrator returns a context that carries the name of the administrator.
 func withAdministrator(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, administratorKey{}, name)
 }
 
-// administrator is the name of who sends a request.
+// administrator returns the name of the administrator who sent the request.
 func administrator(r *http.Request) string {
 	name, _ := r.Context().Value(administratorKey{}).(string)
 	return name
 }
 
-// remote is the address of who sends a request.
+// remote returns the address of the client that sent the request.
 func remote(r *http.Request) string {
 	if _, ok := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr); ok {
 		return fromSocket
@@ -33,8 +33,8 @@ func remote(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// WithPeer names the administrator of a connection to the admin socket: the user of the process at its other end, as
-// the kernel knows it. The context is that of all requests of the connection.
+// WithPeer adds the administrator of a connection to the admin socket to ctx: the user of the peer process,
+// as reported by the kernel. All requests on the connection use the returned context.
 func WithPeer(ctx context.Context, conn net.Conn) context.Context {
 	uid, known := peerUID(conn)
 	if !known {

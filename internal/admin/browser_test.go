@@ -17,25 +17,26 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// patience is how long a test waits for what must come, on two cores that do much else.
+// patience limits how long a test waits for the browser. It is long because two cores may be busy with other
+// tests.
 const patience = time.Minute
 
-// A browser is Chromium without a window. A test speaks the Chrome DevTools Protocol with it over two pipes, in JSON
-// that ends with a NUL.
+// A browser is a headless Chromium. Tests control it with the Chrome DevTools Protocol over two pipes, as
+// JSON messages that end with a NUL byte.
 type browser struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
-	done chan struct{} // closed when Chromium has ended
+	done chan struct{} // closed when Chromium has exited
 
-	mu      sync.Mutex
-	last    int
-	answers map[int]chan answer
-	tabs    map[string]*tab // by session of the protocol
-	err     error           // why there are no more answers
+	mu        sync.Mutex
+	last      int
+	responses map[int]chan message
+	tabs      map[string]*tab // by protocol session
+	err       error           // why the pipe was closed
 }
 
-// An answer is what Chromium answers to a request, or tells without one.
-type answer struct {
+// A message is a response or an event from Chromium.
+type message struct {
 	ID        int             `json:"id"`
 	SessionID string          `json:"sessionId"`
 	Method    string          `json:"method"`
@@ -50,7 +51,7 @@ func startBrowser() (*browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers, out, err := os.Pipe()
+	responses, out, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
@@ -58,47 +59,47 @@ func startBrowser() (*browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &browser{in: requests, done: make(chan struct{}), answers: map[int]chan answer{}, tabs: map[string]*tab{}}
+	b := &browser{in: requests, done: make(chan struct{}), responses: map[int]chan message{}, tabs: map[string]*tab{}}
 	b.cmd = exec.Command(
 		"chromium", "--headless", "--remote-debugging-pipe", "--user-data-dir="+dir, "--no-first-run", "--disable-gpu",
-		"--no-sandbox",            // root has no other way
-		"--disable-dev-shm-usage", // containers have little of it
+		"--no-sandbox",            // the sandbox does not work as root
+		"--disable-dev-shm-usage", // containers have a small /dev/shm
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--force-color-profile=srgb",
 		"--hide-scrollbars", "--disable-lcd-text")
 	b.cmd.Env = append(os.Environ(), "HOME="+dir, "TZ=UTC")
-	b.cmd.ExtraFiles = []*os.File{in, out} // 3 and 4
+	b.cmd.ExtraFiles = []*os.File{in, out} // file descriptors 3 and 4
 	if err := b.cmd.Start(); err != nil {
 		return nil, err
 	}
 	_, _ = in.Close(), out.Close()
-	go b.read(answers, dir)
+	go b.read(responses, dir)
 	return b, nil
 }
 
-// read passes on what Chromium says, until it ends.
+// read dispatches messages from Chromium until it exits.
 func (b *browser) read(out io.Reader, dir string) {
 	in := bufio.NewReader(out)
 	for {
 		line, err := in.ReadBytes(0)
-		var a answer
+		var a message
 		if err == nil {
 			err = json.Unmarshal(line[:len(line)-1], &a)
 		}
 		b.mu.Lock()
 		if err != nil {
 			b.err = fmt.Errorf("Chromium has ended: %w", err)
-			for _, c := range b.answers {
+			for _, c := range b.responses {
 				close(c)
 			}
 			b.mu.Unlock()
 			break
 		}
-		if c, ok := b.answers[a.ID]; ok {
-			delete(b.answers, a.ID)
+		if c, ok := b.responses[a.ID]; ok {
+			delete(b.responses, a.ID)
 			c <- a
 		}
 		if t := b.tabs[a.SessionID]; t != nil {
-			t.hear(a)
+			t.recordProblem(a)
 		}
 		b.mu.Unlock()
 	}
@@ -107,22 +108,22 @@ func (b *browser) read(out io.Reader, dir string) {
 	close(b.done)
 }
 
-// close ends Chromium, and waits for that.
+// close stops Chromium and waits until it has exited.
 func (b *browser) close() {
-	_ = b.in.Close() // it ends when the pipe does
+	_ = b.in.Close() // Chromium exits when the pipe is closed
 	<-b.done
 }
 
-// ask sends a request and decodes the answer.
+// ask sends a request and decodes the response.
 func (b *browser) ask(session, method string, params, into any) error {
-	got := make(chan answer, 1)
+	got := make(chan message, 1)
 	b.mu.Lock()
 	if b.err != nil {
 		b.mu.Unlock()
 		return b.err
 	}
 	b.last++
-	b.answers[b.last] = got
+	b.responses[b.last] = got
 	request, err := json.Marshal(struct {
 		ID        int    `json:"id"`
 		SessionID string `json:"sessionId,omitempty"`
@@ -148,24 +149,25 @@ func (b *browser) ask(session, method string, params, into any) error {
 		}
 		return json.Unmarshal(a.Result, into)
 	case <-time.After(patience):
-		return errors.New(method + ": no answer from Chromium")
+		return errors.New(method + ": no response from Chromium")
 	}
 }
 
-// object is what a request has for parameters.
+// object holds the parameters of a request.
 type object = map[string]any
 
-// A tab is a page in a browser that knows nothing of other tabs: it has cookies of its own. What fails, fails the test.
+// A tab is a page with its own cookies. Its methods fail the test on errors.
 type tab struct {
 	*testing.T
 	browser *browser
 	session string
 
-	problems []string // what the console has, guarded by browser.mu
-	expected []string // parts of problems that the test makes
+	problems []string // errors and warnings in the console, guarded by browser.mu
+	expected []string // parts of problems that the test causes on purpose
 }
 
-// open opens a page as a reader of a language. At the end of the test the console must be empty.
+// open opens a page in a browser set to this language. At the end of the test, the console must have no
+// unexpected problems.
 func open(t *testing.T, url, language string, cookies ...*http.Cookie) *tab {
 	t.Helper()
 	b := chromium(t)
@@ -213,23 +215,23 @@ func (t *tab) ask(method string, params, into any) {
 	t.must(t.browser.ask(t.session, method, params, into))
 }
 
-// hear keeps errors and warnings of the page, such as violations of its content security policy.
-func (t *tab) hear(a answer) {
+// recordProblem keeps errors and warnings in the console, such as violations of the content security policy.
+func (t *tab) recordProblem(a message) {
 	switch a.Method {
 	case "Runtime.exceptionThrown", "Runtime.consoleAPICalled":
 		t.problems = append(t.problems, string(a.Params))
 	case "Log.entryAdded":
 		var log struct{ Entry struct{ Level string } }
-		if err := json.Unmarshal(a.Params, &log); err != nil || log.Entry.Level != "verbose" { // advice about forms
+		if err := json.Unmarshal(a.Params, &log); err != nil || log.Entry.Level != "verbose" { // skip advice about forms
 			t.problems = append(t.problems, string(a.Params))
 		}
 	}
 }
 
-// expect says that the test makes a problem.
+// expect allows a problem that the test causes on purpose.
 func (t *tab) expect(part string) { t.expected = append(t.expected, part) }
 
-// check looks for problems that the test has not made.
+// check fails the test if the console has unexpected problems.
 func (t *tab) check() {
 	t.browser.mu.Lock()
 	defer t.browser.mu.Unlock()
@@ -245,7 +247,7 @@ problems:
 	}
 }
 
-// prefer sets the colour scheme, light or dark.
+// prefer sets the color scheme, light or dark.
 func (t *tab) prefer(scheme string) {
 	t.ask(
 		"Emulation.setEmulatedMedia", object{"features": []object{{"name": "prefers-color-scheme", "value": scheme},
@@ -258,9 +260,9 @@ func (t *tab) resize(width, height int) {
 		object{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
-// evaluate returns the value of an expression of JavaScript in JSON, and waits for it if it is a promise.
+// evaluate returns the value of a JavaScript expression in JSON. If the value is a promise, it waits for it.
 func (t *tab) evaluate(expression string) (json.RawMessage, error) {
-	var answer struct {
+	var response struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *struct {
 			Text      string
@@ -268,16 +270,16 @@ func (t *tab) evaluate(expression string) (json.RawMessage, error) {
 		}
 	}
 	params := object{"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true}
-	if err := t.browser.ask(t.session, "Runtime.evaluate", params, &answer); err != nil {
+	if err := t.browser.ask(t.session, "Runtime.evaluate", params, &response); err != nil {
 		return nil, err
 	}
-	if e := answer.ExceptionDetails; e != nil {
+	if e := response.ExceptionDetails; e != nil {
 		return nil, fmt.Errorf("%s %s", e.Text, e.Exception.Description)
 	}
-	return answer.Result.Value, nil
+	return response.Result.Value, nil
 }
 
-// eval returns the value of an expression of JavaScript.
+// eval returns the value of a JavaScript expression.
 func eval[T any](t *tab, expression string) (value T) {
 	t.Helper()
 	result, err := t.evaluate(expression)
@@ -290,11 +292,11 @@ func eval[T any](t *tab, expression string) (value T) {
 	return value
 }
 
-// wait waits until a condition of the page is true. It may fail while another page takes the place of this one.
+// wait waits until a condition is true in the page. Errors are ignored, because the page may be reloading.
 func (t *tab) wait(condition string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; {
-		// The pause is not a time that the test depends on: the browser looks again with its next frame.
+		// This does not slow down the test: the browser checks again with its next frame.
 		result, err := t.evaluate(
 			"!!(" + condition + ") || new Promise(resolve => requestAnimationFrame(() => resolve(false)))")
 		if err == nil && string(result) == "true" {
@@ -312,7 +314,7 @@ func (t *tab) text(selector string) string {
 	return eval[string](t, fmt.Sprintf("document.querySelector(%q).innerText", selector))
 }
 
-// press presses a key that has this name and types this text, which may be empty.
+// press presses the key with this name. It types text, which may be empty.
 func (t *tab) press(key, text string) {
 	t.Helper()
 	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
@@ -322,14 +324,14 @@ func (t *tab) press(key, text string) {
 	t.ask("Input.dispatchKeyEvent", event, nil)
 }
 
-// enter focuses an element and presses Enter, as a reader without a mouse does.
+// enter focuses an element and presses Enter, like a user without a mouse.
 func (t *tab) enter(selector string) {
 	t.Helper()
 	eval[any](t, fmt.Sprintf("document.querySelector(%q).focus()", selector))
 	t.press("Enter", "\r")
 }
 
-// fill types a text into a field.
+// fill types text into a field.
 func (t *tab) fill(selector, text string) {
 	t.Helper()
 	eval[any](t, fmt.Sprintf("document.querySelector(%q).select()", selector))

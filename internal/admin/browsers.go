@@ -7,27 +7,28 @@ import (
 	"time"
 )
 
-// maxBrowsers is how many browsers are logged in at most. The one that would end first makes room for another.
+// maxBrowsers limits the logged-in browsers. When the limit is reached, the login that expires first is
+// removed.
 const maxBrowsers = 1000
 
-// browsers are those that have logged in with a password, by hashes of their cookies. So what is compared tells a
-// stranger nothing by its time.
+// browsers holds the browsers that have logged in with a password, by the hash of their cookie. The lookup
+// compares hashes instead of cookies, so its timing tells an attacker nothing about valid cookies.
 type browsers struct {
 	mu  sync.Mutex
 	all map[[sha256.Size]byte]*browser
 }
 
-// A browser is logged in.
+// A browser is a logged-in browser.
 type browser struct {
 	administrator string
 	until         time.Time
-	loggedOut     chan struct{} // closed by end
+	loggedOut     chan struct{} // closed by remove
 }
 
 func newBrowsers() *browsers { return &browsers{all: map[[sha256.Size]byte]*browser{}} }
 
-// begin logs a browser in, and returns the value of its cookie.
-func (b *browsers) begin(administrator string) (cookie string) {
+// logIn logs a browser in and returns the value of its cookie.
+func (b *browsers) logIn(administrator string) (cookie string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -49,7 +50,7 @@ func (b *browsers) begin(administrator string) (cookie string) {
 	return cookie
 }
 
-// find is the browser with a cookie, nil for none that is logged in. Its channel is closed when it logs out.
+// find returns the logged-in browser with this cookie, or nil.
 func (b *browsers) find(cookie string) *browser {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -60,14 +61,14 @@ func (b *browsers) find(cookie string) *browser {
 	return one
 }
 
-// end logs a browser out.
-func (b *browsers) end(cookie string) {
+// logOut logs a browser out.
+func (b *browsers) logOut(cookie string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.remove(sha256.Sum256([]byte(cookie)))
 }
 
-// remove ends a login, if there is one.
+// remove deletes a login if it exists. The caller holds the mutex.
 func (b *browsers) remove(key [sha256.Size]byte) {
 	if one := b.all[key]; one != nil {
 		close(one.loggedOut)

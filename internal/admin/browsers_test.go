@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Logins end after twelve hours, and the one that would end first makes room where there are too many. The end of a
-// login ends its streams.
+// Logins expire after twelve hours. If there are too many, the one that expires first is removed, which ends
+// its streams.
 func TestBrowsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBrowsers()
-		first := b.begin("ann")
+		first := b.logIn("ann")
 		one := b.find(first)
 		if one == nil || one.administrator != "ann" {
 			t.Fatal("the first one is not logged in")
 		}
 		time.Sleep(time.Second)
-		second := b.begin("ann")
+		second := b.logIn("ann")
 		for range maxBrowsers - 1 {
-			b.begin("ann")
+			b.logIn("ann")
 		}
 		<-one.loggedOut
 		if found := b.find(second) != nil; !found || len(b.all) != maxBrowsers {
@@ -29,7 +29,7 @@ func TestBrowsers(t *testing.T) {
 		if b.find(second) != nil {
 			t.Error("a login lasts longer than its cookie")
 		}
-		if b.begin("ann"); len(b.all) != 1 {
+		if b.logIn("ann"); len(b.all) != 1 {
 			t.Errorf("%d logins are kept", len(b.all))
 		}
 	})

@@ -27,37 +27,37 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// A Client asks a server.
+// A Client calls the API of a server.
 type Client struct {
-	at, advice string // where no server answers, and what to do
+	at, advice string // for error messages: the address of the server and what to do if it cannot be reached
 	base       string
-	name       string // of the administrator, empty for who shows a certificate
+	name       string // of the administrator; empty if a client certificate names the administrator
 	password   string
 	http       *http.Client
 }
 
-// requestTimeout is how long the server may take to answer.
+// requestTimeout limits the time of a request.
 const requestTimeout = 30 * time.Second
 
-// NewClient makes a client of the server that listens on a socket.
+// NewClient returns a client of the server that listens on this Unix socket.
 func NewClient(socket string) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
 	return &Client{
 		at: socket, advice: "start it, or name its admin_socket by --socket or --config",
-		base: "http://localhost", // which no proxy is asked for
+		base: "http://localhost", // a host that no proxy is used for
 		http: web.NewClient(&http.Transport{DialContext: dial}, requestTimeout),
 	}
 }
 
-// NewRemoteClient makes a client of the server whose admin.listen has a URL. The name is empty for who shows a
-// certificate.
+// NewRemoteClient returns a client of the server whose admin.listen has this URL. The name is empty if a
+// client certificate in encryption names the administrator.
 func NewRemoteClient(address, name, password string, encryption *tls.Config) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
 		strings.Trim(u.Path, "/") != "" {
-		return nil, fmt.Errorf("%q is not an address of a server: write it like https://babelftp.example.com:9122", address)
+		return nil, fmt.Errorf("invalid server address %q: want a URL such as https://babelftp.example.com:9122", address)
 	}
 	if u.Scheme == "http" && !config.IsLoopback(u.Host) {
 		return nil, fmt.Errorf("%s would send the password in the clear: write https", address)
@@ -69,90 +69,92 @@ func NewRemoteClient(address, name, password string, encryption *tls.Config) (*C
 	}, nil
 }
 
-// Server returns what there is to know of the server.
+// Server returns the state of the replica.
 func (c *Client) Server(ctx context.Context) (s Server, err error) {
-	return s, c.ask(ctx, http.MethodGet, "/server", nil, &s)
+	return s, c.do(ctx, http.MethodGet, "/server", nil, &s)
 }
 
-// Sessions returns the sessions of the replica, those that began first first.
+// Sessions returns the sessions of the replica, oldest first.
 func (c *Client) Sessions(ctx context.Context) (all []report.ShownSession, err error) {
-	return all, c.ask(ctx, http.MethodGet, "/sessions", nil, &all)
+	return all, c.do(ctx, http.MethodGet, "/sessions", nil, &all)
 }
 
 // Disconnect ends a session.
 func (c *Client) Disconnect(ctx context.Context, id string) error {
-	return c.ask(ctx, http.MethodDelete, "/sessions/"+url.PathEscape(id), nil, new(string))
+	return c.do(ctx, http.MethodDelete, "/sessions/"+url.PathEscape(id), nil, new(string))
 }
 
-// Transfers returns the transfers of the replica, those of the oldest sessions first.
+// Transfers returns the running transfers of the replica, ordered by the start of their sessions.
 func (c *Client) Transfers(ctx context.Context) (all []report.ShownTransfer, err error) {
-	return all, c.ask(ctx, http.MethodGet, "/transfers", nil, &all)
+	return all, c.do(ctx, http.MethodGet, "/transfers", nil, &all)
 }
 
-// Users returns who has logged in to the replica since it started, sorted by tenant and name.
+// Users returns the users that have logged in to the replica since it started, sorted by tenant and name.
 func (c *Client) Users(ctx context.Context) (all []account.LastLogin, err error) {
-	return all, c.ask(ctx, http.MethodGet, "/users", nil, &all)
+	return all, c.do(ctx, http.MethodGet, "/users", nil, &all)
 }
 
-// Uploads returns the uploads of a tenant that are not complete, those of all tenants for an empty name.
+// Uploads returns the incomplete uploads of a tenant, or of all tenants if tenant is empty.
 func (c *Client) Uploads(ctx context.Context, tenant string) (uploads Uploads, err error) {
-	return uploads, c.ask(ctx, http.MethodGet, "/uploads", url.Values{"tenant": {tenant}}, &uploads)
+	return uploads, c.do(ctx, http.MethodGet, "/uploads", url.Values{"tenant": {tenant}}, &uploads)
 }
 
 // Abort removes an interrupted upload.
 func (c *Client) Abort(ctx context.Context, tenant, id string) error {
-	return c.ask(ctx, http.MethodDelete, "/uploads/"+url.PathEscape(tenant)+"/"+url.PathEscape(id), nil, new(string))
+	return c.do(ctx, http.MethodDelete, "/uploads/"+url.PathEscape(tenant)+"/"+url.PathEscape(id), nil, new(string))
 }
 
 // Bans returns the bans, sorted by name.
 func (c *Client) Bans(ctx context.Context) (all []bans.Ban, err error) {
-	return all, c.ask(ctx, http.MethodGet, "/bans", nil, &all)
+	return all, c.do(ctx, http.MethodGet, "/bans", nil, &all)
 }
 
-// Ban bans an address or a user for a time, or for that of the server's configuration with 0.
+// Ban bans an address or a user for the given time. If d is 0, the server uses the time from its
+// configuration.
 func (c *Client) Ban(ctx context.Context, name string, d time.Duration) (b bans.Ban, err error) {
 	query := url.Values{"name": {name}}
 	if d != 0 {
 		query.Set("time", d.String())
 	}
-	return b, c.ask(ctx, http.MethodPut, "/bans", query, &b)
+	return b, c.do(ctx, http.MethodPut, "/bans", query, &b)
 }
 
 // Unban ends the ban of an address or a user, and returns its name.
 func (c *Client) Unban(ctx context.Context, name string) (unbanned string, err error) {
-	return unbanned, c.ask(ctx, http.MethodDelete, "/bans", url.Values{"name": {name}}, &unbanned)
+	return unbanned, c.do(ctx, http.MethodDelete, "/bans", url.Values{"name": {name}}, &unbanned)
 }
 
-// Debug lets the log have the commands and replies of the sessions of an address, a tenant and a user for a time.
-// Empty texts mean any.
+// Debug makes the server log the commands and replies of the sessions that match address, tenant and user for
+// the given time. Empty strings match everything.
 func (c *Client) Debug(
 	ctx context.Context, address, tenant, user string, d time.Duration,
 ) (rule sessionlog.Rule, err error) {
 	query := url.Values{"address": {address}, "tenant": {tenant}, "user": {user}, "time": {d.String()}}
-	return rule, c.ask(ctx, http.MethodPut, "/debug", query, &rule)
+	return rule, c.do(ctx, http.MethodPut, "/debug", query, &rule)
 }
 
-// Findings returns what the log tells about an address or a network since a time ago, in a language of the server.
+// Findings returns the problems that the log shows for an address or a network within the given time before
+// now.
 func (c *Client) Findings(ctx context.Context, address string, since time.Duration) (found []doctor.Finding, err error) {
 	query := url.Values{"address": {address}, "since": {since.String()}}
-	return found, c.ask(ctx, http.MethodGet, "/findings", query, &found)
+	return found, c.do(ctx, http.MethodGet, "/findings", query, &found)
 }
 
-// DebugRules returns for which sessions the log has commands and replies.
+// DebugRules returns the rules that select the sessions whose commands and replies are logged.
 func (c *Client) DebugRules(ctx context.Context) (rules []sessionlog.Rule, err error) {
-	return rules, c.ask(ctx, http.MethodGet, "/debug", nil, &rules)
+	return rules, c.do(ctx, http.MethodGet, "/debug", nil, &rules)
 }
 
-// DebugOff ends all that, and returns what held.
+// DebugOff removes all debug rules and returns them.
 func (c *Client) DebugOff(ctx context.Context) (rules []sessionlog.Rule, err error) {
-	return rules, c.ask(ctx, http.MethodDelete, "/debug", nil, &rules)
+	return rules, c.do(ctx, http.MethodDelete, "/debug", nil, &rules)
 }
 
-// maxError is how many bytes of an error are shown.
+// maxError limits the bytes of an error response that are read.
 const maxError = 1 << 12
 
-// ask sends a request and decodes the answer.
-func (c *Client) ask(ctx context.Context, method, path string, query url.Values, into any) error {
+// do sends a request and decodes the response.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, into any) error {
 	request, err := http.NewRequestWithContext(ctx, method, c.base+Root+path+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
@@ -168,16 +170,16 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 		err = web.WithoutURL(err)
 		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 			return fmt.Errorf(
-				"the certificate of %s is not trusted: %w: name its authorities with --ca-file, or correct the address",
+				"the certificate of %s is not trusted: %w: pass its CA with --ca-file, or correct the address",
 				c.at, err)
 		}
 		if sent.Load() {
-			return c.unanswered(method, err)
+			return c.noResponse(method, err)
 		}
 		if errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("%w: ask as the user who runs the server, or as root", err)
+			return fmt.Errorf("%w: run the command as the user of the server, or as root", err)
 		}
-		return fmt.Errorf("no server answers at %s: %w: %s", c.at, withoutAddress(err), c.advice)
+		return fmt.Errorf("cannot connect to the server at %s: %w: %s", c.at, withoutAddress(err), c.advice)
 	}
 	defer response.Body.Close()
 	switch response.StatusCode {
@@ -185,13 +187,13 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 		return errRefused
 	case http.StatusOK:
 		if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-			return c.unanswered(method, err)
+			return c.noResponse(method, err)
 		}
 		return nil
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxError))
 	if err != nil {
-		return c.unanswered(method, err)
+		return c.noResponse(method, err)
 	}
 	var failed struct {
 		Error string `json:"error"`
@@ -202,9 +204,9 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	return errors.New(cmp.Or(failed.Error, response.Status))
 }
 
-var errRefused = errors.New("the server refuses the login: correct --as and --password-file, or the client certificate")
+var errRefused = errors.New("login refused: check --as and --password-file, or the client certificate")
 
-// withoutAddress is an error of a connection to a socket without the path of that.
+// withoutAddress strips the socket path from a connection error, because the caller's message already has it.
 func withoutAddress(err error) error {
 	if of, ok := errors.AsType[*net.OpError](err); ok && of.Net == "unix" {
 		return of.Err
@@ -212,10 +214,11 @@ func withoutAddress(err error) error {
 	return err
 }
 
-// unanswered is the error of a request whose answer is lost. What it was to change may have changed.
-func (c *Client) unanswered(method string, err error) error {
+// noResponse returns the error for a request whose response was lost. A request that changes something may
+// have succeeded.
+func (c *Client) noResponse(method string, err error) error {
 	if method == http.MethodGet {
-		return fmt.Errorf("the server at %s did not answer: %w", c.at, err)
+		return fmt.Errorf("no response from the server at %s: %w", c.at, err)
 	}
-	return fmt.Errorf("the server at %s did not answer, and may have done it all the same: %w", c.at, err)
+	return fmt.Errorf("no response from the server at %s, which may have executed the request: %w", c.at, err)
 }

@@ -1,30 +1,37 @@
-// Package admin lets administrators watch and control a running server: over HTTP with JSON, and by server-sent events.
+// Package admin lets administrators watch and control a running server, over HTTP with JSON and server-sent
+// events.
 //
-// [Handler] answers what is below /api/v1 from a [Source], and a [Client] asks. [Listen] opens a Unix socket for the
-// user of the process only, whose permissions are the only authentication. A [Listener] serves the same over TCP, to
-// those who have a password or a certificate.
+// A [Handler] implements the API below [Root] on top of a [Source], and a [Client] calls it. There are two
+// ways in:
 //
-// Anybody who reaches the address of a listener may read its page and the files of it. What is below [Root] needs a
-// login:
+//   - [Listen] opens a Unix socket that only the user of the process may connect to. File permissions are the only
+//     authentication.
+//   - A [Listener] serves the same API over TCP to administrators with a password or a client certificate.
 //
-//   - Basic authentication, for scripts (RFC 7617).
-//   - A cookie, for browsers. POST /login exchanges the form fields "user" and "password" for it, with status 204, and
-//     401 for wrong ones. POST /logout removes the cookie. A server that was given a token, as the demo is, also
-//     exchanges it for a cookie, once: GET /login?token=TOKEN.
-//   - A certificate of tls.client_ca_file. Its subject names the administrator.
+// Everybody who reaches the address of a listener may read the page and its static files, which contain no
+// secrets. Requests below [Root] need one of these logins:
 //
-// Requests that other sites make browsers send are refused. So are those for a name that is not this machine's, where
-// there is no TLS (DNS rebinding).
+//   - Basic authentication (RFC 7617), for scripts.
+//   - A cookie, for browsers. POST /login exchanges the form fields "user" and "password" for it and responds with 204,
+//     or with 401 if they are wrong. POST /logout removes the cookie. A server that was started with a token, such as
+//     the demo, also exchanges the token for a cookie, once: GET /login?token=TOKEN.
+//   - A client certificate issued by tls.client_ca_file. Its subject names the administrator.
 //
-// The page is one file of HTML, which asks the API. It needs no build step and nothing from another server. Its texts
-// come from the catalogues of package i18n. Their language is the one that the reader chooses, else one that the
-// browser asks for (Accept-Language, RFC 9110, section 12.5.4). Languages that lack texts of the page are not offered.
-// Reasons and errors come from the server in English, and say so (WCAG 3.1.2). Nothing in the page is secret: the API
-// wants a login. The HTML has no script and no style in it, so that a content security policy can forbid them.
+// Cross-site requests are rejected. Without TLS, so are requests for any host name other than localhost,
+// because they may be the result of DNS rebinding.
 //
-// An [Overview] collects from the parts of a server what administrators see of it, and does what they ask for. A
-// [Probe] answers the probes of Kubernetes: /healthz and /readyz.
+// A request to a listener passes the gate, which authenticates it and adds the name of the administrator to
+// its context. The Handler then reads from the Source or changes something. Changes are written to the log
+// and the audit log.
 //
-// [Metrics] show Prometheus what a server does: what its sessions do, and what other packages count of memory, uploads,
-// buckets and more.
+// The page is a single HTML file with static scripts that call the API. It needs no build step and loads
+// nothing from other servers. Its texts come from the catalogs of package i18n, in the language that the
+// reader has chosen or, failing that, the best match for Accept-Language (RFC 9110, section 12.5.4). Only
+// languages with all texts of the page are offered. Reasons and errors come from the server in English and
+// are marked as such (WCAG 3.1.2). The HTML contains no inline script or style, so that the content security
+// policy can forbid both.
+//
+// An [Overview] is the Source of a real server: it collects the state of the server's parts and passes
+// changes on to them. A [Probe] serves /healthz and /readyz for Kubernetes. [Metrics] exports Prometheus
+// metrics about sessions, and about memory, uploads, buckets and other parts of the server.
 package admin

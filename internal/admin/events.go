@@ -14,25 +14,26 @@ import (
 )
 
 const (
-	// changesEvery is the shortest time between two events.
+	// changesEvery is the minimum time between two events of a stream.
 	changesEvery = time.Second
-	// keepAliveEvery is the time after which a stream without events gets the event "alive", before a proxy takes it
-	// for dead. Browsers tell no page of comments, so it is an event.
+	// keepAliveEvery is the idle time after which a stream sends the event "alive", so that no proxy
+	// closes it as dead. It is an event because browsers do not report SSE comments to scripts.
 	keepAliveEvery = 15 * time.Second
-	// writeTimeout is how long a client may take to read an event.
+	// writeTimeout limits the time that a client may take to read an event.
 	writeTimeout = 10 * time.Second
-	// maxStreams is how many streams there may be at the same time.
+	// maxStreams limits the concurrent streams.
 	maxStreams = 32
-	// maxListed is how many of each kind an event has.
+	// maxListed limits the length of each list in an event.
 	maxListed = 200
 )
 
-// A State is the event "state". Each list has 200 at most, and Totals says how many there are.
+// A State is the data of the event "state". Each list has at most maxListed items; Totals has the full
+// counts.
 type State struct {
 	Server    Server                  `json:"server"`
-	Sessions  []report.ShownSession   `json:"sessions"`  // those with transfers first, then the active ones
-	Transfers []*report.ShownTransfer `json:"transfers"` // the oldest first
-	Tenants   []Tenant                `json:"tenants"`   // those whose buckets cannot be used first, then those with most sessions
+	Sessions  []report.ShownSession   `json:"sessions"`  // active transfers first, then most recently active
+	Transfers []*report.ShownTransfer `json:"transfers"` // oldest first
+	Tenants   []Tenant                `json:"tenants"`   // unusable buckets first, then most sessions
 	Bans      []bans.Ban              `json:"bans"`
 	Totals    struct {
 		Sessions  int `json:"sessions"`
@@ -42,7 +43,7 @@ type State struct {
 	} `json:"totals"`
 }
 
-// state is the state at this moment.
+// state returns the current state.
 func (h *Handler) state() State {
 	sessions := h.Source.Sessions()
 	s := State{Server: h.Source.Server(), Transfers: transfersOf(sessions), Tenants: h.Source.Tenants(sessions),
@@ -74,28 +75,29 @@ func (h *Handler) state() State {
 	return s
 }
 
-// first sorts a list, and returns its first maxListed.
+// first sorts a list and returns a copy of its first maxListed items.
 func first[T any](list []T, compare func(a, b T) int) []T {
 	slices.SortFunc(list, compare)
-	return append([]T{}, list[:min(len(list), maxListed)]...) // the rest need not stay in memory
+	return append([]T{}, list[:min(len(list), maxListed)]...) // a copy, so that the rest can be freed
 }
 
-// events are the streams of all clients, which share what they send.
+// events manages the streams of all clients. They share the encoded state.
 type events struct {
 	build func() State
 
 	mu      sync.Mutex
 	streams int
-	at      time.Time // the second of last
-	last    []byte    // replaced when something has changed
+	at      time.Time // when last was built, truncated to changesEvery
+	last    []byte    // encoded State; replaced when it changes
 }
 
-// current is the state in JSON, a second old at most. It is built once in each second in which a stream asks for it.
+// current returns the state in JSON, at most one second old. It is built at most once per second, and only if
+// a stream needs it.
 func (e *events) current() []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if now := time.Now().Truncate(changesEvery); !now.Equal(e.at) {
-		state, _ := json.Marshal(e.build()) // has nothing that JSON lacks
+		state, _ := json.Marshal(e.build()) // a State can always be encoded
 		if e.at = now; !bytes.Equal(state, e.last) {
 			e.last = state
 		}
@@ -103,8 +105,8 @@ func (e *events) current() []byte {
 	return e.last
 }
 
-// enter counts a stream, and returns false for one too many.
-func (e *events) enter() bool {
+// acquire counts a new stream. It returns false if there are too many.
+func (e *events) acquire() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.streams == maxStreams {
@@ -114,25 +116,25 @@ func (e *events) enter() bool {
 	return true
 }
 
-func (e *events) leave() {
+func (e *events) release() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.streams--
 }
 
-// serve sends server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html) until the client or
-// the server ends.
+// serve sends server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html) until the
+// client disconnects or the server closes the connection.
 func (e *events) serve(w http.ResponseWriter, r *http.Request) {
-	if !e.enter() {
-		Fail(w, &Error{http.StatusServiceUnavailable, "there are too many streams of events: close other pages"})
+	if !e.acquire() {
+		Fail(w, &Error{http.StatusServiceUnavailable, "too many event streams: close other pages"})
 		return
 	}
-	defer e.leave()
+	defer e.release()
 	stream := http.NewResponseController(w)
-	_ = stream.SetReadDeadline(time.Time{}) // that of the request would end the stream
+	_ = stream.SetReadDeadline(time.Time{}) // the deadline of the request would end the stream
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // of nginx
+	w.Header().Set("X-Accel-Buffering", "no") // disables buffering in nginx
 	ticker := time.NewTicker(changesEvery)
 	defer ticker.Stop()
 	var sent []byte

@@ -19,22 +19,25 @@ import (
 )
 
 const (
-	// cookieLife is how long a browser stays logged in.
+	// cookieLife is the lifetime of a browser's login.
 	cookieLife = 12 * time.Hour
-	// longestWait is how long a client waits after wrong passwords. It is short: others of the same network wait too.
+	// longestWait limits the delay after wrong passwords. It is short because it affects all clients of the
+	// same network.
 	longestWait = 2 * time.Second
-	// visitLasts is how long requests with a password or a certificate count as one login. A script sends it with each.
+	// visitLasts is the time in which requests with a password or a certificate count as one login. Scripts send
+	// credentials with each request, and not every request should be logged as a login.
 	visitLasts = time.Hour
-	// maxVisits is how many of them are remembered. They are forgotten where there are more, which costs lines.
+	// maxVisits limits the visits that are remembered. Above it, all are dropped, which costs only extra log
+	// lines.
 	maxVisits = 1000
-	// linkAdministrator is the name in the logs of an administrator who has used the link that logs in once.
+	// linkAdministrator is the administrator name in logs after a login by the one-time link.
 	linkAdministrator = "link"
-	// maxForm is how many bytes the body of a request has at most.
+	// maxForm limits the size of a request body in bytes.
 	maxForm = 4 << 10
 )
 
-// The cookie. Browsers take one with the prefix __Host- under TLS only, and send it to no other host (RFC 6265bis
-// 4.1.3.2).
+// The names of the cookie. Browsers accept a cookie with the prefix __Host- only over TLS and send it only to
+// the host that set it (RFC 6265bis, section 4.1.3.2).
 const (
 	cookieTLS = "__Host-babelftp-admin"
 	cookie    = "babelftp-admin"
@@ -45,7 +48,7 @@ const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; 
 	"form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'"
 
-// A gate lets administrators pass, and no others.
+// A gate authenticates administrators.
 type gate struct {
 	audit    *audit.Log
 	log      *slog.Logger
@@ -54,22 +57,23 @@ type gate struct {
 
 	mu          sync.Mutex
 	credentials credentials
-	token       string // of the link that logs in once; empty without one
+	token       string // of the one-time login link; empty without a link and after its use
 }
 
-// credentials are what administrators have. They are replaced, not changed.
+// credentials is one set of login data. It is replaced as a whole, never changed, except for visits.
 type credentials struct {
 	passwords *passwords // nil for none
 	tls       bool
-	// clients are the authorities of certificates, nil for none.
+	// clients holds the authorities of client certificates; nil for none.
 	clients  *x509.CertPool
-	browsers *browsers     // that have logged in with a password
-	ended    chan struct{} // closed when others take their place
-	// visits are when each began that goes on without a cookie. The mutex of the gate guards them.
+	browsers *browsers     // logged in with a password or the link
+	ended    chan struct{} // closed when these credentials are replaced
+	// visits has the start of each visit. It is guarded by gate.mu.
 	visits map[visit]time.Time
 }
 
-// A visit is requests of an administrator, from one network, that each have a password or a certificate.
+// A visit is a series of requests from one administrator and one network that carry a password or a
+// certificate instead of a cookie.
 type visit struct {
 	administrator string
 	from          netip.Prefix
@@ -91,10 +95,10 @@ func newGate(audit *audit.Log, log *slog.Logger, token string) *gate {
 	return g
 }
 
-var errOtherSite = &Error{Status: http.StatusForbidden, Text: "another site has made the browser ask"}
+var errOtherSite = &Error{Status: http.StatusForbidden, Text: "cross-site requests are not allowed"}
 
-// replace sets the passwords, nil for none, whether there is TLS, and the authorities of certificates. Requests end if
-// one of them has changed.
+// replace sets the passwords (nil for none), whether TLS is in use, and the authorities of client
+// certificates. If any of them has changed, it ends all running requests and browser logins.
 func (g *gate) replace(passwords *passwords, tls bool, clients *x509.CertPool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,7 +112,7 @@ func (g *gate) replace(passwords *passwords, tls bool, clients *x509.CertPool) {
 	g.credentials = next
 }
 
-// end ends all requests.
+// end ends all running requests and browser logins.
 func (g *gate) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,7 +126,7 @@ func (g *gate) current() credentials {
 	return g.credentials
 }
 
-// handler puts the gate before an API and a page.
+// handler returns a handler that serves page to everybody and api to authenticated administrators.
 func (g *gate) handler(api, page http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(Root+"/", g.guard(api))
@@ -133,7 +137,7 @@ func (g *gate) handler(api, page http.Handler) http.Handler {
 	return g.strict(g.origins.Handler(mux))
 }
 
-// strict refuses what no administrator's client sends, and tells browsers to be strict too.
+// strict sets security headers on each response and rejects requests that may be DNS rebinding.
 func (g *gate) strict(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -146,7 +150,7 @@ func (g *gate) strict(next http.Handler) http.Handler {
 		if r.TLS == nil && !config.IsLoopback(r.Host) {
 			Fail(
 				w, &Error{Status: http.StatusMisdirectedRequest,
-					Text: "without TLS, ask for localhost or 127.0.0.1 only"})
+					Text: "without TLS, only requests for localhost or 127.0.0.1 are allowed"})
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -154,12 +158,13 @@ func (g *gate) strict(next http.Handler) http.Handler {
 	})
 }
 
-// guard lets requests with a login pass. They end with the credentials, and with the logout of their browser.
+// guard passes only authenticated requests to next. It cancels them when the credentials are replaced or the
+// browser logs out.
 func (g *gate) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := g.current()
-		// A certificate goes along with what other sites make a browser ask, and so may a cookie on another port of
-		// this machine.
+		// Browsers attach client certificates to requests from other sites, and cookies to requests from
+		// another port of the same host.
 		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 			Fail(w, errOtherSite)
 			return
@@ -168,14 +173,14 @@ func (g *gate) guard(next http.Handler) http.Handler {
 		if name == "" {
 			w.Header().Set("WWW-Authenticate", challenge(r))
 			if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-				w.Header().Set("Connection", "close") // the client may show another certificate in another handshake
-				g.tellOfCertificate(r)
+				w.Header().Set("Connection", "close") // lets the client choose another certificate in a new handshake
+				g.logRefusedCertificate(r)
 			}
 			Fail(w, errNoLogin)
 			return
 		}
 		if loggedOut == nil && g.begins(&c, name, r) {
-			g.tell(name, r)
+			g.logLogin(name, r)
 		}
 		ctx, cancel := context.WithCancel(withAdministrator(r.Context(), name))
 		defer cancel()
@@ -193,10 +198,11 @@ func (g *gate) guard(next http.Handler) http.Handler {
 }
 
 var errNoLogin = &Error{
-	Status: http.StatusUnauthorized, Text: "send the name and the password of an administrator of admin.users, by basic authentication",
+	Status: http.StatusUnauthorized, Text: "authentication required: send the name and password of an administrator in admin.users",
 }
 
-// challenge is what a client without a login reads. A browser would ask for a password itself, where the page does.
+// challenge returns the WWW-Authenticate header. Browsers get a scheme that they do not know, because they
+// would show their own password dialog for Basic, and the page has a login form.
 func challenge(r *http.Request) string {
 	if r.Header.Get("Sec-Fetch-Site") != "" {
 		return `Cookie realm="babelftp"`
@@ -204,13 +210,15 @@ func challenge(r *http.Request) string {
 	return `Basic realm="babelftp", charset="UTF-8"`
 }
 
-// loggedIn is the name of the administrator who sends a request, empty without one. The channel is closed when that one
-// logs out; it is nil where there is no cookie.
+// loggedIn returns the name of the administrator who sent the request, or an empty string if there is no
+// valid login. If the login is a cookie, the channel is closed when that browser logs out; otherwise it is
+// nil.
 func (g *gate) loggedIn(c *credentials, r *http.Request) (name string, loggedOut <-chan struct{}) {
 	if name = c.clientName(r.TLS); name != "" {
 		return name, nil
 	}
-	// The cookie comes first: a browser may send the password of another program of this host too.
+	// The cookie comes first, because a browser may send the basic authentication of another program on this
+	// host.
 	if sent, err := r.Cookie(c.cookie()); err == nil {
 		if browser := c.browsers.find(sent.Value); browser != nil {
 			return browser.administrator, browser.loggedOut
@@ -222,8 +230,9 @@ func (g *gate) loggedIn(c *credentials, r *http.Request) (name string, loggedOut
 	return "", nil
 }
 
-// clientName is who shows the certificate of a connection, empty where it is no login now. Since the handshake it may
-// have expired, and the authorities may be others.
+// clientName returns the subject of the client certificate of a connection, or an empty string if it is not a
+// valid login. It verifies the certificate again, because it may have expired and the authorities may have
+// changed since the handshake.
 func (c *credentials) clientName(state *tls.ConnectionState) string {
 	if state == nil || len(state.VerifiedChains) == 0 || c.clients == nil {
 		return ""
@@ -242,8 +251,9 @@ func (c *credentials) clientName(state *tls.ConnectionState) string {
 	return cmp.Or(subject.CommonName, subject.String(), "certificate "+state.PeerCertificates[0].SerialNumber.String())
 }
 
-// isPassword compares a password, after a wait if the network of the client has sent wrong ones. It tells the logs of
-// wrong ones. A name that no administrator has may be a password, so no log gets it.
+// isPassword reports whether the password is right. If the client's network has sent wrong passwords before,
+// it waits first. Wrong passwords are logged, but without an unknown name, which may be a password typed into
+// the wrong field.
 func (g *gate) isPassword(c *credentials, r *http.Request, name, password string) bool {
 	if c.passwords == nil {
 		return false
@@ -262,7 +272,7 @@ func (g *gate) isPassword(c *credentials, r *http.Request, name, password string
 			if _, known := c.passwords.hashes[name]; !known {
 				name = ""
 			}
-			g.log.Info("login of an administrator refused", "administrator", name, "remote", r.RemoteAddr)
+			g.log.Info("administrator login refused", "administrator", name, "remote", r.RemoteAddr)
 			g.audit.AdministratorRefused(name, addr)
 		}
 		return false
@@ -270,7 +280,7 @@ func (g *gate) isPassword(c *credentials, r *http.Request, name, password string
 	return true
 }
 
-// begins reports whether a request without a cookie is the first one of an administrator from a network in an hour.
+// begins reports whether a request without a cookie starts a new visit.
 func (g *gate) begins(c *credentials, name string, r *http.Request) bool {
 	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
 	one, now := visit{name, limits.Network(addr.Addr())}, time.Now()
@@ -286,22 +296,22 @@ func (g *gate) begins(c *credentials, name string, r *http.Request) bool {
 	return true
 }
 
-// tell tells the logs that an administrator has logged in.
-func (g *gate) tell(name string, r *http.Request) {
+// logLogin writes a login of an administrator to the log and the audit log.
+func (g *gate) logLogin(name string, r *http.Request) {
 	g.log.Info("administrator logged in", "administrator", name, "remote", r.RemoteAddr)
 	g.audit.Write(&audit.Act{Event: audit.EventAdministrator, Administrator: name, Client: r.RemoteAddr}, nil)
 }
 
-// tellOfCertificate tells the logs that a certificate is no login any more. TLS tells of those that it refuses in the
-// handshake.
-func (g *gate) tellOfCertificate(r *http.Request) {
+// logRefusedCertificate logs a client certificate that was accepted in the handshake but is not valid now.
+// Certificates that fail during the handshake are logged elsewhere.
+func (g *gate) logRefusedCertificate(r *http.Request) {
 	subject := r.TLS.PeerCertificates[0].Subject.String()
 	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
-	g.log.Info("certificate of an administrator refused", "certificate", subject, "remote", r.RemoteAddr)
+	g.log.Info("administrator certificate refused", "certificate", subject, "remote", r.RemoteAddr)
 	g.audit.CertificateRefused(subject, addr)
 }
 
-// cookie is the name of the cookie.
+// cookie returns the name of the cookie.
 func (c *credentials) cookie() string {
 	if c.tls {
 		return cookieTLS
@@ -309,7 +319,7 @@ func (c *credentials) cookie() string {
 	return cookie
 }
 
-// set sets the cookie.
+// set sets the cookie in the response.
 func (c *credentials) set(w http.ResponseWriter, value string, life time.Duration) {
 	http.SetCookie(w, &http.Cookie{
 		Name: c.cookie(), Value: value, Path: "/", MaxAge: int(life / time.Second), HttpOnly: true, Secure: c.tls,
@@ -317,29 +327,29 @@ func (c *credentials) set(w http.ResponseWriter, value string, life time.Duratio
 	})
 }
 
-// logIn exchanges the name and the password of a form for the cookie. It ignores the query of the URL, because
-// proxies and browsers keep URLs.
+// logIn exchanges the name and the password of a form for the cookie. It ignores the query of the URL,
+// because proxies and browsers store URLs.
 func (g *gate) logIn(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	c := g.current()
 	name := r.PostFormValue("user")
 	if !g.isPassword(&c, r, name, r.PostFormValue("password")) {
-		Fail(w, &Error{Status: http.StatusUnauthorized, Text: "admin.users has no such name with this password"})
+		Fail(w, &Error{Status: http.StatusUnauthorized, Text: "wrong name or password: see admin.users"})
 		return
 	}
-	c.set(w, c.browsers.begin(name), cookieLife)
-	g.tell(name, r)
+	c.set(w, c.browsers.logIn(name), cookieLife)
+	g.logLogin(name, r)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// followLink redirects to the page, and sets the cookie if the link has the token that logs in once. Without it the
-// page asks for a password.
+// followLink redirects to the page and, if the link has the valid one-time token, sets the cookie. With an
+// invalid token, the page shows the login form.
 func (g *gate) followLink(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if g.takeToken(r.URL.Query().Get("token")) {
 		c := g.current()
-		c.set(w, c.browsers.begin(linkAdministrator), cookieLife)
-		g.tell(linkAdministrator, r)
+		c.set(w, c.browsers.logIn(linkAdministrator), cookieLife)
+		g.logLogin(linkAdministrator, r)
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
@@ -355,11 +365,11 @@ func (g *gate) takeToken(token string) bool {
 	return true
 }
 
-// logOut ends the login of the browser, and removes the cookie from it. A copy of the cookie is no login any more.
+// logOut ends the login of the browser and deletes its cookie. Copies of the cookie are invalid from then on.
 func (g *gate) logOut(w http.ResponseWriter, r *http.Request) {
 	c := g.current()
 	if sent, err := r.Cookie(c.cookie()); err == nil {
-		c.browsers.end(sent.Value)
+		c.browsers.logOut(sent.Value)
 	}
 	c.set(w, "", -time.Second)
 	w.WriteHeader(http.StatusNoContent)

@@ -18,8 +18,9 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// The audit log gets a line an hour of an administrator who sends the password with each request from one address. It
-// gets another one from another address, after another password, and for each wrong password.
+// The audit log gets one line an hour for an administrator who sends the password with each request from the
+// same address. A request from another address, with a new password or with a wrong password gets its own
+// line.
 func TestAuditOfRequestsWithPassword(t *testing.T) {
 	hash, err := passwordhash.New(password)
 	must.OK(t, err)
@@ -32,7 +33,7 @@ func TestAuditOfRequestsWithPassword(t *testing.T) {
 			g.replace(passwords, false, clients)
 		}
 		set(nil)
-		h := g.handler(answers("api"), answers("page"))
+		h := g.handler(textHandler("api"), textHandler("page"))
 		ask := func(from, password string) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/v1/server", nil)
 			r.RemoteAddr = from
@@ -70,7 +71,7 @@ func TestAuditOfRequestsWithPassword(t *testing.T) {
 	})
 }
 
-// Visits are forgotten where there are too many.
+// Visits are dropped when there are too many.
 func TestManyVisits(t *testing.T) {
 	g := newGate(nil, slog.New(slog.DiscardHandler), "")
 	c := g.current()

@@ -20,42 +20,43 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// Root is where the API begins. Another version of the API, with answers that a client of this one would not
-// understand, gets another root.
+// Root is the path prefix of the API. An incompatible version of the API would get a new one.
 const Root = "/api/v1"
 
-// storageTimeout is how long buckets may take to answer a request. [Client] waits longer.
+// storageTimeout limits the time that a request waits for S3. It is shorter than the timeout of a
+// [Client].
 const storageTimeout = 20 * time.Second
 
-// Options are what a handler tells of and changes.
+// Options are the dependencies of a [Handler].
 type Options struct {
 	Source Source
 	Bans   *bans.List
 	Debug  *sessionlog.Switch
 	Tail   *LogTail
-	// Bundle has the texts of findings and of the page. A reload of the configuration may replace it.
+	// Bundle returns the texts of findings. It is called for each request, because a reload may replace the
+	// bundle.
 	Bundle func() *i18n.Bundle
-	Audit  *audit.Log // gets what administrators change; nil for none
-	// Unaudited tells whether changes are refused now, because the audit log cannot be written; nil for never.
+	Audit  *audit.Log // receives all changes; nil for none
+	// Unaudited reports whether changes are refused because the audit log cannot be written; nil for never.
 	Unaudited func() bool
-	Log       *slog.Logger // gets that too
+	Log       *slog.Logger // also receives all changes
 }
 
-// A Handler answers requests below [Root] in JSON: names in snake_case, times as RFC 3339 has them, sizes in bytes.
-// An error is an object with the text "error".
+// A Handler serves the API below [Root] in JSON. Names are in snake_case, times in the format of RFC 3339,
+// and sizes in bytes. An error is an object with the field "error".
 type Handler struct {
 	Options
 	mux    *http.ServeMux
 	events events
 
-	reading sync.Mutex // of Tail
+	reading sync.Mutex // held while Tail is read for findings
 }
 
-// NewHandler makes a handler.
+// NewHandler returns a handler of the API.
 func NewHandler(o Options) *Handler {
 	h := &Handler{Options: o, mux: http.NewServeMux()}
 	h.events.build = h.state
-	for pattern, answer := range map[string]func(*http.Request) (any, error){
+	for pattern, handle := range map[string]func(*http.Request) (any, error){
 		"GET /server":    func(*http.Request) (any, error) { return h.Source.Server(), nil },
 		"GET /sessions":  func(*http.Request) (any, error) { return bySince(h.Source.Sessions()), nil },
 		"GET /transfers": func(*http.Request) (any, error) { return transfersOf(bySince(h.Source.Sessions())), nil },
@@ -66,8 +67,8 @@ func NewHandler(o Options) *Handler {
 		"GET /bans":      func(*http.Request) (any, error) { return h.Bans.All(), nil },
 		"GET /findings":  h.findings,
 		"GET /debug":     func(*http.Request) (any, error) { return h.Debug.Rules(), nil },
-	} { // GET is for HEAD too
-		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { respond(w, r, answer) })
+	} { // patterns with GET also match HEAD
+		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { respond(w, r, handle) })
 	}
 	for pattern, change := range map[string]func(*http.Request, *audit.Act) (any, error){
 		"DELETE /sessions/{id}":         h.disconnect,
@@ -86,31 +87,31 @@ func NewHandler(o Options) *Handler {
 				act := &audit.Act{Administrator: administrator(r), Client: remote(r)}
 				v, err := change(r, act)
 				h.Audit.Write(act, err)
-				h.log(r, err) // the form has the query and what change has read of the body
+				h.log(r, err) // r.Form has the query and the body that change has parsed
 				return v, err
 			})
 		})
 	}
 	h.mux.HandleFunc("GET /events", h.events.serve)
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		Fail(w, &Error{http.StatusNotFound, "there is no " + r.Method + " " + Root + r.URL.Path})
+		Fail(w, &Error{http.StatusNotFound, "unknown endpoint " + r.Method + " " + Root + r.URL.Path})
 	})
 	return h
 }
 
 var errNotAudited = &Error{
-	http.StatusServiceUnavailable, "the audit log cannot be written, and audit.required refuses changes meanwhile: see the log",
+	http.StatusServiceUnavailable, "the audit log cannot be written, so audit.required refuses changes: see the log",
 }
 
-// log tells the log what an administrator has changed, or why not.
+// log logs a change by an administrator, or the error if it failed.
 func (h *Handler) log(r *http.Request, err error) {
 	log := h.Log.With("administrator", administrator(r), "method", r.Method, "path", Root+r.URL.Path, "form",
 		r.Form.Encode(), "remote", remote(r))
 	if err != nil {
-		log.Info("request of an administrator failed", "err", err)
+		log.Info("administrator request failed", "err", err)
 		return
 	}
-	log.Info("request of an administrator")
+	log.Info("administrator request")
 }
 
 // ServeHTTP implements [http.Handler].
@@ -118,9 +119,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix(Root, h.mux).ServeHTTP(w, r)
 }
 
-// respond answers with what answer returns.
-func respond(w http.ResponseWriter, r *http.Request, answer func(*http.Request) (any, error)) {
-	v, err := answer(r)
+// respond sends what handle returns.
+func respond(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (any, error)) {
+	v, err := handle(r)
 	if err != nil {
 		Fail(w, err)
 		return
@@ -128,7 +129,7 @@ func respond(w http.ResponseWriter, r *http.Request, answer func(*http.Request) 
 	send(w, http.StatusOK, v)
 }
 
-// An Error is an answer with another status than 200.
+// An Error is an error with the HTTP status to respond with.
 type Error struct {
 	Status int
 	Text   string
@@ -137,7 +138,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Text }
 
-// Fail answers with an error, with status 500 unless it is an [Error].
+// Fail responds with an error. The status is 500 unless err is an [Error].
 func Fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	if e, ok := errors.AsType[*Error](err); ok {
@@ -146,15 +147,15 @@ func Fail(w http.ResponseWriter, err error) {
 	send(w, status, map[string]string{"error": err.Error()})
 }
 
-// send answers. No cache keeps what changes all the time.
+// send writes a JSON response. It must not be cached, because the state changes all the time.
 func send(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // a client that has gone needs no answer
+	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
 }
 
-// bySince sorts sessions by their begin.
+// bySince sorts sessions by their start.
 func bySince(sessions []report.ShownSession) []report.ShownSession {
 	slices.SortFunc(sessions, func(a, b report.ShownSession) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
@@ -182,7 +183,7 @@ func (h *Handler) disconnect(r *http.Request, act *audit.Act) (any, error) {
 	}
 	if !h.Source.Disconnect(id) {
 		return nil, &Error{http.StatusNotFound,
-			"there is no session " + id + ": it may have ended, or be one of another replica"}
+			"session " + id + " not found: it may have ended, or belong to another replica"}
 	}
 	return id, nil
 }
@@ -208,7 +209,7 @@ func (h *Handler) abort(r *http.Request, act *audit.Act) (any, error) {
 	return id, nil
 }
 
-// storageError gives an error of the storage its status.
+// storageError adds the HTTP status to an error of the storage.
 func storageError(err error) error {
 	if answer, ok := errors.AsType[*Error](err); ok {
 		return answer
@@ -225,7 +226,7 @@ func (h *Handler) ban(r *http.Request, act *audit.Act) (any, error) {
 	var d time.Duration
 	if text := r.FormValue("time"); err == nil && text != "" {
 		if d, err = time.ParseDuration(text); err == nil && d <= 0 {
-			err = fmt.Errorf("the time %s is not longer than 0", text)
+			err = fmt.Errorf("invalid time %s: must be longer than 0", text)
 		}
 	}
 	if err != nil {
@@ -243,7 +244,7 @@ func (h *Handler) unban(r *http.Request, act *audit.Act) (any, error) {
 		return nil, &Error{http.StatusBadRequest, err.Error()}
 	}
 	if !h.Bans.Remove(name) {
-		return nil, &Error{http.StatusNotFound, "this replica has no ban of " + name + ": see babelftp bans list"}
+		return nil, &Error{http.StatusNotFound, "no ban of " + name + " on this replica: see babelftp bans list"}
 	}
 	return name, nil
 }
@@ -263,7 +264,7 @@ func (h *Handler) debug(r *http.Request, act *audit.Act) (any, error) {
 	if err != nil {
 		return nil, &Error{http.StatusBadRequest, err.Error()}
 	}
-	// A user may be in a directory only, and no server knows all of those.
+	// The user is not checked, because users of an external directory are not known until they log in.
 	if tenants := h.Source.Tenants(nil); rule.Tenant != "" &&
 		!slices.ContainsFunc(tenants, func(t Tenant) bool { return t.Name == rule.Tenant }) {
 		return nil, errNoTenant(rule.Tenant, tenants)

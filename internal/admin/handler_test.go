@@ -25,12 +25,12 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// A source is a server with many sessions of many tenants.
+// A source simulates a server with many sessions and tenants.
 type source struct {
 	sessions []*report.Activity
 	tenants  int
-	asked    atomic.Int64 // how often for the sessions
-	bounded  atomic.Bool  // whether the storage was asked with a deadline
+	asked    atomic.Int64 // number of calls of Sessions
+	bounded  atomic.Bool  // the last storage call had a deadline
 }
 
 func newSource(sessions, tenants int) *source {
@@ -96,7 +96,7 @@ func handlerOf(s *source, log *bytes.Buffer) *Handler {
 	})
 }
 
-// The log has each change, with what was changed. To look changes nothing.
+// The log has each change with its parameters. Requests that only read are not logged.
 func TestLogOfChanges(t *testing.T) {
 	s := newSource(1, 22)
 	var log bytes.Buffer
@@ -112,13 +112,13 @@ func TestLogOfChanges(t *testing.T) {
 			[]string{"method=PUT path=/api/v1/bans ", "form=\"name=192.0.2.1\" remote=192.0.2.1:1234\n"}},
 		{http.MethodPut, "/bans", "name=192.0.2.2&time=5m", []string{"name=192.0.2.2&time=5m"}},
 		{http.MethodPut, "/bans", "name=nobody", []string{"failed", "name=nobody", "is not an address"}},
-		{http.MethodPut, "/bans", "name=192.0.2.3&time=-1s", []string{"failed", "is not longer than 0"}},
+		{http.MethodPut, "/bans", "name=192.0.2.3&time=-1s", []string{"failed", "must be longer than 0"}},
 		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"method=DELETE", "name=192.0.2.2"}},
-		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"failed", "this replica has no ban of 192.0.2.2"}},
+		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"failed", "no ban of 192.0.2.2 on this replica"}},
 		{http.MethodDelete, "/bans?name=nobody", "", []string{"failed", "is not an address"}},
 		{http.MethodPut, "/debug?tenant=tenantAb&user=nobody&time=1m", "", []string{"path=/api/v1/debug "}},
 		{http.MethodPut, "/debug?tenant=typo&time=1m", "", []string{
-			"failed", `there is no tenant \"typo\", but tenantAa, tenantAb, `, "tenantAt, 2 more\"\n"}},
+			"failed", `unknown tenant \"typo\": want one of tenantAa, tenantAb, `, "tenantAt, 2 more\"\n"}},
 		{http.MethodDelete, "/sessions/5f2c", "", []string{"path=/api/v1/sessions/5f2c "}},
 	} {
 		log.Reset()
@@ -136,7 +136,7 @@ func TestLogOfChanges(t *testing.T) {
 	}
 }
 
-// The log tells who asks on the socket, where clients have no address.
+// The log names the administrator on the socket, where clients have no address.
 func TestLogOfSocket(t *testing.T) {
 	var log bytes.Buffer
 	ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.UnixAddr{Name: "admin.sock", Net: "unix"})
@@ -148,7 +148,7 @@ func TestLogOfSocket(t *testing.T) {
 	}
 }
 
-// A request waits for S3 until a deadline.
+// Requests to S3 have a deadline.
 func TestStorageDeadline(t *testing.T) {
 	for _, request := range [][2]string{{http.MethodGet, "/uploads"}, {http.MethodDelete, "/uploads/acme/a-b-c"}} {
 		s := newSource(1, 1)
@@ -161,10 +161,10 @@ func TestStorageDeadline(t *testing.T) {
 	}
 }
 
-// The page tells a storage that fails from a server that records no uploads, by the status.
+// The status distinguishes a storage error from a server that keeps no record of uploads.
 func TestStorageErrors(t *testing.T) {
 	for want, err := range map[int]error{
-		http.StatusNotFound:       &Error{http.StatusNotFound, "tenant acme has no upload a-b-c"},
+		http.StatusNotFound:       &Error{http.StatusNotFound, "tenant acme: upload a-b-c not found"},
 		http.StatusConflict:       fmt.Errorf("acme: %w", syscall.EBUSY),
 		http.StatusNotImplemented: fmt.Errorf("acme: %w", errNoJournal),
 		http.StatusBadGateway:     errSlow,
@@ -177,7 +177,7 @@ func TestStorageErrors(t *testing.T) {
 	}
 }
 
-// All streams of events share one look at the sessions a second. Without streams there is none.
+// All streams of events share one State per second. Without streams, no State is built.
 func TestStreamsShareTheState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const seconds, streams = 10, 5
@@ -185,7 +185,7 @@ func TestStreamsShareTheState(t *testing.T) {
 		h := handlerOf(s, &bytes.Buffer{})
 		ctx, cancel := context.WithCancel(t.Context())
 		for range streams {
-			time.Sleep(130 * time.Millisecond) // fake time: each stream has a phase of its own
+			time.Sleep(130 * time.Millisecond) // fake time; the streams start at different times
 			go h.ServeHTTP(
 				httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, Root+"/events", nil))
 		}
@@ -203,11 +203,11 @@ func TestStreamsShareTheState(t *testing.T) {
 	})
 }
 
-// An event has the first of a long list, in order.
+// An event has the first items of a long list, in order.
 func TestFirst(t *testing.T) {
 	list := make([]int, 10*maxListed+1)
 	for i := range list {
-		list[i] = i * 7919 % len(list) // each number once
+		list[i] = i * 7919 % len(list) // a permutation
 	}
 	got := first(list, func(a, b int) int { return a - b })
 	for i, n := range got {
@@ -221,7 +221,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// BenchmarkState is one event of a replica with 100,000 sessions of 100 tenants.
+// BenchmarkState measures one event of a replica with 100,000 sessions of 100 tenants.
 func BenchmarkState(b *testing.B) {
 	h := handlerOf(newSource(100_000, 100), &bytes.Buffer{})
 	b.ReportAllocs()
@@ -232,28 +232,29 @@ func BenchmarkState(b *testing.B) {
 	}
 }
 
-// A client that has sent a request and gets no answer, or a part of one, does not say that no server is there.
-func TestClientWithoutAnAnswer(t *testing.T) {
-	for name, answer := range map[string]http.HandlerFunc{
-		"no-answer":      func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"part-of-answer": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"name": "192.0.`) },
+// If a request was sent but the response is lost or incomplete, the client does not report that the server is
+// not running.
+func TestClientWithoutAResponse(t *testing.T) {
+	for name, handle := range map[string]http.HandlerFunc{
+		"no-response":      func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"partial-response": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"name": "192.0.`) },
 		"part-of-error": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			w.WriteHeader(http.StatusBadGateway)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			srv := httptest.NewServer(answer)
+			srv := httptest.NewServer(handle)
 			t.Cleanup(srv.Close)
 			c, err := NewRemoteClient(srv.URL, "", "", nil)
 			must.OK(t, err)
 			_, err = c.Ban(t.Context(), "192.0.2.7", time.Minute)
-			want := "the server at " + srv.URL + " did not answer, and may have done it all the same: "
+			want := "no response from the server at " + srv.URL + ", which may have executed the request: "
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("a change: %v", err)
 			}
 			_, err = c.Bans(t.Context())
-			if err == nil || !strings.HasPrefix(err.Error(), "the server at "+srv.URL+" did not answer: ") {
+			if err == nil || !strings.HasPrefix(err.Error(), "no response from the server at "+srv.URL+": ") {
 				t.Errorf("a question: %v", err)
 			}
 		})

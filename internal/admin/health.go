@@ -6,25 +6,25 @@ import (
 	"sync/atomic"
 )
 
-// A Phase is how far a server has come.
+// A Phase is a stage in the life of a server.
 type Phase int32
 
-// A server goes through these phases in turn.
+// The phases, in the order in which a server passes through them.
 const (
 	Starting Phase = iota
 	Serving
 	Draining
 )
 
-// A Probe answers for a server.
+// A Probe serves the health checks of a server.
 type Probe struct {
-	// Buckets tells how many buckets there are, and how many of them cannot be used.
+	// Buckets returns the number of buckets, and how many of them cannot be used.
 	Buckets func() (all, down int)
 
 	phase atomic.Int32
 }
 
-// Enter begins a phase, unless a later one has begun.
+// Enter moves to a phase. It does nothing if the server is already in that phase or a later one.
 func (h *Probe) Enter(p Phase) {
 	for {
 		now := h.phase.Load()
@@ -34,35 +34,35 @@ func (h *Probe) Enter(p Phase) {
 	}
 }
 
-// In tells whether a phase is the current one.
+// In reports whether the server is in phase p.
 func (h *Probe) In(p Phase) bool { return Phase(h.phase.Load()) == p }
 
-// Handler is what the metrics listener serves.
+// Handler returns the handler of the metrics listener, which serves the health checks next to the metrics.
 func (h *Probe) Handler(metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", h.ready)
 	return mux
 }
 
-func answer(w http.ResponseWriter, status int, text string) {
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintln(w, text) // a probe that has gone needs no answer
+	_, _ = fmt.Fprintln(w, text) // the client may have disconnected
 }
 
-// ready tells whether the server takes new sessions: it listens, the other replicas can know it, and it is not about
-// to stop. S3 does not count: without ready pods a Service loses its endpoints, and sessions lose their data
-// connections. So the text counts the buckets that cannot be used, and the status is 200.
+// ready reports whether the server accepts new sessions: its listeners are open, the other replicas know it,
+// and it is not draining. Unusable buckets do not make it unready, because a Service without ready pods loses
+// its endpoints, and running sessions would lose their data connections. The response only mentions them.
 func (h *Probe) ready(w http.ResponseWriter, _ *http.Request) {
 	switch Phase(h.phase.Load()) {
 	case Starting:
-		answer(
+		writeText(
 			w, http.StatusServiceUnavailable,
-			"starting: the listeners are not open yet, or the other replicas do not take relays from this one yet")
+			"starting: the listeners are not open yet, or the other replicas do not accept relays from this one yet")
 	case Draining:
-		answer(w, http.StatusServiceUnavailable, "draining: running transfers end, new sessions are not accepted")
+		writeText(w, http.StatusServiceUnavailable, "draining: waiting for running transfers; new sessions are not accepted")
 	case Serving:
 		text := "ready"
 		all, down := h.Buckets()
@@ -70,6 +70,6 @@ func (h *Probe) ready(w http.ResponseWriter, _ *http.Request) {
 			text = fmt.Sprintf(
 				"ready\n%d of %d buckets cannot be used; see babelftp_bucket_up in /metrics, and the log", down, all)
 		}
-		answer(w, http.StatusOK, text)
+		writeText(w, http.StatusOK, text)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Ready means that the listeners are open and the server is not about to stop.
+// The server is ready while the listeners are open and it is not draining.
 func TestReady(t *testing.T) {
 	h := &Probe{Buckets: func() (int, int) { return 1, 0 }}
 	for _, step := range []struct {
@@ -15,10 +15,10 @@ func TestReady(t *testing.T) {
 		body   string
 	}{
 		{Starting, 503,
-			"starting: the listeners are not open yet, or the other replicas do not take relays from this one yet\n"},
+			"starting: the listeners are not open yet, or the other replicas do not accept relays from this one yet\n"},
 		{Serving, 200, "ready\n"},
-		{Draining, 503, "draining: running transfers end, new sessions are not accepted\n"},
-		{Serving, 503, "draining: running transfers end, new sessions are not accepted\n"}, // too late
+		{Draining, 503, "draining: waiting for running transfers; new sessions are not accepted\n"},
+		{Serving, 503, "draining: waiting for running transfers; new sessions are not accepted\n"}, // phases cannot go back
 	} {
 		h.Enter(step.phase)
 		w := httptest.NewRecorder()

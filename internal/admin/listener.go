@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// maxConnections is how many connections there may be, with streams of events.
+	// maxConnections limits the connections, including streams of events.
 	maxConnections = 256
-	// maxPerNetwork is how many of them one network may have, so that it leaves some to others. A browser has six at
-	// most.
+	// maxPerNetwork limits the connections of one network, so that it cannot take all of them. A browser
+	// opens at most six.
 	maxPerNetwork = 64
 )
 
-// A Listener serves administrators. Its methods may be called by any goroutine.
+// A Listener serves the API and the page over TCP. Its methods are safe for concurrent use.
 type Listener struct {
 	log        *slog.Logger
 	server     *web.Server
@@ -36,16 +36,16 @@ type Listener struct {
 	files      atomic.Pointer[tlsFiles] // nil without TLS
 }
 
-// tlsFiles are what TLS needs.
+// tlsFiles holds the certificates of a [Listener].
 type tlsFiles struct {
 	certificate *certs.Files
-	clients     *x509.CertPool // nil without
-	required    bool           // whether clients must show a certificate
+	clients     *x509.CertPool // authorities of client certificates; nil for none
+	required    bool           // clients must show a certificate, because there are no passwords
 }
 
-// NewListener makes a listener with an API and a page. The page gets what neither the API nor the login is asked for.
-// The audit log, nil for none, gets the logins. A token, if not empty, lets the link /login?token=TOKEN log in one
-// browser, once. NewListener opens no socket.
+// NewListener returns a listener that serves an API, a page and the login. The page gets all requests that
+// are neither for the API nor for the login. Logins are written to the audit log unless it is nil. A token
+// that is not empty lets one browser log in once with /login?token=TOKEN. NewListener does not open a socket.
 func NewListener(
 	cfg config.Admin, api, page http.Handler, audit *audit.Log, log *slog.Logger, token string,
 ) (*Listener, error) {
@@ -62,15 +62,15 @@ func NewListener(
 	return l, nil
 }
 
-// A ListenerChange is the files and the passwords of another configuration.
+// A ListenerChange holds the certificates and passwords of a new configuration.
 type ListenerChange struct {
 	listener  *Listener
 	passwords *passwords // nil for none
 	files     *tlsFiles  // nil without TLS
 }
 
-// Prepare reads the files of another configuration, and changes nothing. The address must be the same. The error says
-// which file cannot be read.
+// Prepare reads the files of a new configuration without applying it. The error names the file that cannot be
+// read. The address cannot change.
 func (l *Listener) Prepare(cfg config.Admin) (*ListenerChange, error) {
 	c := &ListenerChange{listener: l}
 	hashes, err := cfg.Administrators()
@@ -95,8 +95,9 @@ func (l *Listener) Prepare(cfg config.Admin) (*ListenerChange, error) {
 	return c, nil
 }
 
-// Apply makes the change. Cookies and streams of events end when the passwords or the authorities change. A certificate
-// of authorities that are gone is no login any more, also on a connection that is open.
+// Apply puts the new configuration into effect. If the passwords or the authorities have changed, all browser
+// logins and streams of events end. Certificates of removed authorities become invalid on open connections
+// too.
 func (c *ListenerChange) Apply() {
 	c.listener.files.Store(c.files)
 	var clients *x509.CertPool
@@ -106,7 +107,8 @@ func (c *ListenerChange) Apply() {
 	c.listener.gate.replace(c.passwords, c.files != nil, clients)
 }
 
-// Ends is when the certificate expires, the zero time without one.
+// Ends returns the first name in the certificate and when it expires, or the zero time if there is no
+// certificate.
 func (l *Listener) Ends() (host string, at time.Time) {
 	files := l.files.Load()
 	if files == nil {
@@ -115,10 +117,10 @@ func (l *Listener) Ends() (host string, at time.Time) {
 	return files.certificate.Ends()
 }
 
-// Serve answers until Close. The error is never nil.
+// Serve accepts connections on listener until Close. It always returns a non-nil error.
 func (l *Listener) Serve(listener net.Listener) error { return l.server.Serve(listener) }
 
-// wrap puts TLS above a connection while there is a certificate. A reload may add it and take it away.
+// wrap adds TLS to a connection if there is a certificate. A reload may add or remove the certificate.
 func (l *Listener) wrap(conn net.Conn) net.Conn {
 	if l.files.Load() == nil {
 		return conn
@@ -126,9 +128,9 @@ func (l *Listener) wrap(conn net.Conn) net.Conn {
 	return tls.Server(conn, l.encryption)
 }
 
-var errNoTLS = errors.New("the configuration has no certificate any more")
+var errNoTLS = errors.New("the configuration no longer has a certificate")
 
-// tlsConfig is that of a handshake.
+// tlsConfig returns the configuration for one handshake.
 func (l *Listener) tlsConfig(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if err := netaddr.CheckServerName(hello); err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ const (
 	linkToken         = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 )
 
-// users is `admin.users` with one administrator.
+// users returns the value of admin.users with one administrator.
 func users(t *testing.T, password string) value.Secret {
 	t.Helper()
 	hash, err := passwordhash.New(password)
@@ -41,17 +41,17 @@ func users(t *testing.T, password string) value.Secret {
 	return value.NewSecret(administratorName + ":" + hash)
 }
 
-// basic is the header of basic authentication.
+// basic returns a header for basic authentication.
 func basic(name, password string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(name+":"+password))
 }
 
-// answers is a handler that answers with a text.
-func answers(text string) http.Handler {
+// textHandler returns a handler that responds with a text.
+func textHandler(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 }
 
-// serve starts a listener, and returns its address.
+// serve starts a listener and returns its address.
 func serve(t *testing.T, cfg config.Admin, api http.Handler) (l *Listener, address string) {
 	t.Helper()
 	return serveAudited(t, cfg, api, nil)
@@ -59,7 +59,7 @@ func serve(t *testing.T, cfg config.Admin, api http.Handler) (l *Listener, addre
 
 func serveAudited(t *testing.T, cfg config.Admin, api http.Handler, lines *audit.Log) (l *Listener, address string) {
 	t.Helper()
-	l, err := NewListener(cfg, api, answers("page"), lines, slog.New(slog.DiscardHandler), linkToken)
+	l, err := NewListener(cfg, api, textHandler("page"), lines, slog.New(slog.DiscardHandler), linkToken)
 	must.OK(t, err)
 	bound := must.Listen(t)
 	ended := make(chan error)
@@ -73,7 +73,7 @@ func serveAudited(t *testing.T, cfg config.Admin, api http.Handler, lines *audit
 	return l, bound.Addr().String()
 }
 
-// underTLS writes a certificate for 127.0.0.1, and returns what a client trusts.
+// underTLS writes a certificate for 127.0.0.1 and returns the roots that a client must trust.
 func underTLS(t *testing.T) (files config.AdminTLS, roots *x509.CertPool) {
 	t.Helper()
 	dir := t.TempDir()
@@ -84,8 +84,8 @@ func underTLS(t *testing.T) (files config.AdminTLS, roots *x509.CertPool) {
 	return files, must.CertPool(text)
 }
 
-// An answer is what a test looks at.
-type answerIn struct {
+// A page is the part of a response that tests check.
+type page struct {
 	status  int
 	body    string
 	header  http.Header
@@ -93,8 +93,8 @@ type answerIn struct {
 	at      *url.URL // after redirects
 }
 
-// send sends a request with headers, written "Name: value".
-func sendPage(t *testing.T, client *http.Client, method, address string, form url.Values, headers ...string) answerIn {
+// sendPage sends a request with headers in the format "Name: value".
+func sendPage(t *testing.T, client *http.Client, method, address string, form url.Values, headers ...string) page {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
 	must.OK(t, err)
@@ -110,13 +110,13 @@ func sendPage(t *testing.T, client *http.Client, method, address string, form ur
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	must.OK(t, err)
-	return answerIn{response.StatusCode, string(body), response.Header, response.Cookies(), response.Request.URL}
+	return page{response.StatusCode, string(body), response.Header, response.Cookies(), response.Request.URL}
 }
 
-// A browser without a password gets the page and nothing of the API, and no other site gets anything by a browser that
-// has logged in.
+// Without a login, a browser gets the page but nothing from the API. Other sites get nothing through a
+// browser that is logged in.
 func TestPassword(t *testing.T) {
-	_, address := serve(t, config.Admin{Users: users(t, password)}, answers("api"))
+	_, address := serve(t, config.Admin{Users: users(t, password)}, textHandler("api"))
 	_, port, _ := net.SplitHostPort(address)
 	const path = "/api/v1/sessions"
 	right := basic(administratorName, password)
@@ -128,7 +128,7 @@ func TestPassword(t *testing.T) {
 	}{
 		{"page", http.MethodGet, "/", nil, 200, "page"},
 		{"file of the page", http.MethodGet, "/style.css", nil, 200, "page"},
-		{"no password", http.MethodGet, path, nil, 401, `{"error":"send the name and the password`},
+		{"no password", http.MethodGet, path, nil, 401, `{"error":"authentication required: send the name`},
 		{"wrong password", http.MethodGet, path, []string{basic(administratorName, otherPassword)}, 401, "error"},
 		{"part of the password", http.MethodGet, path, []string{basic(administratorName, password[:31])}, 401, "error"},
 		{"another name", http.MethodGet, path, []string{basic("bob", password)}, 401, "error"},
@@ -139,8 +139,8 @@ func TestPassword(t *testing.T) {
 		{"change", http.MethodDelete, path + "/1", []string{right}, 200, "api"},
 		{"localhost", http.MethodGet, path, []string{right, "Host: localhost:" + port}, 200, "api"},
 		{"rebinding", http.MethodGet, path, []string{right, "Host: attacker.example:" + port}, 421,
-			"ask for localhost"},
-		{"rebinding of the page", http.MethodGet, "/", []string{"Host: attacker.example"}, 421, "ask for localhost"},
+			"only requests for localhost"},
+		{"rebinding of the page", http.MethodGet, "/", []string{"Host: attacker.example"}, 421, "only requests for localhost"},
 		{"another origin", http.MethodDelete, path + "/1", []string{right, "Origin: https://attacker.example"}, 403,
 			`{"error":`},
 		{"another site", http.MethodDelete, path + "/1", []string{right, "Sec-Fetch-Site: cross-site"}, 403,
@@ -152,7 +152,7 @@ func TestPassword(t *testing.T) {
 			403, `{"error":`},
 	} {
 		t.Run(strings.ReplaceAll(tc.label, " ", "-"), func(t *testing.T) {
-			t.Parallel() // a right password waits for the wrong ones before it
+			t.Parallel() // a correct password waits because of earlier wrong ones
 			got := sendPage(t, http.DefaultClient, tc.method, "http://"+address+tc.path, nil, tc.headers...)
 			if got.status != tc.status || !strings.Contains(got.body, tc.body) {
 				t.Errorf("%d %q, want %d %q", got.status, got.body, tc.status, tc.body)
@@ -168,7 +168,8 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// A browser logs in by a form or by a link, and out again. A new password ends its login, and its streams of events.
+// A browser logs in with a form or a link, and logs out. A new password ends its login and its streams of
+// events.
 func TestCookie(t *testing.T) {
 	entered, ended := make(chan struct{}), make(chan struct{})
 	api := http.NewServeMux()
@@ -177,7 +178,7 @@ func TestCookie(t *testing.T) {
 		<-r.Context().Done()
 		close(ended)
 	})
-	api.Handle("/", answers("api"))
+	api.Handle("/", textHandler("api"))
 	cfg := config.Admin{Users: users(t, password)}
 	l, address := serve(t, cfg, api)
 	base := "http://" + address
@@ -186,7 +187,7 @@ func TestCookie(t *testing.T) {
 	asks := func(status int) {
 		t.Helper()
 		if got := sendPage(t, browser, http.MethodGet, base+"/api/v1/server", nil); got.status != status {
-			t.Errorf("the API answers %d, want %d", got.status, status)
+			t.Errorf("the API returns %d, want %d", got.status, status)
 		}
 	}
 	asks(401)
@@ -248,7 +249,7 @@ func TestCookie(t *testing.T) {
 	<-entered
 	same, err := l.Prepare(cfg)
 	must.OK(t, err)
-	same.Apply() // changes nothing
+	same.Apply() // same configuration
 	asks(200)
 	select {
 	case <-ended:
@@ -264,7 +265,8 @@ func TestCookie(t *testing.T) {
 	asks(401)
 }
 
-// A certificate of the authorities is a login. Without passwords, a client that has no certificate gets nothing.
+// A valid client certificate logs in. If there are no passwords, clients must have a certificate even for the
+// page.
 func TestClientCertificate(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -297,12 +299,12 @@ func TestClientCertificate(t *testing.T) {
 		if required {
 			cfg.Users = value.Secret{}
 		}
-		_, address := serve(t, cfg, answers("api"))
+		_, address := serve(t, cfg, textHandler("api"))
 		ask := func(c *http.Client, path string) int {
 			t.Helper()
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+path, nil)
 			must.OK(t, err)
-			request.Host = "admin.example" // any name will do: the certificate has it
+			request.Host = "admin.example" // the certificate is valid for this name
 			response, err := c.Do(request)
 			if err != nil {
 				return 0
@@ -331,8 +333,8 @@ func TestClientCertificate(t *testing.T) {
 	}
 }
 
-// A certificate of authorities that are gone is no login, even on the connection on which it was one. The audit log has
-// each refusal.
+// A certificate of a removed authority is refused even on the open connection on which it was accepted
+// before. The audit log has each refusal.
 func TestOtherAuthorities(t *testing.T) {
 	files, roots := underTLS(t)
 	ours, others := must.NewAuthority(t, "ours"), must.NewAuthority(t, "others")
@@ -344,7 +346,7 @@ func TestOtherAuthorities(t *testing.T) {
 	}
 	trust(ours)
 	var lines bytes.Buffer
-	l, address := serveAudited(t, cfg, answers("api"), audit.New(audit.To(&lines), func() bool { return true }, nil))
+	l, address := serveAudited(t, cfg, textHandler("api"), audit.New(audit.To(&lines), func() bool { return true }, nil))
 	pair, err := tls.X509KeyPair(pem(ours.Issue(&x509.Certificate{Subject: pkix.Name{CommonName: "ann"}})))
 	must.OK(t, err)
 	connections := 0
@@ -369,7 +371,7 @@ func TestOtherAuthorities(t *testing.T) {
 		trusted    *must.Authority
 		status, on int
 	}{{ours, 200, 1}, {others, 401, 1}, {ours, 200, 2}} {
-		// 401 closes the connection, so that another handshake can follow
+		// the response 401 closes the connection, so that the client can choose another certificate
 		trust(step.trusted)
 		next, err := l.Prepare(cfg)
 		must.OK(t, err)
@@ -384,13 +386,13 @@ func TestOtherAuthorities(t *testing.T) {
 	}
 }
 
-// A reload adds TLS and removes it again, without another address.
+// A reload adds TLS and removes it again on the same address.
 func TestReloadOfTLS(t *testing.T) {
 	files, roots := underTLS(t)
 	plain := config.Admin{Users: users(t, password)}
 	secure := plain
 	secure.TLS = files
-	l, address := serve(t, plain, answers("api"))
+	l, address := serve(t, plain, textHandler("api"))
 	for _, step := range []struct {
 		scheme string
 		cfg    config.Admin
@@ -410,10 +412,10 @@ func TestReloadOfTLS(t *testing.T) {
 
 func pem(cert, key string) (certificate, private []byte) { return []byte(cert), []byte(key) }
 
-// The cookie is bound to TLS where there is some.
+// With TLS, the cookie is bound to TLS.
 func TestCookieOfTLS(t *testing.T) {
 	files, roots := underTLS(t)
-	_, address := serve(t, config.Admin{Users: users(t, password), TLS: files}, answers("api"))
+	_, address := serve(t, config.Admin{Users: users(t, password), TLS: files}, textHandler("api"))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	defer transport.CloseIdleConnections()
 	got := sendPage(
@@ -430,15 +432,15 @@ func TestCookieOfTLS(t *testing.T) {
 	}
 }
 
-// One network cannot take all connections. One too many costs the oldest that has no request its place.
+// One network cannot take all connections. When it reaches its limit, its oldest idle connection is closed.
 func TestTooManyConnections(t *testing.T) {
-	_, address := serve(t, config.Admin{Users: users(t, password)}, answers("api"))
+	_, address := serve(t, config.Admin{Users: users(t, password)}, textHandler("api"))
 	var oldest net.Conn
 	for range maxPerNetwork + 1 {
 		conn := must.Dial(t, address)
 		must.Write(t, conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		if _, err := conn.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err) // each is served
+			t.Fatal(err) // closes only with the test, so all stay open
 		}
 		if oldest == nil {
 			oldest = conn

@@ -18,14 +18,14 @@ import (
 // maxLog limits the bytes of the lines that a [LogTail] keeps.
 const maxLog = 4 << 20
 
-// A LogTail keeps the last lines of a log that are about clients, up to 4 MiB, of which each address has a share. Its
-// methods may be called by any goroutine.
+// A LogTail keeps the latest log lines about clients, up to 4 MiB. Each client address gets a share, so that
+// a noisy client cannot evict the lines about others. Its methods are safe for concurrent use.
 type LogTail struct{ ring *report.Ring }
 
 // NewLogTail returns an empty LogTail.
 func NewLogTail() *LogTail { return &LogTail{report.NewRing(maxLog)} }
 
-// Write keeps a line of either format.
+// Write adds a line in text or JSON format.
 func (t *LogTail) Write(line []byte) (int, error) {
 	if address := addressIn(line); address != "" {
 		t.ring.Add(address, line)
@@ -33,7 +33,8 @@ func (t *LogTail) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// addressIn returns the address of the client that a line is about, empty for none. It counts as a network, as in bans.
+// addressIn returns the network of the client that a line is about, or an empty string. The size of a network
+// is the same as for bans.
 func addressIn(line []byte) string {
 	for _, key := range []string{"remote=", `"remote":`} {
 		_, value, found := bytes.Cut(line, []byte(key))
@@ -52,14 +53,15 @@ func addressIn(line []byte) string {
 	return ""
 }
 
-// reader reads the lines, the oldest first.
+// reader returns a reader of the lines, oldest first.
 func (t *LogTail) reader() io.Reader { return bytes.NewReader(bytes.Join(t.ring.Lines(), nil)) }
 
-// findings answers with what the log tells about clients. One request after the other reads it, in bounded memory.
+// findings responds with the problems that the log shows for a client. The mutex allows one reader at a time,
+// which bounds the memory.
 func (h *Handler) findings(r *http.Request) (any, error) {
 	since, err := time.ParseDuration(r.FormValue("since"))
 	if err != nil || since <= 0 {
-		return nil, &Error{http.StatusBadRequest, "since is no time longer than 0, such as 2h"}
+		return nil, &Error{http.StatusBadRequest, fmt.Sprintf("invalid since %q: want a time longer than 0, such as 2h", r.FormValue("since"))}
 	}
 	network, err := sessionlog.ParseNetwork(r.FormValue("address"))
 	if err != nil {

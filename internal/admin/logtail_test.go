@@ -16,8 +16,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// The tail has the last lines that are about clients, and no more than its bound, while others read it. A client that
-// is logged often does not push out the lines about others.
+// The tail keeps the latest lines about clients up to its limit while others read it. Lines about a noisy
+// client do not evict lines about others.
 func TestLogTail(t *testing.T) {
 	tail := NewLogTail()
 	read := func() string {
@@ -82,7 +82,7 @@ func TestFindings(t *testing.T) {
 	for _, test := range []struct {
 		query, accept string
 		status        int
-		want          string // of the cause, or of the error
+		want          string // of the cause or the error
 	}{
 		{"address=192.0.2.7&since=2h", "", http.StatusOK, "The user name or the password is incorrect."},
 		{"address=192.0.2.7:40000&since=2h", "", http.StatusOK, "The user name or the password is incorrect."},
@@ -92,8 +92,8 @@ func TestFindings(t *testing.T) {
 		{"address=192.0.2.8&since=2h", "", http.StatusOK, ""},
 		{"address=192.0.2.9&since=2h", "", http.StatusNotFound, "no line about 192.0.2.9 in the last 2h0m0s"},
 		{"address=2001:db8::7&since=2h", "", http.StatusNotFound, "no line about 2001:db8::7"},
-		{"address=192.0.2.7", "", http.StatusBadRequest, "since is no time"},
-		{"address=192.0.2.7&since=-2h", "", http.StatusBadRequest, "since is no time"},
+		{"address=192.0.2.7", "", http.StatusBadRequest, "invalid since"},
+		{"address=192.0.2.7&since=-2h", "", http.StatusBadRequest, "invalid since"},
 		{"since=2h", "", http.StatusBadRequest, "neither an address"},
 		{"address=alice&since=2h", "", http.StatusBadRequest, "neither an address"},
 		{"address=192.0.2.0/24:21&since=2h", "", http.StatusBadRequest, "neither an address"},

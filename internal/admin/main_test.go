@@ -7,13 +7,13 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestMain ends with s3test.Main, which exits the process.
+// s3test.Main exits the process.
 func TestMain(m *testing.M) { s3test.Main(&suite{m}) }
 
-// A suite is all tests of the process, which have one browser.
+// A suite runs all tests of the package, which share a browser.
 type suite struct{ *testing.M }
 
-// Run runs the tests and ends the browser.
+// Run runs the tests and then stops the browser.
 func (s *suite) Run() int {
 	defer func() {
 		if shared.browser != nil {
@@ -23,8 +23,8 @@ func (s *suite) Run() int {
 	return s.M.Run()
 }
 
-// shared is the browser. It is a variable of the package because go test gives the tests of one process nothing else
-// to share. The start of a browser takes longer than most tests.
+// shared is the browser. It is a package variable because starting a browser takes longer than most tests,
+// and go test has no other way to share it.
 var shared struct {
 	once    sync.Once
 	browser *browser

@@ -20,13 +20,14 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// Metrics are those of a server. They count what its sessions do, and registers the collectors of its parts.
+// Metrics holds the metrics of a server. As a [report.Observer] it counts what sessions do. Other parts
+// register their own collectors with MustRegister.
 type Metrics struct {
 	report.Silent
 	*prometheus.Registry
 	S3 *requestMetrics
 
-	collectors []prometheus.Collector // all that are registered
+	collectors []prometheus.Collector // all registered ones
 	tenants    *tenantMetrics
 	transfers  *transferMetrics
 
@@ -34,7 +35,7 @@ type Metrics struct {
 	sessionsTotal prometheus.Counter
 	logins        *TenantCounter
 	refusals      *TenantCounter
-	refusalsOnly  *prometheus.Registry // for administrators
+	refusalsOnly  *prometheus.Registry // has only refusals, for RefusalsByLimit
 	bans          *prometheus.CounterVec
 	replies       *prometheus.CounterVec
 	languages     *prometheus.CounterVec
@@ -57,10 +58,10 @@ func (m *Metrics) MustRegister(cs ...prometheus.Collector) {
 	m.collectors = append(m.collectors, cs...)
 }
 
-// Collectors are those that are registered. A test compares all that they may show with the documents.
+// Collectors returns all registered collectors. A test compares their metrics with the documentation.
 func (m *Metrics) Collectors() []prometheus.Collector { return m.collectors }
 
-// NewMetrics makes the metrics of a server that has a version.
+// NewMetrics returns the metrics of a server with this version.
 func NewMetrics(version string) *Metrics {
 	count := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help})
@@ -113,7 +114,8 @@ func NewMetrics(version string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	// Prometheus sees no increase in the first value of a series, so those of alerts begin with 0.
+	// Prometheus does not count the first value of a series as an increase, so series that alerts use start
+	// at 0.
 	for _, limit := range limits.ServerWide() {
 		m.refusals.Add(0, "", limit)
 	}
@@ -133,7 +135,7 @@ func NewMetrics(version string) *Metrics {
 	return m
 }
 
-// Handler serves the metrics to Prometheus.
+// Handler returns the handler that serves the metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{Registry: m.Registry})
 }
@@ -165,10 +167,10 @@ func (m *Metrics) LoggedIn(login *account.Login, err error) {
 // Refused implements [report.Observer].
 func (m *Metrics) Refused(tenant, limit string) { m.refusals.Add(1, tenant, limit) }
 
-// ProxyRefused counts a connection without the PROXY header that it must have.
+// ProxyRefused counts a connection that lacked the required PROXY header.
 func (m *Metrics) ProxyRefused() { m.noHeader.Inc() }
 
-// Issued counts what an ACME authority has done.
+// Issued counts an attempt to obtain a certificate by ACME.
 func (m *Metrics) Issued(err error) {
 	result := "obtained"
 	if err != nil {
@@ -177,7 +179,7 @@ func (m *Metrics) Issued(err error) {
 	m.acme.WithLabelValues(result).Inc()
 }
 
-// Reloaded counts a configuration that was read while the server runs, and shows whether it is in use.
+// Reloaded counts a reload of the configuration, and records whether the new configuration is in use.
 func (m *Metrics) Reloaded(hash [sha256.Size]byte, err error) {
 	if err != nil {
 		m.reloads.WithLabelValues("refused").Inc()
@@ -188,7 +190,7 @@ func (m *Metrics) Reloaded(hash [sha256.Size]byte, err error) {
 	m.InUse(hash)
 }
 
-// InUse shows which configuration is in use, by its hash.
+// InUse records the hash of the configuration in use.
 func (m *Metrics) InUse(hash [sha256.Size]byte) {
 	m.reloadSuccess.Set(1)
 	m.reloadTime.SetToCurrentTime()
@@ -198,26 +200,26 @@ func (m *Metrics) InUse(hash [sha256.Size]byte) {
 	m.configHash.Set(float64(binary.BigEndian.Uint64(number[:])))
 }
 
-// AuditLinesLost returns what counts the lines that a destination of the audit log did not get.
+// AuditLinesLost returns a function that counts lines of the audit log that a destination did not receive.
 func (m *Metrics) AuditLinesLost(destination string) func(lines int) {
 	counter := m.auditLost.WithLabelValues(destination)
 	return func(lines int) { counter.Add(float64(lines)) }
 }
 
-// ShowTenants shows the tenants of a configuration, and those only.
+// ShowTenants creates the series of the configured tenants and deletes the series of all others.
 func (m *Metrics) ShowTenants(cfg *config.Config) {
 	m.tenants.Replace(maps.Keys(cfg.Tenants))
 	for name, t := range cfg.Tenants {
 		m.logins.Add(0, name, "failed")
 		if t.Webhook.URL != "" {
-			m.EventsTold(name, 0, true)
-			m.EventsTold(name, 0, false)
+			m.WebhookEvents(name, 0, true)
+			m.WebhookEvents(name, 0, false)
 		}
 	}
 }
 
-// EventsTold counts events that a webhook got or not.
-func (m *Metrics) EventsTold(tenant string, events int, ok bool) {
+// WebhookEvents counts events that were delivered to a webhook, or postponed.
+func (m *Metrics) WebhookEvents(tenant string, events int, ok bool) {
 	result := "delivered"
 	if !ok {
 		result = "postponed"
@@ -225,7 +227,7 @@ func (m *Metrics) EventsTold(tenant string, events int, ok bool) {
 	m.events.Add(events, tenant, result)
 }
 
-// Banned counts a ban of a kind.
+// Banned counts a ban of this kind: address, network or user.
 func (m *Metrics) Banned(kind string) { m.bans.WithLabelValues(kind).Inc() }
 
 // CommandEnded implements [report.Observer].
@@ -243,19 +245,19 @@ func (m *Metrics) CommandEnded(_ context.Context, o *report.Outcome) {
 	m.languages.WithLabelValues(o.Language.String()).Inc()
 }
 
-// Missed counts a session whose client did not connect in time.
+// Missed counts a client that did not connect to its passive port in time.
 func (m *Metrics) Missed() { m.missed.Inc() }
 
-// RefusedTexts shows how many texts of the configuration in use do not count.
+// RefusedTexts sets the number of invalid texts in the configuration in use.
 func (m *Metrics) RefusedTexts(n int) { m.refusedTexts.Set(float64(n)) }
 
 // Transferring implements [report.Observer].
 func (m *Metrics) Transferring(t *report.Transfer) { m.transfers.Begin(t) }
 
-// RefusalsByLimit is how many there were so far, by limit.
+// RefusalsByLimit returns the number of refusals so far, by limit.
 func (m *Metrics) RefusalsByLimit() map[string]int64 {
 	counts := map[string]int64{}
-	families, _ := m.refusalsOnly.Gather() // a vector has no errors
+	families, _ := m.refusalsOnly.Gather() // gathering a CounterVec cannot fail
 	for _, family := range families {
 		for _, one := range family.GetMetric() {
 			for _, label := range one.GetLabel() {

@@ -13,9 +13,9 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// A partCollector shows what a part of the server knows when Prometheus asks.
+// A partCollector reads the state of a part of the server on each scrape.
 type partCollector struct {
-	metrics []metric // all that collect may send
+	metrics []metric // all metrics that collect may send
 	collect func(to chan<- prometheus.Metric)
 }
 
@@ -29,7 +29,7 @@ func (c *partCollector) Describe(descs chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector].
 func (c *partCollector) Collect(to chan<- prometheus.Metric) { c.collect(to) }
 
-// A metric is one of a [partCollector].
+// A metric is a metric of a [partCollector].
 type metric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
@@ -43,12 +43,12 @@ func newCounter(name, help string, labels ...string) metric {
 	return metric{prometheus.NewDesc(namespace+"_"+name, help, labels, nil), prometheus.CounterValue}
 }
 
-// send sends a value, with those of the labels.
+// send sends a value with the values of the labels.
 func (m metric) send(to chan<- prometheus.Metric, value float64, labels ...string) {
 	to <- prometheus.MustNewConstMetric(m.desc, m.kind, value, labels...)
 }
 
-// CollectAudit returns a collector of the lines of the audit log that wait for a destination.
+// CollectAudit returns a collector for the lines of the audit log that wait for a destination.
 func CollectAudit(backlogs func() []audit.Backlog) prometheus.Collector {
 	waiting := newGauge("audit_lines_waiting",
 		"Lines of the audit log that wait for file, stdout or webhook. Beyond 16 MiB for one of them, lines are lost.",
@@ -64,7 +64,7 @@ func CollectAudit(backlogs func() []audit.Backlog) prometheus.Collector {
 	}}
 }
 
-// CollectBans returns the collector of the bans of a list that hold.
+// CollectBans returns a collector for the active bans of a list.
 func CollectBans(list *bans.List) prometheus.Collector {
 	active := newGauge("bans_active", "Active bans of this kind: address, network or user.", "kind")
 	return &partCollector{[]metric{active}, func(to chan<- prometheus.Metric) {
@@ -78,7 +78,7 @@ func CollectBans(list *bans.List) prometheus.Collector {
 	}}
 }
 
-// CollectBuckets returns the collector of which buckets can be used, as soon as that is known.
+// CollectBuckets returns a collector for the availability of buckets. A bucket appears after its first check.
 func CollectBuckets(all func() []*s3client.Bucket) prometheus.Collector {
 	up := newGauge(
 		"bucket_up", "1 if the bucket of a tenant, or of one of its folders, could be used at the last check, else 0.",
@@ -96,7 +96,7 @@ func CollectBuckets(all func() []*s3client.Bucket) prometheus.Collector {
 	}}
 }
 
-// CollectCertificates returns the collector of when certificates expire. Files that have changed are read first.
+// CollectCertificates returns a collector for the expiry of certificates. Changed files are read first.
 func CollectCertificates(set *certs.Set) prometheus.Collector {
 	ends := newGauge(
 		"tls_certificate_expiry_timestamp_seconds",
@@ -108,8 +108,8 @@ func CollectCertificates(set *certs.Set) prometheus.Collector {
 	}}
 }
 
-// CollectInspectors returns a collector of the inspectors of tenants: whether each judged the file of the last probe. A
-// tenant is missing until its inspector has been probed.
+// CollectInspectors returns a collector that shows whether the inspector of each tenant gave a verdict on the
+// file of the last probe. A tenant appears after its first probe.
 func CollectInspectors(up func() map[string]bool) prometheus.Collector {
 	shown := newGauge("inspector_up",
 		"1 if the inspector of a tenant judged the file of the last probe, else 0. There is one probe a minute.", "tenant")
@@ -124,7 +124,7 @@ func CollectInspectors(up func() map[string]bool) prometheus.Collector {
 	}}
 }
 
-// CollectMemory returns the collector of the budget in which uploads collect their parts.
+// CollectMemory returns a collector for the memory budget that parts of uploads share.
 func CollectMemory(budget *driver.Budget) prometheus.Collector {
 	limit := newGauge("memory_limit_bytes", "Memory for parts of uploads, and for what is read ahead (memory).")
 	used := newGauge("memory_used_bytes", "Memory in use, of babelftp_memory_limit_bytes.")
@@ -141,7 +141,7 @@ func CollectMemory(budget *driver.Budget) prometheus.Collector {
 	}}
 }
 
-// CollectPanics returns the collector of the panics that a guard has met.
+// CollectPanics returns a collector for the panics that a guard has recovered.
 func CollectPanics(guard *panics.Guard) prometheus.Collector {
 	total := newCounter(
 		"panics_total",
@@ -149,13 +149,13 @@ func CollectPanics(guard *panics.Guard) prometheus.Collector {
 	return &partCollector{[]metric{total}, func(to chan<- prometheus.Metric) { total.send(to, float64(guard.Count())) }}
 }
 
-// CollectPassivePorts returns the collector of the ports that are in use.
+// CollectPassivePorts returns a collector for the passive ports in use.
 func CollectPassivePorts(ports *dataconn.Ports) prometheus.Collector {
 	used := newGauge("passive_ports", "Passive ports on which sessions wait for their clients.")
 	return &partCollector{[]metric{used}, func(to chan<- prometheus.Metric) { used.send(to, float64(ports.InUse())) }}
 }
 
-// CollectQuotas returns the collector of quotas, and of what is used of them as soon as that is known.
+// CollectQuotas returns a collector for quotas and their usage. The usage appears after the first count.
 func CollectQuotas(all func() []*account.Quota) prometheus.Collector {
 	limit := newGauge("quota_limit_bytes", "Quota; without a user, of the tenant.", "tenant", "user")
 	used := newGauge("quota_used_bytes", "Stored bytes that count for the quota.", "tenant", "user")
@@ -169,8 +169,8 @@ func CollectQuotas(all func() []*account.Quota) prometheus.Collector {
 	}}
 }
 
-// CollectOldKeys returns a collector of the sessions that still use an S3 access key that the configuration no longer
-// has.
+// CollectOldKeys returns a collector for the sessions, by tenant, that still use an S3 access key which was
+// removed from the configuration.
 func CollectOldKeys(sessions func() map[string]int) prometheus.Collector {
 	old := newGauge("sessions_with_old_s3_key",
 		"Sessions that still use an S3 access key that the configuration no longer has for their tenant.", "tenant")
@@ -181,8 +181,8 @@ func CollectOldKeys(sessions func() map[string]int) prometheus.Collector {
 	}}
 }
 
-// CollectTraces returns the collector of a function that tells how many spans have ended, and how many the collector of
-// traces has got.
+// CollectTraces returns a collector for the spans that have ended, and for those that the trace collector has
+// accepted.
 func CollectTraces(spans func() (ended, sent int64)) prometheus.Collector {
 	ended := newCounter("trace_spans_ended_total", "Spans of traced sessions that have ended.")
 	sent := newCounter(
@@ -195,8 +195,8 @@ func CollectTraces(spans func() (ended, sent int64)) prometheus.Collector {
 	}}
 }
 
-// CollectUploads returns the collector of the multipart uploads of buckets, as their journals count them. A bucket that
-// could not be used yet has no journal.
+// CollectUploads returns a collector for the multipart uploads of buckets, as counted by their journals. A
+// bucket that has not been usable yet has no journal.
 func CollectUploads(buckets func() []*s3client.Bucket) prometheus.Collector {
 	open := newGauge("uploads_open", "Multipart uploads on which this process works.", "tenant")
 	interrupted := newCounter(

@@ -6,7 +6,8 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/relay"
 )
 
-// RelayMetrics counts what replicas pass on to each other. Its methods may be called by any goroutine.
+// RelayMetrics counts the data connections that replicas relay to each other. Its methods are safe for
+// concurrent use.
 type RelayMetrics struct {
 	active         prometheus.Gauge
 	total, refused *prometheus.CounterVec
@@ -14,7 +15,7 @@ type RelayMetrics struct {
 
 var _ relay.Observer = (*RelayMetrics)(nil)
 
-// NewRelayMetrics returns the metrics of a server that has relayed nothing yet.
+// NewRelayMetrics returns new metrics, with all series at 0.
 func NewRelayMetrics() *RelayMetrics {
 	m := &RelayMetrics{
 		active: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -30,7 +31,7 @@ func NewRelayMetrics() *RelayMetrics {
 			Help: "Data connections of other replicas that this one has refused: no_peer, header, slice or too_many.",
 		}, []string{"reason"}),
 	}
-	// Prometheus sees no increase in the first value of a series.
+	// Prometheus does not count the first value of a series as an increase.
 	for _, result := range []relay.Result{relay.Complete, relay.Failed, relay.Unmatched, relay.Unreachable} {
 		m.total.WithLabelValues(string(result))
 	}
@@ -46,7 +47,7 @@ func (m *RelayMetrics) RelayOpened() { m.active.Inc() }
 // RelayClosed implements [relay.Observer].
 func (m *RelayMetrics) RelayClosed(result relay.Result) {
 	m.total.WithLabelValues(string(result)).Inc()
-	m.active.Dec() // afterwards, so that each relay is in one of both
+	m.active.Dec() // after the counter, so that a scrape never misses a relay
 }
 
 // RelayRefused implements [relay.Observer].
@@ -54,7 +55,7 @@ func (m *RelayMetrics) RelayRefused(reason relay.Reason) {
 	m.refused.WithLabelValues(string(reason)).Inc()
 }
 
-// Collectors returns what to register.
+// Collectors returns the collectors to register.
 func (m *RelayMetrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.active, m.total, m.refused}
 }

@@ -17,13 +17,12 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// requestMetrics counts requests to S3, as a middleware of the SDK.
+// requestMetrics counts requests to S3. It is a middleware of the AWS SDK.
 type requestMetrics struct {
 	total, retries *TenantCounter
 	durations      *prometheus.HistogramVec
 }
 
-// newRequestMetrics returns a middleware that has seen none.
 func newRequestMetrics(tenants *tenantMetrics) *requestMetrics {
 	return &requestMetrics{
 		total: tenants.NewCounter("s3_requests_total",
@@ -40,13 +39,13 @@ func newRequestMetrics(tenants *tenantMetrics) *requestMetrics {
 	}
 }
 
-// Collectors are those to register.
+// Collectors returns the collectors to register.
 func (m *requestMetrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.total, m.retries, m.durations}
 }
 
-// Observe adds the counting to a client of the SDK. It comes last in the deserialize step, so that it sees each
-// attempt.
+// Observe adds the middleware to a client of the SDK. It comes last in the deserialize step, so that it sees
+// each attempt and not only the last one.
 func (m *requestMetrics) Observe(stack *middleware.Stack) error {
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("babelftp-metrics", m.attempt), middleware.After)
 }
@@ -60,13 +59,13 @@ func (m *requestMetrics) attempt(
 	}
 	out, metadata, err := next.HandleDeserialize(ctx, in)
 	r.Duration = time.Since(r.Begin)
-	// which the SDK makes of no answer
+	// The SDK also passes a response with status 0 if there was none.
 	if response, ok := out.RawResponse.(*smithyhttp.Response); ok && response != nil && response.Response != nil &&
 		response.StatusCode != 0 {
 		r.Status, r.ID = strconv.Itoa(response.StatusCode), response.Header.Get("X-Amz-Request-Id")
 	}
 	if err != nil && errors.Is(err, context.Canceled) {
-		r.Status = "canceled" // by a client that went away
+		r.Status = "canceled" // the client has disconnected
 	}
 	if request, ok := in.Request.(*smithyhttp.Request); ok {
 		r.Retry = retry(request.Header.Get("Amz-Sdk-Request"))
@@ -82,8 +81,8 @@ func (m *requestMetrics) attempt(
 	return out, metadata, err
 }
 
-// retry reads the header by which the driver and the SDK tell S3 which attempt a request is: attempt=1; max=3. The
-// first one is 0.
+// retry returns how often a request was repeated before, from the header with its attempt number: "attempt=1;
+// max=3".
 func retry(header string) int {
 	attempt, _, _ := strings.Cut(strings.TrimPrefix(header, "attempt="), ";")
 	n, err := strconv.Atoi(attempt)

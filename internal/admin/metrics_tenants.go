@@ -8,19 +8,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// tenantLabel is the name of the label.
 const tenantLabel = "tenant"
 
-// tenantMetrics knows which tenants have series of their own: those of the configuration. What others do counts for the
-// tenant with the empty name, such as the last sessions of a tenant that was removed. Its methods may be called by
-// any goroutine.
+// tenantMetrics knows the tenants of the configuration, which have series of their own. Everything else
+// counts for the tenant with the empty name, such as the last sessions of a removed tenant. Its methods are
+// safe for concurrent use.
 type tenantMetrics struct {
 	mu     sync.RWMutex
 	names  map[string]bool
-	forget []func(name string) // each removes the series of a tenant
+	forget []func(name string) // each deletes the series of a tenant
 }
 
-// Replace tells the tenants of a configuration, and removes the series of all others.
+// Replace sets the tenants and deletes the series of all others.
 func (t *tenantMetrics) Replace(names iter.Seq[string]) {
 	next := map[string]bool{}
 	for name := range names {
@@ -39,7 +38,8 @@ func (t *tenantMetrics) Replace(names iter.Seq[string]) {
 	t.names = next
 }
 
-// count calls a function with the label of a tenant. No series is removed meanwhile, so none comes back.
+// count calls with with the label of a tenant. It holds the read lock, so that Replace cannot delete the
+// series before with creates it again.
 func (t *tenantMetrics) count(name string, with func(label string)) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -49,13 +49,13 @@ func (t *tenantMetrics) count(name string, with func(label string)) {
 	with(name)
 }
 
-// A TenantCounter counts by tenant, and by other labels.
+// A TenantCounter counts by tenant and other labels.
 type TenantCounter struct {
 	*prometheus.CounterVec
 	tenants *tenantMetrics
 }
 
-// NewCounter returns a counter with the label tenant and others.
+// NewCounter returns a counter with the label tenant and the given other labels.
 func (t *tenantMetrics) NewCounter(name, help string, others ...string) *TenantCounter {
 	labels := slices.Insert(others, 0, tenantLabel)
 	vec := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
@@ -63,7 +63,7 @@ func (t *tenantMetrics) NewCounter(name, help string, others ...string) *TenantC
 	return &TenantCounter{vec, t}
 }
 
-// Add counts n for a tenant and the values of the other labels.
+// Add adds n for a tenant and the values of the other labels.
 func (c *TenantCounter) Add(n int, tenant string, others ...string) {
 	c.tenants.count(tenant, func(label string) {
 		c.WithLabelValues(slices.Insert(others, 0, label)...).Add(float64(n))

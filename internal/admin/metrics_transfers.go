@@ -11,8 +11,9 @@ import (
 
 const namespace = "babelftp"
 
-// transferMetrics shows the transfers on data connections. The bytes of those that run count too, as they move: they
-// are read when Prometheus asks, so that moving them costs nothing. Its methods may be called by any goroutine.
+// transferMetrics exports the transfers on data connections. The bytes of running transfers count as they
+// move. They are read on each scrape, so that counting costs the transfers nothing. Its methods are safe for
+// concurrent use.
 type transferMetrics struct {
 	tenants   *tenantMetrics
 	total     *TenantCounter
@@ -23,13 +24,13 @@ type transferMetrics struct {
 
 	mu      sync.Mutex
 	running map[*report.Transfer]transferKind
-	ended   map[transferKind]int64 // bytes of the transfers that have ended; it has each kind that was ever there
+	ended   map[transferKind]int64 // bytes of ended transfers; has a key for each kind that ever occurred
 }
 
-// A transferKind is whose transfer it is, and which way the bytes go.
+// A transferKind identifies the series of a transfer.
 type transferKind struct{ tenant, direction string }
 
-// newTransferMetrics returns a collector that has seen none.
+// newTransferMetrics returns a collector without transfers.
 func newTransferMetrics(tenants *tenantMetrics) *transferMetrics {
 	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(
@@ -58,7 +59,7 @@ func newTransferMetrics(tenants *tenantMetrics) *transferMetrics {
 	return m
 }
 
-// forget removes the series of a tenant. Its transfers that run count for the tenant with the empty name.
+// forget deletes the series of a tenant. Its running transfers then count for the tenant with the empty name.
 func (m *transferMetrics) forget(tenant string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +71,7 @@ func (m *transferMetrics) forget(tenant string) {
 	maps.DeleteFunc(m.ended, func(kind transferKind, _ int64) bool { return kind.tenant == tenant })
 }
 
-// Begin counts a transfer as running, until End.
+// Begin counts a transfer as running until End.
 func (m *transferMetrics) Begin(t *report.Transfer) {
 	m.tenants.count(t.Tenant, func(label string) {
 		m.mu.Lock()

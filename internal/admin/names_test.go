@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Each way to log in names the administrator: a password, the cookie of a browser, and the subject of a certificate.
+// Every kind of login names the administrator: a password, a cookie, and the subject of a certificate.
 func TestNames(t *testing.T) {
 	files, roots := underTLS(t)
 	authority := must.NewAuthority(t, "administrators")
@@ -55,7 +55,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %d %q, want %q", tc.label, got.status, got.body, tc.want)
 		}
 	}
-	// A browser would ask for the password itself.
+	// Browsers must not show their own password dialog.
 	for header, want := range map[string]string{"Sec-Fetch-Site: same-origin": `Cookie realm="babelftp"`,
 		"Accept: */*": `Basic realm="babelftp", charset="UTF-8"`} {
 		got := sendPage(t, client(nil), http.MethodGet, base+Root+"/server", nil, header)

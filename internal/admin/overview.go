@@ -13,31 +13,31 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// A Control has the sessions.
+// A Control gives access to the sessions.
 type Control interface {
 	Sessions() []report.ShownSession
 	Disconnect(id string) bool
 }
 
-// Parts are those of a server. All are required.
+// Parts are the parts of a server that an [Overview] reads. All are required.
 type Parts struct {
 	Version           string
 	Replica, Replicas int
 	Started           time.Time
-	// Loaded is the hash of the configuration in use in hexadecimal, and when it was read.
+	// Loaded returns the hexadecimal hash of the configuration in use, and when it was read.
 	Loaded       func() (hash string, at time.Time)
 	Health       *Probe
-	Buckets      func() []*s3client.Bucket // of all tenants, in the order of their names
+	Buckets      func() []*s3client.Bucket // of all tenants, sorted by tenant
 	Registry     *account.Registry
 	Certificates *certs.Set
-	// Listener is the first name in the certificate of the listener for administrators, and when it ends: the zero
-	// time without one.
+	// Listener returns the first name in the certificate of the admin listener and when it expires, or the
+	// zero time without a certificate.
 	Listener func() (host string, ends time.Time)
-	Refusals func() map[string]int64 // so far, by limit
+	Refusals func() map[string]int64 // since the start, by limit
 	Recent   *audit.Recent
 }
 
-// An Overview is what administrators see of a server.
+// An Overview is the [Source] of a server.
 type Overview struct {
 	Control
 	parts Parts
@@ -45,7 +45,7 @@ type Overview struct {
 
 var _ Source = (*Overview)(nil)
 
-// NewOverview makes an overview of the parts of a server.
+// NewOverview returns an overview of the parts of a server.
 func NewOverview(control Control, parts Parts) *Overview { return &Overview{control, parts} }
 
 // Audit implements [Source].
@@ -81,7 +81,7 @@ func (o *Overview) Tenants(of []report.ShownSession) []Tenant {
 		sessions[of[i].Tenant]++
 	}
 	tenants, index := []Tenant{}, map[string]int{}
-	for _, b := range o.parts.Buckets() { // the bucket of a tenant comes before those of its folders
+	for _, b := range o.parts.Buckets() { // a tenant's own bucket comes before the buckets of its folders
 		if b.Folder == "" {
 			index[b.Tenant] = len(tenants)
 			tenants = append(tenants, Tenant{Name: b.Tenant, Bucket: stateOf(b), Sessions: sessions[b.Tenant]})
@@ -103,7 +103,7 @@ func (o *Overview) Tenants(of []report.ShownSession) []Tenant {
 	return tenants
 }
 
-// stateOf is what is known of a bucket.
+// stateOf returns the result of the last check of a bucket.
 func stateOf(b *s3client.Bucket) Bucket {
 	state := Bucket{Bucket: b.Name, Prefix: b.Prefix}
 	known, err := b.Up()
@@ -119,7 +119,7 @@ func stateOf(b *s3client.Bucket) Bucket {
 }
 
 var (
-	// errNoJournal is for a server that records no uploads.
-	errNoJournal = &Error{http.StatusNotImplemented, "the server records no uploads, because abandoned_uploads is 0"}
-	errSlow      = errors.New("S3 has not answered in time")
+	// errNoJournal is returned by a server that keeps no record of uploads.
+	errNoJournal = &Error{http.StatusNotImplemented, "uploads are not recorded because abandoned_uploads is 0"}
+	errSlow      = errors.New("S3 did not respond in time")
 )

@@ -14,7 +14,7 @@ import (
 //go:embed index.html static
 var files embed.FS
 
-// chosen is the language that a reader has chosen, else one that the browser asks for.
+// chosen returns the language that the reader has chosen, or else the best match for Accept-Language.
 func chosen(b *i18n.Bundle, r *http.Request) language.Tag {
 	if tag, ok := b.Match(language.Make(r.FormValue("lang"))); ok {
 		return tag
@@ -22,8 +22,8 @@ func chosen(b *i18n.Bundle, r *http.Request) language.Tag {
 	return b.MatchAccept(r.Header.Get("Accept-Language"))
 }
 
-// PageHandler answers requests for the page at /, and for its files below /static/. It asks for the bundle again for
-// each page, because a reload of the configuration may replace it.
+// PageHandler serves the page at / and its files below /static/. It calls bundle for each page, because a
+// reload of the configuration may replace the bundle.
 func PageHandler(bundle func() *i18n.Bundle) http.Handler {
 	index := template.Must(template.ParseFS(files, "index.html"))
 	mux := http.NewServeMux()
@@ -40,10 +40,10 @@ func PageHandler(bundle func() *i18n.Bundle) http.Handler {
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Content-Language", tag.String())
 		h.Set("Vary", "Accept-Language")
-		_, _ = w.Write(html.Bytes()) // a browser that has gone needs no page
+		_, _ = w.Write(html.Bytes()) // the browser may have disconnected
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-cache") // another version of the server has another page
+		w.Header().Set("Cache-Control", "no-cache") // a new version of the server has new files
 		mux.ServeHTTP(w, r)
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// load loads the catalogues.
+// load loads the catalogs.
 func load(t *testing.T, overlays ...fs.FS) *i18n.Bundle {
 	t.Helper()
 	bundle, err := i18n.Load(overlays...)
@@ -25,7 +25,7 @@ func load(t *testing.T, overlays ...fs.FS) *i18n.Bundle {
 	return bundle
 }
 
-// get asks the handler for a path, as a browser with an Accept-Language.
+// get requests a path with this Accept-Language header.
 func get(handler http.Handler, path, accept string) *httptest.ResponseRecorder {
 	request := httptest.NewRequest(http.MethodGet, path, nil)
 	request.Header.Set("Accept-Language", accept)
@@ -50,7 +50,7 @@ func TestLanguages(t *testing.T) {
 		{"/", "fr-CH, en;q=0.5", "fr", "ltr", "Administration de babelftp"},
 		{"/", "ar-EG", "ar", "rtl", "إدارة babelftp"},
 		{"/", "he", "he", "rtl", "ניהול babelftp"},
-		{"/", "is", "en", "ltr", "babelftp administration"}, // it lacks most texts
+		{"/", "is", "en", "ltr", "babelftp administration"}, // most texts of the page are missing
 		{"/", "is, fr;q=0.5", "fr", "ltr", "Administration de babelftp"},
 		{"/?lang=is", "fr", "fr", "ltr", "Administration de babelftp"},
 		{"/", "ia", "ia", "ltr", "i babelftp administration"},
@@ -85,7 +85,7 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// A reload of the configuration replaces the catalogues, and the next page has the new ones.
+// A reload of the configuration replaces the bundle, and the next page uses the new one.
 func TestBundleOfEachPage(t *testing.T) {
 	bundle := load(t)
 	handler := admin.PageHandler(func() *i18n.Bundle { return bundle })
@@ -118,7 +118,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// The page uses each of its texts, and no others. That those of the HTML exist, its rendering shows.
+// The page uses exactly the texts that the catalogs have for it. TestLanguages checks the texts in the HTML
+// by rendering it.
 func TestTexts(t *testing.T) {
 	var sources strings.Builder
 	for _, name := range []string{"index.html", "static/page.js", "static/table.js", "static/format.js"} {

@@ -9,14 +9,14 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 )
 
-// A view is what the template shows.
+// A view is the data of the template.
 type view struct {
 	Lang, Dir string // attributes of html
 	Texts     data   // for the script
 	Languages []choice
 }
 
-// data is JSON in the page, which the script reads.
+// data is the JSON in the page that the script reads.
 type data struct {
 	Lang  string             `json:"lang"`
 	Texts map[i18n.ID]string `json:"texts"`
@@ -36,7 +36,7 @@ func newView(b *i18n.Bundle, tag language.Tag) *view {
 	return v
 }
 
-// direction is where lines begin in the script of a language.
+// direction returns the writing direction of a language, as a value for the HTML attribute dir.
 func direction(tag language.Tag) string {
 	rightToLeft := []string{"Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa"}
 	if script, _ := tag.Script(); slices.Contains(rightToLeft, script.String()) {
@@ -45,21 +45,21 @@ func direction(tag language.Tag) string {
 	return "ltr"
 }
 
-// T returns the text of page-NAME.
+// T returns the text page-NAME.
 func (v *view) T(name string) (string, error) {
 	text, ok := v.Texts.Texts[i18n.ID("page-"+name)]
 	if !ok {
-		return "", fmt.Errorf("the catalogues have no text page-%s", name)
+		return "", fmt.Errorf("the catalogs have no text page-%s", name)
 	}
 	return text, nil
 }
 
-// A table is one in the page. Names are those of texts, without "page-".
+// A table describes a table of the page. Name and Columns are text names without "page-".
 type table struct {
 	*view
 	Name    string
 	Columns []string
 }
 
-// Table describes a table to the template. The script finds the cells by the names of the columns.
+// Table describes a table to the template. The script finds the cells by the names of their columns.
 func (v *view) Table(name string, columns ...string) table { return table{v, name, columns} }

@@ -12,15 +12,16 @@ import (
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 )
 
-// maxChecks is how many passwords are compared with hashes at the same time. Each takes some 20 MiB.
+// maxChecks limits the concurrent password checks. Each takes some 20 MiB of memory.
 const maxChecks = 2
 
-// passwords are those of administrators. A comparison with a hash costs much, and scripts send a password with each
-// request. So passwords that were right are remembered, by hashes with a key of this process.
+// passwords checks the passwords of administrators. A check against the hash is expensive, and scripts send
+// the password with each request, so passwords that were right are remembered by a hash with a key of this
+// process.
 type passwords struct {
 	hashes map[string]string // by name
 	set    *passwordhash.Set
-	turn   chan struct{}
+	checks chan struct{}
 	key    string
 
 	mu    sync.Mutex
@@ -30,17 +31,17 @@ type passwords struct {
 func newPasswords(hashes map[string]string) (*passwords, error) {
 	set, err := passwordhash.NewSet(slices.Collect(maps.Values(hashes)))
 	return &passwords{
-		hashes: hashes, set: set, turn: make(chan struct{}, maxChecks), key: rand.Text(),
+		hashes: hashes, set: set, checks: make(chan struct{}, maxChecks), key: rand.Text(),
 		right: map[string][sha256.Size]byte{},
 	}, err
 }
 
-// equal tells whether others are the same.
+// equal reports whether p and other have the same names and hashes.
 func (p *passwords) equal(other *passwords) bool {
 	return p == other || p != nil && other != nil && maps.Equal(p.hashes, other.hashes)
 }
 
-// remembered tells whether the password was right before.
+// remembered reports whether the password was right before.
 func (p *passwords) remembered(name, password string) bool {
 	sum := sha256.Sum256([]byte(p.key + password))
 	p.mu.Lock()
@@ -49,11 +50,11 @@ func (p *passwords) remembered(name, password string) bool {
 	return found && subtle.ConstantTimeCompare(before[:], sum[:]) == 1
 }
 
-// match compares the password with the hash, at the same cost for a name without a hash.
+// match checks the password against the hash. Unknown names take the same time as known ones.
 func (p *passwords) match(ctx context.Context, name, password string) bool {
 	select {
-	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
+	case p.checks <- struct{}{}:
+		defer func() { <-p.checks }()
 	case <-ctx.Done():
 		return false
 	}

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerUID is the user of the process at the other end of a Unix socket.
+// peerUID returns the user of the process at the other end of a Unix socket.
 func peerUID(conn net.Conn) (uid uint32, known bool) {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {

@@ -39,14 +39,14 @@ const (
 	password = "correct-horse-battery-staple"
 )
 
-// start starts a server with an address for administrators.
+// start starts a server with an admin listener.
 func start(t *testing.T, change func(*config.Config)) *server.Server {
 	t.Helper()
 	chromium(t)
 	return startOn(t, s3test.Start(t, "sim-aws"), change)
 }
 
-// startOn starts it in front of an S3 server.
+// startOn starts a server that uses this S3 server.
 func startOn(t *testing.T, s *s3test.Server, change func(*config.Config)) *server.Server {
 	t.Helper()
 	cfg := servicetest.NewConfig(t, s)
@@ -65,8 +65,8 @@ func startOn(t *testing.T, s *s3test.Server, change func(*config.Config)) *serve
 
 func address(srv *server.Server) string { return "http://" + srv.AdminAddr().String() }
 
-// look opens the page of a server, logged in, when it shows a state.
-func look(t *testing.T, srv *server.Server, language string) *tab {
+// openPage opens the page of a server as a logged-in administrator and waits until it shows a state.
+func openPage(t *testing.T, srv *server.Server, language string) *tab {
 	t.Helper()
 	tab := openLoggedIn(t, address(srv), language)
 	tab.wait(`!document.querySelector('#state').hidden`)
@@ -85,7 +85,7 @@ func openLoggedIn(t *testing.T, base, language string) *tab {
 	return open(t, base, language, response.Cookies()...)
 }
 
-// login is a session of alice.
+// login starts a session of the user alice.
 func login(t *testing.T, srv *server.Server) *ftptest.Client {
 	t.Helper()
 	c := ftptest.Dial(t, srv.Addr().String())
@@ -93,7 +93,7 @@ func login(t *testing.T, srv *server.Server) *ftptest.Client {
 	return c
 }
 
-// upload begins an upload of which some bytes come.
+// upload starts an upload and sends its first bytes.
 func upload(t *testing.T, c *ftptest.Client, name, content string) net.Conn {
 	t.Helper()
 	data := c.Data()
@@ -102,7 +102,7 @@ func upload(t *testing.T, c *ftptest.Client, name, content string) net.Conn {
 	return data
 }
 
-// interrupt leaves an upload to be resumed.
+// interrupt leaves an interrupted upload that can be resumed.
 func interrupt(t *testing.T, srv *server.Server, c *ftptest.Client, name string) {
 	t.Helper()
 	const bytes = 6 << 20
@@ -110,7 +110,7 @@ func interrupt(t *testing.T, srv *server.Server, c *ftptest.Client, name string)
 	data := upload(t, c, name, strings.Repeat("x", bytes))
 	for !strings.Contains(ask(t, srv, http.MethodGet, "transfers"), fmt.Sprintf(`"bytes":%d,`, bytes)) {
 	}
-	_ = data.(*net.TCPConn).SetLinger(0) // a reset
+	_ = data.(*net.TCPConn).SetLinger(0) // so that Close sends a reset
 	_ = data.Close()
 	c.Reply(426)
 	for !strings.Contains(ask(t, srv, http.MethodGet, "uploads?tenant=acme"), `"state":"interrupted"`) {
@@ -123,7 +123,7 @@ func ban(t *testing.T, srv *server.Server, name string) {
 	ask(t, srv, http.MethodPut, "bans?name="+name)
 }
 
-// ask asks the API as a script does.
+// ask calls the API like a script.
 func ask(t *testing.T, srv *server.Server, method, path string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address(srv)+"/api/v1/"+path, nil)
@@ -139,14 +139,14 @@ func ask(t *testing.T, srv *server.Server, method, path string) string {
 	return string(body)
 }
 
-// row is the expression for the first row of a table that has a text.
+// row returns a JavaScript expression for the first row of a table that contains text.
 func row(table, text string) string {
 	return fmt.Sprintf(
 		"Array.from(document.querySelector('#%s').tBodies[0].rows).find(row => row.textContent.includes(%q))", table,
 		text)
 }
 
-// cell is the expression for the text of a cell in that row.
+// cell returns a JavaScript expression for the text of a cell in that row.
 func cell(table, text, column string) string {
 	return fmt.Sprintf("%s?.querySelector('.%s').textContent", row(table, text), column)
 }
@@ -200,7 +200,7 @@ func TestLanguagesOfTheState(t *testing.T) {
 			"アップロード", "成功", "管理者", "ユーザー – セッション (user.sessions)"},
 	} {
 		t.Run(test.lang, func(t *testing.T) {
-			tab := look(t, srv, test.accept)
+			tab := openPage(t, srv, test.accept)
 			if got := eval[string](
 				tab,
 				"document.documentElement.lang + ' ' + getComputedStyle(document.body).direction"); got != test.lang+" "+test.dir {
@@ -234,24 +234,24 @@ func TestLanguagesOfTheState(t *testing.T) {
 	}
 }
 
-// A reader chooses a language of the menu, and the login stays.
+// The reader changes the language in the menu and stays logged in.
 func TestLanguageMenu(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
-	tab := look(t, srv, "fr")
+	tab := openPage(t, srv, "fr")
 	eval[any](tab, `document.querySelector('#lang').value = 'he'`)
 	tab.enter("#languages button")
 	tab.wait(
 		`document.documentElement.lang === 'he' && document.documentElement.dir === 'rtl' && !document.querySelector('#state').hidden`)
 }
 
-// Rows change in place while a transfer moves, so that a reader keeps the focus, the selection and the place.
+// Rows change in place while a transfer runs, so that focus, selection and scroll position are kept.
 func TestTransfer(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	c := login(t, srv)
 	c.Command(200, "TYPE I")
 	c.Command(200, "ALLO 4000000")
 	data := upload(t, c, "été.bin", strings.Repeat("x", 1_000_000))
-	tab := look(t, srv, "en")
+	tab := openPage(t, srv, "en")
 	tab.resize(800, 400)
 	tab.wait(cell("transfers", "été.bin", "progress") + ` === '1 MB of 4 MB (25%)'`)
 	if got := eval[string](tab, cell("transfers", "été.bin", "direction")); got != "Upload" {
@@ -281,7 +281,8 @@ func TestTransfer(t *testing.T) {
 	tab.wait(`!(` + row("transfers", "été.bin") + `) && !document.querySelector('#transfers-empty').hidden`)
 }
 
-// From right to left, the parts of a progress follow each other so, and each size keeps its number before its unit.
+// In right-to-left text, the parts of a progress are ordered from right to left, and each size keeps its
+// number before its unit.
 func TestSizesFromRightToLeft(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	c := login(t, srv)
@@ -290,7 +291,7 @@ func TestSizesFromRightToLeft(t *testing.T) {
 	data := upload(t, c, "f", strings.Repeat("x", 1_000_000))
 	defer data.Close()
 	for _, lang := range []string{"he", "fa", "ur"} {
-		tab := look(t, srv, lang)
+		tab := openPage(t, srv, lang)
 		sizes := row("transfers", "/alice/f") + `?.querySelector('.progress').querySelectorAll('bdi bdi')`
 		tab.wait(sizes + `.length === 2`)
 		eval[any](tab, `window.place = (text, character) => {
@@ -300,13 +301,13 @@ func TestSizesFromRightToLeft(t *testing.T) {
 			range.setEnd(text, at + 1)
 			return range.getBoundingClientRect().left
 		}`)
-		// where the number and the unit of each size stand, as 1 MB of 4 MB
+		// positions of numbers and units in 1 MB of 4 MB
 		places := eval[[]float64](
 			tab, `Array.from(`+sizes+`, size => [/\p{N}/u, /M/].map(c => place(size.firstChild, c))).flat()`)
 		if len(places) != 4 || places[2] >= places[3] || places[3] >= places[0] || places[0] >= places[1] {
 			t.Errorf("%s: numbers and units stand at %v: %q", lang, places, tab.text("#transfers td.progress"))
 		}
-		// where the words for a second and the unit before them stand
+		// positions of the words for "per second" and of the unit before them
 		places = eval[[]float64](tab, `import('./static/format.js').then(({speed}) => {
 			const shown = speed(369_000)
 			document.querySelector('#result').replaceChildren(shown)
@@ -318,11 +319,11 @@ func TestSizesFromRightToLeft(t *testing.T) {
 	}
 }
 
-// An administrator ends a session by keys alone: a dialog asks, and Escape or its first button means no.
+// An administrator ends a session with the keyboard only. Escape and the first button of the dialog cancel.
 func TestDisconnect(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	c := login(t, srv)
-	tab := look(t, srv, "en")
+	tab := openPage(t, srv, "en")
 	tab.wait(row("sessions", "alice"))
 	press := func() {
 		t.Helper()
@@ -351,7 +352,7 @@ func TestDisconnect(t *testing.T) {
 	tab.wait(`document.activeElement.id === 'sessions-heading'`)
 }
 
-// An administrator reads why a client has trouble, in the language of the page.
+// The page shows why a client has problems, in its own language.
 func TestFindProblems(t *testing.T) {
 	srv := start(t, func(cfg *config.Config) { cfg.DataTimeout = time.Second })
 	c := ftptest.New(t, ftptest.DialFrom(t, "127.0.0.3", srv.Addr().String()))
@@ -373,7 +374,7 @@ func TestFindProblems(t *testing.T) {
 		{"en", "ltr", "Find problems"}, {"ar", "rtl", "البحث عن المشكلات"},
 	} {
 		t.Run(test.lang, func(t *testing.T) {
-			tab := look(t, srv, test.lang)
+			tab := openPage(t, srv, test.lang)
 			text := load(t).Localizer(language.Make(test.lang)).Text
 			cause, _, _ := strings.Cut(text("doctor-ports-unreachable", "127.0.0.3", "PORTS"), "PORTS")
 			const close = `document.querySelector('#problems button')`
@@ -428,13 +429,13 @@ func TestFindProblems(t *testing.T) {
 	}
 }
 
-// The page shows why a server has no findings.
+// The page shows why there are no findings.
 func TestNoFindings(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	login(t, srv)
-	tab := look(t, srv, "fr")
+	tab := openPage(t, srv, "fr")
 	tab.wait(row("sessions", "alice"))
-	eval[any](tab, `{ // as if the session were one of another replica
+	eval[any](tab, `{ // simulates a session of another replica
 		const fetched = fetch
 		fetch = path => fetched(path.replace('127.0.0.1', '192.0.2.7'))
 	}`)
@@ -446,14 +447,14 @@ func TestNoFindings(t *testing.T) {
 	}
 }
 
-// What clients choose is text, and cannot order the text around it.
+// Names chosen by clients are shown as text and cannot reorder the text around them.
 func TestNamesOfClients(t *testing.T) {
 	srv := start(t, func(cfg *config.Config) { cfg.Tenants["acme"].Compatibility.Charset = servicetest.Encoding(t, "raw") })
 	c := login(t, srv)
 	name := "<script>alert(1)</script><img src=x onerror=alert(2)>\u202egpj.exe\u200b\x01"
 	data := upload(t, c, name, "x")
 	defer data.Close()
-	tab := look(t, srv, "ar")
+	tab := openPage(t, srv, "ar")
 	const want = "/alice/<script>alert(1)</script><img src=x onerror=alert(2)>U+202Egpj.exeU+200BU+0001"
 	tab.wait(fmt.Sprintf("%s === %q", cell("transfers", "gpj.exe", "path"), want))
 	got := eval[[]string](
@@ -464,18 +465,18 @@ func TestNamesOfClients(t *testing.T) {
 	}
 }
 
-// A table shows no more rows than a reader wants, and the filter finds the others.
+// A table shows a limited number of rows, and the filter finds the others.
 func TestManyBans(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	const many = 250
 	for i := range many {
 		ban(t, srv, netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}).String())
 	}
-	tab := look(t, srv, "en")
+	tab := openPage(t, srv, "en")
 	tab.wait(
 		`document.querySelector('#bans').tBodies[0].rows.length === 200 && document.querySelector('#bans-shown').textContent === '200 of 250'`)
 	shown := eval[string](tab, `document.querySelector('#bans').tBodies[0].textContent`)
-	hidden := netip.MustParseAddr("192.0.2.70") // not the begin of another
+	hidden := netip.MustParseAddr("192.0.2.70") // not the prefix of another address
 	for strings.Contains(shown, hidden.String()) {
 		hidden = hidden.Next()
 	}
@@ -491,12 +492,12 @@ func TestManyBans(t *testing.T) {
 	tab.wait(`document.querySelector('#bans-shown').textContent === '200 of 249'`)
 }
 
-// An interrupted upload goes.
+// An interrupted upload can be deleted.
 func TestInterruptedUpload(t *testing.T) {
 	srv := start(t, func(cfg *config.Config) { cfg.Tenants["acme"].Resume = config.KeepInterrupted })
 	c := login(t, srv)
 	interrupt(t, srv, c, "report.csv")
-	tab := look(t, srv, "en")
+	tab := openPage(t, srv, "en")
 	tab.wait(`document.querySelector('#tenant').value === 'acme'`)
 	tab.enter("#choose button")
 	tab.wait(row("uploads", "/alice/report.csv"))
@@ -507,7 +508,7 @@ func TestInterruptedUpload(t *testing.T) {
 		`document.querySelector('#result').textContent === 'The interrupted upload was deleted.' && !document.querySelector('#uploads').tBodies[0].rows.length`)
 }
 
-// What the API refuses an administrator, the page tells in its own language, with the reason in English.
+// The page shows errors of the API in its own language, with the reason in English.
 func TestRefusals(t *testing.T) {
 	chromium(t)
 	for _, lang := range []string{"ar", "fr"} {
@@ -524,13 +525,13 @@ func testRefusals(t *testing.T, lang string) {
 	})
 	c := login(t, srv)
 	interrupt(t, srv, c, "gone.bin")
-	tab := look(t, srv, lang)
+	tab := openPage(t, srv, lang)
 	tab.expect("(Not Found)")
 	tab.expect("(Conflict)")
 	tab.expect("(Bad Gateway)")
 	tab.expect("(Service Unavailable)")
 	text := load(t).Localizer(language.Make(lang)).Text
-	// A dialog asks for a row's removal. Meanwhile something happens. Then the administrator confirms.
+	// refused opens the dialog to delete a row, calls the function, confirms, and checks the error.
 	refused := func(table, row string, meanwhile func(), id i18n.ID, reason string) {
 		t.Helper()
 		if table == "uploads" {
@@ -538,7 +539,7 @@ func testRefusals(t *testing.T, lang string) {
 			tab.enter("#choose button")
 		}
 		tab.wait(cell(table, row, "actions"))
-		// The page may still replace the rows by those that it has just requested.
+		// The page may still replace the rows with the result of its last request.
 		tab.wait(fmt.Sprintf(`(() => {
 			const rows = Array.from(document.querySelectorAll('#%s tbody tr'))
 			const found = rows.find(row => row.textContent.includes(%q))
@@ -605,7 +606,7 @@ func testRefusals(t *testing.T, lang string) {
 	ban(t, srv, "192.0.2.8")
 	refused("bans", "192.0.2.8", func() {
 		must.OK(t, errors.Join(os.Rename(audit, audit+".1"), os.Symlink("/dev/full", audit)))
-		c.Command(257, "MKD last") // its line is the first that does not get to the disk
+		c.Command(257, "MKD last") // the first audit line that cannot be written
 		for reply := ""; !strings.HasPrefix(reply, "451 "); {
 			var err error
 			if reply, err = c.Send("MKD another"); err != nil {
@@ -616,8 +617,8 @@ func testRefusals(t *testing.T, lang string) {
 	must.OK(t, os.Remove(audit))
 }
 
-// Without a connection the page says how old its state is, and it connects again. Of a request whose answer is lost it
-// does not say that it was refused.
+// Without a connection, the page shows how old its state is, and reconnects. If the response to a request is
+// lost, it does not say that the request was refused.
 func TestLostConnection(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	target, err := url.Parse(address(srv))
@@ -648,7 +649,7 @@ func TestLostConnection(t *testing.T) {
 	cut.Store(false)
 	tab.wait(live + ` && !document.body.classList.contains('stale')`)
 
-	// The server has lifted the ban, and the page does not know.
+	// The page does not know yet that the ban was lifted.
 	ban(t, srv, "192.0.2.7")
 	tab.wait(cell("bans", "192.0.2.7", "actions"))
 	lose.Store(true)

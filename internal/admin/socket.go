@@ -9,18 +9,19 @@ import (
 	"path/filepath"
 )
 
-// socketMode lets the user of the process connect, and no other. folderMode is that of a folder which Listen makes.
+// socketMode lets only the user of the process connect. folderMode is the mode of a directory that Listen
+// creates.
 const socketMode, folderMode = 0o600, 0o700
 
-// Listen opens the socket, and makes the folder if it is missing. It replaces a socket that a killed server has left,
-// and neither one that a server answers nor another file.
+// Listen opens the socket and creates its directory if it is missing. It replaces a stale socket left by a
+// server that was killed, but never a socket that a server listens on, or another file.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
 		return nil, err
 	}
 	config := &net.ListenConfig{}
 	l, err := config.Listen(ctx, "unix", path)
-	if err != nil && isLeft(ctx, path) {
+	if err != nil && isStale(ctx, path) {
 		if err := os.Remove(path); err != nil {
 			return nil, err
 		}
@@ -36,9 +37,9 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 	return l, nil
 }
 
-// isLeft tells whether a socket is there that no server answers. The errors of a socket that is in use differ between
-// systems, so none is looked at.
-func isLeft(ctx context.Context, path string) bool {
+// isStale reports whether path is a socket that no server listens on. It ignores the error of the failed
+// listen, because the errors for a socket in use differ between systems.
+func isStale(ctx context.Context, path string) bool {
 	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSocket {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A socket that a killed server has left is replaced. One that a server answers stays, and so does another file.
+// Listen replaces the stale socket of a killed server, but neither a socket in use nor another file.
 func TestListen(t *testing.T) {
 	dir := servicetest.SocketDir(t)
 	path := filepath.Join(dir, "admin.sock")
@@ -45,7 +45,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// A folder that is missing is made, for the user of the process only.
+// Listen creates a missing directory that only the user of the process can access.
 func TestListenMakesFolder(t *testing.T) {
 	dir := servicetest.SocketDir(t)
 	folder := filepath.Join(dir, "babelftp", "admin")
@@ -59,11 +59,11 @@ func TestListenMakesFolder(t *testing.T) {
 	}
 }
 
-// Who asks a server that does not run reads where the client has looked, and what to do.
+// The error for a server that is not running has the address and says what to do.
 func TestNoServer(t *testing.T) {
 	path := filepath.Join(servicetest.SocketDir(t), "admin.sock")
 	_, err := NewClient(path).Server(t.Context())
-	want := "no server answers at " + path + ": connect: no such file or directory: " +
+	want := "cannot connect to the server at " + path + ": connect: no such file or directory: " +
 		"start it, or name its admin_socket by --socket or --config"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// maxUploads is how many uploads of one bucket are shown.
+	// maxUploads limits the uploads of one bucket that are returned.
 	maxUploads = 1000
 
-	// maxParallel is how many buckets of one S3 server are asked at the same time.
+	// maxParallel limits the concurrent requests to one S3 server.
 	maxParallel = 16
 )
 
-// Uploads implements [Source]. Where tenants share a prefix of a bucket, an upload is that of the tenant which
-// has its user. A slow S3 server delays no bucket of another.
+// Uploads implements [Source]. If tenants share a prefix of a bucket, an upload belongs to the tenant that
+// has its user. S3 servers are queried independently, so a slow one does not delay the buckets of others.
 func (o *Overview) Uploads(ctx context.Context, name string) (*Uploads, error) {
 	buckets, err := o.buckets(name)
 	if err != nil {
@@ -73,7 +73,7 @@ func (o *Overview) Uploads(ctx context.Context, name string) (*Uploads, error) {
 			return some.Wait()
 		})
 	}
-	_ = all.Wait() // none returns an error
+	_ = all.Wait() // the functions report errors in found
 	if noJournal != nil {
 		return nil, noJournal
 	}
@@ -86,7 +86,7 @@ func (o *Overview) Uploads(ctx context.Context, name string) (*Uploads, error) {
 	return found, nil
 }
 
-// buckets are those of a tenant, or of all.
+// buckets returns the buckets of a tenant, or all buckets if name is empty.
 func (o *Overview) buckets(name string) ([]*s3client.Bucket, error) {
 	all := o.parts.Buckets()
 	if name == "" {
@@ -99,10 +99,10 @@ func (o *Overview) buckets(name string) ([]*s3client.Bucket, error) {
 	return all, nil
 }
 
-// maxNamed is how many tenants an error names.
+// maxNamed limits the tenants that an error lists.
 const maxNamed = 20
 
-// errNoTenant says that there is no such tenant, and which there are.
+// errNoTenant returns the error for an unknown tenant. It lists the known ones.
 func errNoTenant(name string, tenants []Tenant) error {
 	var names []string
 	for _, t := range tenants[:min(len(tenants), maxNamed)] {
@@ -111,13 +111,13 @@ func errNoTenant(name string, tenants []Tenant) error {
 	if more := len(tenants) - maxNamed; more > 0 {
 		names = append(names, fmt.Sprint(more, " more"))
 	}
-	return &Error{http.StatusNotFound, fmt.Sprintf("there is no tenant %q, but %s", name, strings.Join(names, ", "))}
+	return &Error{http.StatusNotFound, fmt.Sprintf("unknown tenant %q: want one of %s", name, strings.Join(names, ", "))}
 }
 
-// journal is that of a bucket which can be used. The error says why there is none.
+// journal returns the journal of a bucket. The error says why it cannot be used.
 func journal(b *s3client.Bucket) (*driver.Journal, error) {
 	if _, err := b.Up(); err != nil {
-		return nil, errors.New(err.Error()) // a missing file of credentials is no missing upload
+		return nil, errors.New(err.Error()) // not wrapped: a missing credentials file must not look like a missing upload
 	}
 	if b.Journal == nil {
 		return nil, errNoJournal
@@ -125,7 +125,7 @@ func journal(b *s3client.Bucket) (*driver.Journal, error) {
 	return b.Journal, nil
 }
 
-// uploadsIn are those of a bucket.
+// uploadsIn returns the uploads in a bucket.
 func (o *Overview) uploadsIn(ctx context.Context, b *s3client.Bucket) (uploads []Upload, all int, err error) {
 	j, err := journal(b)
 	if err != nil {
@@ -162,7 +162,7 @@ func (o *Overview) uploadsIn(ctx context.Context, b *s3client.Bucket) (uploads [
 	return uploads, all, nil
 }
 
-// explain says which bucket has failed, or has not answered in time.
+// explain adds the bucket to an error, and replaces the error of an expired deadline.
 func explain(ctx context.Context, b *s3client.Bucket, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = errSlow
@@ -173,7 +173,7 @@ func explain(ctx context.Context, b *s3client.Bucket, err error) error {
 	return err
 }
 
-// owners are the users of a tenant, by the IDs of the owners of uploads.
+// owners returns the users of a tenant, by their owner IDs in the journal.
 func (o *Overview) owners(b *s3client.Bucket, name string) map[string]string {
 	owners := map[string]string{}
 	for _, user := range o.parts.Registry.Users(name) {
@@ -182,7 +182,7 @@ func (o *Overview) owners(b *s3client.Bucket, name string) map[string]string {
 	return owners
 }
 
-// ownersBeside are the users of other tenants that have the same prefix of the same bucket.
+// ownersBeside returns the users of other tenants that share the prefix of the bucket, by their owner IDs.
 func (o *Overview) ownersBeside(b *s3client.Bucket) map[string]string {
 	owners := map[string]string{}
 	for _, other := range o.parts.Buckets() {
@@ -220,5 +220,5 @@ func (o *Overview) Abort(ctx context.Context, name, id string) error {
 		return unanswered
 	}
 	return &Error{http.StatusNotFound,
-		fmt.Sprintf("tenant %s has no upload %s: it may be complete, or removed", name, id)}
+		fmt.Sprintf("tenant %s: upload %s not found: it may be complete, or removed", name, id)}
 }

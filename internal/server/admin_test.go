@@ -226,7 +226,7 @@ func TestAdministratorDisconnects(t *testing.T) {
 	other.Command(550, "SIZE half.txt")
 	until(t, administrator.Sessions, func(all []report.ShownSession) bool { return len(all) == 1 })
 	if err := administrator.Disconnect(t.Context(), all[0].ID); err == nil ||
-		!strings.Contains(err.Error(), "there is no session "+all[0].ID) {
+		!strings.Contains(err.Error(), "session "+all[0].ID+" not found") {
 		t.Errorf("to disconnect it again: %v", err)
 	}
 	other.Command(200, "NOOP")
@@ -256,7 +256,7 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 		t.Errorf("abort of what is none: %v", err)
 	}
 	if _, err := administrator.Uploads(t.Context(), "nobody"); err == nil ||
-		!strings.Contains(err.Error(), `there is no tenant "nobody"`) {
+		!strings.Contains(err.Error(), `unknown tenant "nobody"`) {
 		t.Errorf("uploads of no tenant: %v", err)
 	}
 
@@ -343,11 +343,11 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 			continue
 		}
 		if last := all.Unanswered[1]; last.Tenant != "slow" ||
-			!strings.HasSuffix(last.Reason, "S3 has not answered in time") {
+			!strings.HasSuffix(last.Reason, "S3 did not respond in time") {
 			t.Errorf("the bucket that does not answer is %+v", last)
 		}
 		if aborted == nil ||
-			!strings.HasSuffix(aborted.Error(), "S3 has not answered in time") {
+			!strings.HasSuffix(aborted.Error(), "S3 did not respond in time") {
 			t.Errorf("the abort of an upload of a bucket that does not answer: %v", aborted)
 		}
 		return

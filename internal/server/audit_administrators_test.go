@@ -100,11 +100,11 @@ func TestAuditOfAdministrators(t *testing.T) {
 	by := "administrator=" + self.Username + " "
 	want := []string{
 		by + "client=admin_socket event=disconnect outcome=ok session=" + id + " tenant=acme user=alice",
-		by + "client=admin_socket error=there is no session none: it may have ended, or be one of another replica " +
+		by + "client=admin_socket error=session none not found: it may have ended, or belong to another replica " +
 			"event=disconnect outcome=failed session=none",
 		by + "banned=alice@acme client=admin_socket event=ban outcome=ok",
 		by + "banned=alice@acme client=admin_socket event=unban outcome=ok",
-		by + "client=admin_socket error=tenant acme has no upload 0123: it may be complete, or removed " +
+		by + "client=admin_socket error=tenant acme: upload 0123 not found: it may be complete, or removed " +
 			"event=abort_upload outcome=failed tenant=acme upload=0123",
 		by + "client=admin_socket event=debug_off outcome=ok",
 		"administrator=changed files client=server event=reload outcome=ok users_added=[new@acme] users_changed=[alice@acme]",

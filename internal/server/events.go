@@ -52,7 +52,7 @@ func (s *Server) newEventQueues(
 				Bucket: b.Name, Prefix: b.Prefix, Tenant: name, SweepInterval: s.opts.sweepEvents,
 				Backlog: s.opts.eventBacklog,
 				Memory:  s.eventMemory,
-				Observe: func(n int, ok bool) { s.metrics.EventsTold(name, n, ok) },
+				Observe: func(n int, ok bool) { s.metrics.WebhookEvents(name, n, ok) },
 				Log:     s.log.With("tenant", name),
 			}, next.settings)
 		}

@@ -1,28 +1,32 @@
-// What the page shows, in the language of its reader: texts of the catalogues, and numbers, sizes and times by Intl.
+// Formats what the page shows in the language of its reader: texts from the catalogs, and numbers, sizes and
+// times with Intl.
 
 const page = JSON.parse(document.getElementById('texts').textContent)
 
-// The language of the page, with the region that the browser has for it: dates differ between en-GB and en-US.
+// The language of the page, with the region of the browser if it has the same language, because dates differ
+// between en-GB and en-US.
 const written = tag => {
   const {language, script} = new Intl.Locale(tag).maximize()
   return `${language}-${script}`
 }
 const locale = navigator.languages.find(tag => written(tag) === written(page.lang)) ?? page.lang
 
-// text returns the text page-NAME of the catalogues.
+// text returns the text page-NAME of the catalogs.
 export const text = name => shared(`page-${name}`)
 
-// shared returns a text that the page shares with replies or findings, by its identifier in the catalogues.
+// shared returns a text that the page shares with replies or findings, by its identifier in the catalogs.
 export const shared = id => page.texts[id]
 
-// filled returns the text as nodes, with values for its placeholders. Values that are texts are isolated, so that they keep their own direction.
+// filled returns a text as nodes, with values for its placeholders. String values are isolated, so that each
+// keeps its own writing direction.
 export function filled(name, values) {
   const node = value => typeof value === 'string' ? isolated(value) : value
   return text(name).split(/\{(\w+)\}/).map((piece, i) => i % 2 ? node(values[piece]) : piece)
 }
 
-// isolated returns a node with parts of a text that stand together in every direction, such as a number and its unit. Intl writes 1 MB in Hebrew
-// as its unit, a mark (U+200F) and the number, to be read from right to left.
+// isolated returns a node whose parts stay together in every writing direction, such as a number and its
+// unit. In Hebrew, Intl writes 1 MB as the unit, a mark (U+200F) and the number, to be read from right to
+// left.
 export function isolated(...parts) {
   const node = document.createElement('bdi')
   node.append(...parts)
@@ -30,7 +34,8 @@ export function isolated(...parts) {
   return node
 }
 
-// isolating returns a sentence of the server as nodes, in which what it says something about keeps its own direction.
+// isolating returns a sentence from the server as nodes. The values that the sentence quotes keep their own
+// writing direction.
 export function isolating(sentence, args) {
   const split = (piece, arg) => piece.split(arg).flatMap((part, i) => i ? [visible(arg), part] : [part])
   return args.filter(arg => arg).reduce((nodes, arg) => nodes.flatMap(node => typeof node === 'string' ? split(node, arg) : [node]), [sentence])
@@ -50,7 +55,7 @@ export const languageName = tag => tag ? languages.of(tag) : ''
 export const of = (part, whole) => filled('of', {Part: part, Whole: whole})
 export const bytes = n => scaled(n, '')
 
-// speed returns a node. From right to left, the words for a second come after a size in Latin letters.
+// speed returns a node. In right-to-left text, the words for "per second" come after a size in Latin letters.
 export function speed(n) {
   const text = scaled(n, '-per-second')
   const [, size, rest] = document.dir === 'rtl' && text.match(/^(.*\p{Script=Latin})(.*\p{L}.*)$/u) || []
@@ -60,7 +65,7 @@ export function speed(n) {
   return node
 }
 
-// scaled writes a number of bytes in the largest unit that it has one of.
+// scaled formats a number of bytes with the largest unit in which it is at least 1.
 function scaled(n, per) {
   const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte']
   let i = 0
@@ -69,17 +74,18 @@ function scaled(n, per) {
   return new Intl.NumberFormat(locale, {style: 'unit', unit: units[i] + per, ...options}).format(n)
 }
 
-// time writes the time of day for today, and the date too for another day.
+// time formats the time of day, with the date unless it is today.
 export function time(date) {
   const today = new Date().toDateString() === date.toDateString()
   return (today ? timeOfDay : dayAndTime).format(date)
 }
 
-// Characters that nobody sees, or that order others anew. A joiner (U+200C, U+200D) is a part of Persian and Hindi words and of emoji.
+// Characters that are invisible or change the order of others. Joiners (U+200C, U+200D) are allowed, because
+// Persian and Hindi words and emoji need them.
 const unseen = /([\p{Cc}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf})/u
 
-// visible returns a text of a client or of the server as nodes, which cannot change what stands around them. Characters that would not show are
-// named. lang is the language of the text, if it is known.
+// visible returns a text from a client or the server as nodes that cannot change the text around them.
+// Invisible characters are replaced by their code points. lang is the language of the text, if known.
 export function visible(value, lang) {
   const node = isolated()
   if (lang) node.lang = lang

@@ -1,4 +1,4 @@
-// The page of the admin listener: it shows what the API tells, as it changes.
+// The page of the admin listener. It shows the state that the API reports and follows its changes.
 
 import {bytes, compare, filled, isolated, isolating, languageName, number, of, percent, shared, speed, text, time, visible} from './format.js'
 import {Table, filter, filtering, set, setForeign, setNodes, setReason} from './table.js'
@@ -6,13 +6,14 @@ import {Table, filter, filtering, set, setForeign, setNodes, setReason} from './
 const api = 'api/v1/'
 const element = id => document.getElementById(id)
 
-// How long to wait before the next attempt to connect, and until a connection without events counts as lost. The server sends one every 15 s.
+// Milliseconds before the next attempt to connect, and until a connection without events counts as lost. The
+// server sends an event at least every 15 s.
 const retryAfter = 2_000
 const silence = 30_000
 
 // Cells.
 
-// setTime shows a time of the API (RFC 3339) in a cell.
+// setTime shows a time from the API (RFC 3339) in a cell.
 function setTime(cell, value) {
   if (!value) return set(cell, '–')
   const date = new Date(value)
@@ -25,7 +26,8 @@ function setTime(cell, value) {
   cell.replaceChildren(node)
 }
 
-// setPart shows how much there is of a whole as nodes, and as a bar. The bar says nothing new, so screen readers pass it over.
+// setPart shows a part of a whole as text and as a bar. Screen readers skip the bar, because it only repeats
+// the text.
 function setPart(cell, part, whole, nodes) {
   if (!cell.firstChild) cell.append(document.createElement('span'), document.createElement('progress'))
   const [label, bar] = cell.children
@@ -53,7 +55,7 @@ function quota(cell, {quota}) {
   setPart(cell, used, quota.max_bytes, of(quota.bytes === null ? '–' : bytes(used), bytes(quota.max_bytes)))
 }
 
-// storage shows whether the bucket of a tenant and those of its folders can be used, and why not.
+// storage shows whether the buckets of a tenant and its folders can be used, and if not, why.
 function storage(cell, tenant) {
   const down = [tenant, ...tenant.folders ?? []].filter(bucket => bucket.bucket_up === false)
   const reasons = down.map(({folder, reason}) => [folder, reason].filter(part => part).join(': '))
@@ -62,7 +64,8 @@ function storage(cell, tenant) {
   set(cell, tenant.bucket_up === null ? '–' : text('reachable'))
 }
 
-// Words of the server: its events, outcomes, limits and reasons of bans. One that has no text, such as one of a newer server, stands for itself.
+// Words of the server: events, outcomes, limits and reasons of bans. A word without a text, for example from
+// a newer server, is shown as it is.
 
 const events = {
   login: text('event-login'), logout: text('event-logout'), refused: text('event-refused'),
@@ -89,10 +92,10 @@ const limits = {
   descriptors: text('limit-descriptors'),
 }
 
-// word shows a word of the server by its text.
+// word shows a word of the server in the language of the page.
 const word = (texts, value) => [Object.hasOwn(texts, value) ? texts[value] : visible(value, 'en')]
 
-// limitWords are what a limit is on, and its key in the configuration.
+// limitWords returns a description of a limit and its key in the configuration.
 function limitWords(key) {
   const [scope, of] = key.split('.')
   const named = [' (', isolated(key), ')']
@@ -196,7 +199,7 @@ const tables = {
       address: column('client'),
       path: column('path'),
       actions: (cell, e) => {
-        if (e.outcome === 'ok' || !/[.:]/.test(e.client)) return // it may be the server
+        if (e.outcome === 'ok' || !/[.:]/.test(e.client)) return // succeeded, or not a client address
         tables.audit.buttons(cell, {[text('find-problems')]: (_, subject) => findProblems(e.client, e.time, subject)})
       },
     },
@@ -224,15 +227,15 @@ const tables = {
   }),
 }
 
-// An order that does not change, so that no row moves away under the pointer.
+// A fixed order, so that no row moves away under the pointer.
 const older = (a, b) => a.since < b.since ? -1 : a.since > b.since ? 1 : 0
 const byName = (a, b) => compare(a.name, b.name)
 const orders = {transfers: older, sessions: older, tenants: byName, bans: byName}
 
-let state // the last one
-const fetching = new Map() // lists that are asked for, with whether to ask again
+let state // the latest State
+const fetching = new Map() // lists being fetched; the value is true if another fetch must follow
 
-// show shows a state of the server, which has the first of each list and how many there are.
+// show displays a State, which has the first items and the length of each list.
 function show() {
   for (const [name, order] of Object.entries(orders)) {
     if (filtering() && state.totals[name] > state[name].length) {
@@ -253,7 +256,7 @@ function show() {
   setTime(element('loaded'), server.reloaded)
 }
 
-// showAll asks for a whole list, because the filter looks at rows that the state leaves out.
+// showAll fetches and shows a whole list, because the filter must see the rows that the state leaves out.
 async function showAll(name) {
   if (fetching.has(name)) return fetching.set(name, true)
   try {
@@ -263,12 +266,12 @@ async function showAll(name) {
       if (all) tables[name].update(all.sort(orders[name]))
     } while (fetching.get(name))
   } catch (error) {
-    say(...refusal(error))
+    announce(...errorText(error))
   }
   fetching.delete(name)
 }
 
-// showTenants lets the reader choose one of all tenants.
+// showTenants fills the menu of tenants.
 async function showTenants() {
   const menu = element('tenant')
   const tenants = await request('tenants').catch(() => null)
@@ -279,8 +282,9 @@ async function showTenants() {
 
 let stream, heard, timer
 
-// request asks the API. It returns null when the server wants a login or cannot be reached, and throws what the server refuses. An error of the API
-// has its status. One of a proxy before the server has none, because it says nothing about the storage or the audit log.
+// request calls the API. It returns null if the server requires a login or cannot be reached. It throws an
+// error if the server refuses the request. An error from the API has the HTTP status. An error from a proxy
+// in front of the server has none, because its status says nothing about the storage or the audit log.
 async function request(path, options) {
   const response = await fetch(api + path, options)
   if (response.status === 401) {
@@ -294,13 +298,14 @@ async function request(path, options) {
   return answer ?? {}
 }
 
-// connect asks for the state once, because EventSource does not tell why it fails, and for its changes then.
+// connect fetches the state once, because EventSource does not report why it fails, and then subscribes to
+// changes.
 async function connect() {
   clearTimeout(timer)
   try {
     if (!await request('server')) return
   } catch {
-    return lost()
+    return connectionLost()
   }
   element('login').hidden = true
   stream = new EventSource(api + 'events')
@@ -315,7 +320,7 @@ async function connect() {
     live()
   })
   stream.addEventListener('alive', live)
-  stream.onerror = lost
+  stream.onerror = connectionLost
 }
 
 function live() {
@@ -323,11 +328,11 @@ function live() {
   document.body.className = 'live'
   set(element('connection'), text('live'))
   clearTimeout(timer)
-  timer = setTimeout(lost, silence)
+  timer = setTimeout(connectionLost, silence)
 }
 
-// lost says that the state may be old, and tries again.
-function lost() {
+// connectionLost marks the state as stale and schedules another attempt.
+function connectionLost() {
   close()
   if (heard) {
     document.body.className = 'stale'
@@ -365,14 +370,14 @@ element('login').addEventListener('submit', async event => {
   element('password').focus()
 })
 
-// Who has a certificate stays logged in.
+// Administrators with a certificate cannot log out.
 element('log-out').addEventListener('click', async () => {
   close()
   await fetch('logout', {method: 'POST'}).catch(() => null)
   connect()
 })
 
-// What the reader does.
+// Actions of the reader.
 
 element('words').addEventListener('input', event => {
   filter(event.target.value)
@@ -382,36 +387,37 @@ element('words').addEventListener('input', event => {
 
 element('filter').addEventListener('submit', event => event.preventDefault())
 
-// say tells what has happened.
-function say(...words) {
+// announce shows the result of an action.
+function announce(...words) {
   element('result').replaceChildren(...words)
 }
 
-// What the page says of errors of the API, by their status. The reason follows in the English of the server where it adds something.
+// Texts for errors of the API, by status. The reason from the server, in English, follows if it adds
+// something.
 const refusals = {
-  409: reason => [text('cannot-delete'), ' ', reason], // an upload that is in use, or not settled
+  409: reason => [text('cannot-delete'), ' ', reason], // the upload is in use or its outcome is not known yet
   502: reason => [shared('doctor-storage-refuses'), ' ', reason],
-  503: () => [shared('audit-unavailable')], // a change while audit.required refuses it
+  503: () => [shared('audit-unavailable')], // audit.required refuses changes
 }
 
-// refusal tells an error. One without a text of its own is told in the English of the server or the browser. Without a status nobody knows whether the
-// server has done what was asked.
-function refusal({status, message}) {
+// errorText describes an error. If there is no text for its status, it uses the English of the server or the
+// browser. Without a status, it is unknown whether the server has done what was requested.
+function errorText({status, message}) {
   const reason = visible(message, 'en')
   return refusals[status]?.(reason) ?? filled(status ? 'failed' : 'unanswered', {Error: reason})
 }
 
-// named shows the subject of a row.
-const named = subject => subject.flatMap(part => [visible(part), ' '])
+// subjectNodes shows the subject of a row.
+const subjectNodes = subject => subject.flatMap(part => [visible(part), ' '])
 
-let asked // the question of the dialog
+let pending // the question in the dialog
 
-// ask wants a confirmation, and then deletes what path names.
+// ask opens a dialog and, once the reader confirms, deletes path.
 function ask(question) {
-  asked = question
-  element('question').textContent = asked.question
-  element('subject').replaceChildren(...named(asked.subject))
-  element('confirmed').textContent = asked.action
+  pending = question
+  element('question').textContent = pending.question
+  element('subject').replaceChildren(...subjectNodes(pending.subject))
+  element('confirmed').textContent = pending.action
   element('confirm').showModal()
 }
 
@@ -419,21 +425,22 @@ element('confirm').addEventListener('submit', async event => {
   event.preventDefault()
   element('confirm').close()
   if (event.submitter.value !== 'confirm') return
-  const {path, done, gone, then} = asked
+  const {path, done, gone, then} = pending
   try {
-    if (await request(path, {method: 'DELETE'})) say(done)
+    if (await request(path, {method: 'DELETE'})) announce(done)
   } catch (error) {
-    say(...error.status === 404 ? [gone] : refusal(error)) // nobody knows what has ended it meanwhile
+    announce(...error.status === 404 ? [gone] : errorText(error)) // something else has ended it first
   }
   await then?.()
 })
 
-// The button that opened the dialog may have gone with its row.
+// The button that opened the dialog may have disappeared with its row.
 element('confirm').addEventListener('close', () => {
-  if (document.activeElement === document.body) asked.table.focus()
+  if (document.activeElement === document.body) pending.table.focus()
 })
 
-// findProblems shows what the log tells of a client, beginning two hours ago or with what the row shows.
+// findProblems shows what the log says about a client. It starts two hours ago, or earlier if the row is
+// older.
 async function findProblems(address, began, subject) {
   const hours = Math.ceil(Math.max(2, (new Date() - new Date(began)) / 3_600_000))
   let shown
@@ -442,14 +449,15 @@ async function findProblems(address, began, subject) {
     if (!found) return
     shown = found.length > 0 ? found.map(finding) : [text('nothing-found')]
   } catch (error) {
-    shown = refusal(error)
+    shown = errorText(error)
   }
-  element('client').replaceChildren(...named(subject))
+  element('client').replaceChildren(...subjectNodes(subject))
   element('found').replaceChildren(...shown)
   element('problems').showModal()
 }
 
-// finding shows the cause of a problem, what to change, the keys in the configuration to look at, and what was logged.
+// finding shows the cause of a problem, what to change, the related keys of the configuration, and the log
+// entries.
 function finding({level, user, times, cause, args = [], change, keys = [], evidence}) {
   const make = (tag, ...nodes) => {
     const node = document.createElement(tag)
@@ -470,9 +478,9 @@ async function showUploads() {
     const answer = await request(`uploads?tenant=${encodeURIComponent(element('tenant').value)}`)
     if (!answer) return
     tables.uploads.update(answer.uploads.filter(u => ['interrupted', 'stalled'].includes(u.state)))
-    if (answer.unanswered.length > 0) say(...refusal({status: 502, message: answer.unanswered.map(({reason}) => reason).join(' – ')}))
+    if (answer.unanswered.length > 0) announce(...errorText({status: 502, message: answer.unanswered.map(({reason}) => reason).join(' – ')}))
   } catch (error) {
-    say(...refusal(error))
+    announce(...errorText(error))
   }
 }
 
@@ -481,7 +489,7 @@ element('choose').addEventListener('submit', event => {
   showUploads()
 })
 
-// showAudit shows the last events, the latest first. Equal events are told apart by their number.
+// showAudit shows the latest events, newest first. Identical events are numbered to get distinct keys.
 async function showAudit() {
   try {
     const list = await request('audit')
@@ -494,7 +502,7 @@ async function showAudit() {
     }
     tables.audit.update(list.reverse())
   } catch (error) {
-    say(...refusal(error))
+    announce(...errorText(error))
   }
 }
 

@@ -1,27 +1,27 @@
-// Tables whose rows change in place, so that focus, selection and scroll position stay.
+// Tables that update their rows in place, so that focus, selection and scroll position are kept.
 
 import {number, of, visible} from './format.js'
 
-// How many rows a table shows. More are no use to a reader, and slow the browser down.
+// The maximum number of rows in a table. More would not help a reader, and would slow down the browser.
 const most = 200
 
 let words = []
 
-// filter sets the words that a row must have to be shown.
+// filter sets the words that a row must contain to be shown.
 export function filter(value) {
   words = value.toLocaleLowerCase().split(/\s+/).filter(word => word)
 }
 
 export const filtering = () => words.length > 0
 
-// set shows a text of the page, a number or a time, unless it is shown already.
+// set shows a text of the page, a number or a time, and does nothing if it is already shown.
 export function set(element, value) {
   if (element.shown === value) return
   element.shown = value
   element.textContent = value
 }
 
-// setNodes shows what consists of texts and nodes.
+// setNodes shows texts and nodes.
 export function setNodes(element, nodes) {
   const shown = nodes.map(node => node.textContent ?? node).join('')
   if (element.shown === shown) return
@@ -29,14 +29,14 @@ export function setNodes(element, nodes) {
   element.replaceChildren(...nodes)
 }
 
-// setForeign shows a text that clients or administrators have chosen, such as a name.
+// setForeign shows a text chosen by clients or administrators, such as a name.
 export function setForeign(element, value) {
   if (element.shown === value) return
   element.shown = value
   element.replaceChildren(visible(value))
 }
 
-// setReason shows why something is so, in the English of the server, after a text of the page.
+// setReason shows a reason from the server, in English, after a text of the page.
 export function setReason(element, before, value) {
   const shown = before + value
   if (element.shown === shown) return
@@ -44,10 +44,11 @@ export function setReason(element, before, value) {
   element.replaceChildren(before, visible(value, 'en'))
 }
 
-// A Table shows items, each in a row. The columns are functions that show an item in a cell, by the names that the head of the table has.
+// A Table shows each item in a row. columns maps the column names from the table head to functions that show
+// an item in a cell.
 export class Table {
-  // key returns what tells an item from others. words returns the texts that the filter looks at. subject has the columns that tell a reader
-  // which item a row is; the first of them heads the row.
+  // key returns the identity of an item. words returns the texts that the filter searches. subject lists the
+  // columns that identify the row to a reader; the first of them is its row header.
   constructor(id, {columns, key, words, subject}) {
     this.table = document.getElementById(id)
     this.body = this.table.tBodies[0]
@@ -58,7 +59,7 @@ export class Table {
     this.update([])
   }
 
-  // update shows these items, and no other. There may be more of them in all.
+  // update replaces the items. all is their number before the list was cut off.
   update(items, all = items.length) {
     this.items = items
     this.all = all
@@ -110,7 +111,8 @@ export class Table {
     return row
   }
 
-  // remove takes a row out. Its focus goes to the heading, because otherwise the next key would begin at the top of the page.
+  // remove deletes a row. If the row has the focus, the heading gets it, because otherwise the next key press
+  // would start at the top of the page.
   remove(key, row) {
     if (row.contains(document.activeElement)) this.focus()
     row.remove()
@@ -121,7 +123,8 @@ export class Table {
     document.getElementById(`${this.id}-heading`).focus()
   }
 
-  // buttons puts buttons into a cell, once. The accessible name of each is that of its action and the subject of the row.
+  // buttons adds buttons to a cell, once. The accessible name of each consists of its action and the subject
+  // of the row.
   buttons(cell, actions) {
     if (cell.firstChild) return
     const row = cell.parentElement

@@ -1,4 +1,5 @@
-// WCAG 2.2, 1.4.3 and 1.4.11: what is too close in colour to its background. The value is a list of texts.
+// Checks the contrast that WCAG 2.2 requires (1.4.3 and 1.4.11). Returns a list of the texts and controls
+// that have too little.
 (() => {
   const parse = colour => colour.match(/[\d.]+/g).map(Number)
   const luminance = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
