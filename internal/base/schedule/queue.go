@@ -16,6 +16,9 @@
 //     part of the time: down to a quarter.
 //   - Otherwise the number grows with the answers, as long as others wait. Users who all have many so come to as many
 //     as they ask for, and a light user decides when there are too many.
+//
+// A fixed number of slots would be simpler, but does not protect light users: in the bench, next to uploads by 25
+// sessions of another user, a user keeps 0.54 of the speed with this rule, 0.28 with four slots and 0.12 with sixteen.
 package schedule
 
 import (
