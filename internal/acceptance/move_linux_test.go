@@ -93,7 +93,7 @@ func TestUsersFileForMovesIsReadOnly(t *testing.T) {
 	file := s.configure(t, "    users_file: "+folder, `    auth: {ftp: {address: "127.0.0.1:1"}, user: {root: "/{user}"}}`)
 	for _, command := range []string{"check", "serve"} {
 		p := launch(t, binary(t), command, "--config", file)
-		if p.wait() == 0 || !strings.Contains(p.stderr.String(), folder+" is no file: name one") {
+		if p.wait() == 0 || !strings.Contains(p.stderr.String(), folder+" is not a file: name one") {
 			t.Errorf("%s: %s", command, p.stderr)
 		}
 	}
@@ -105,7 +105,7 @@ func TestUsersFileForMovesIsReadOnly(t *testing.T) {
 		p := launch(t, "unshare", "--map-root-user", "--mount", "sh", "-c",
 			`mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" "$3" --config "$4"`, "sh", folder, binary(t),
 			command, file)
-		if p.wait() == 0 || !strings.Contains(p.stderr.String(), "auth.ftp stores users in users_file, but it cannot be written: "+
+		if p.wait() == 0 || !strings.Contains(p.stderr.String(), "auth.ftp stores users in users_file, but it is not writable: "+
 			filepath.Join(folder, "users.yaml")+": read-only file system: name a file") {
 			t.Errorf("%s: %s", command, p.stderr)
 		}

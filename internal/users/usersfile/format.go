@@ -11,14 +11,14 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// A format is a kind of file that people give to an import.
+// A format is the format of a file that an import is given.
 type format int
 
-// The formats. A file of an unknown format may still be what an import reads.
+// An import also accepts files of unknown format.
 const (
 	unknownFormat format = iota
 	sftpgoFormat
-	passwdFile // passwd(5), and the AuthUserFile of ProFTPD
+	passwdFile // passwd(5), which is also the format of an AuthUserFile of ProFTPD
 	pureftpdPasswd
 	htpasswdFile
 	shadowFile
@@ -35,12 +35,12 @@ const (
 	babelftpUsers
 )
 
-// An otherFormatError reports a file that this import does not read. Another import may read it.
+// An otherFormatError reports a file that this import cannot read. Another import may be able to.
 type otherFormatError struct{ found format }
 
-// Error names the format of the file, and what to do with it.
+// Error names the format of the file and what to do with it.
 func (e *otherFormatError) Error() string {
-	const byHand = "there is no import for it: write the users by hand, or let them move at their next login by auth.ftp"
+	const byHand = "no import exists for this format: write the users by hand, or migrate them with auth.ftp"
 	what, advice := "", ""
 	switch e.found {
 	case sftpgoFormat:
@@ -78,7 +78,8 @@ func (e *otherFormatError) Error() string {
 	case otherBinary:
 		what, advice = "a binary file", "give text in UTF-8, or in UTF-16 with a byte order mark"
 	case vsftpdSettings:
-		what, advice = "a vsftpd.conf", "give it by --vsftpd-conf to `babelftp users import vsftpd`, and the list of users as FILE"
+		what = "a vsftpd.conf"
+		advice = "give it by --vsftpd-conf to `babelftp users import vsftpd` and the list of users as FILE"
 	case babelftpUsers:
 		what, advice = "YAML of babelftp", "name it in users_file of the tenant"
 	case unknownFormat:
@@ -87,24 +88,24 @@ func (e *otherFormatError) Error() string {
 	return fmt.Sprintf("this is %s: %s", what, advice)
 }
 
-// readText returns a file in UTF-8 without a byte order mark. The error is an [otherFormatError] if the file is of a
-// known format that is not among those that the import reads.
-func readText(raw []byte, reads ...format) ([]byte, error) {
+// readText converts a file to UTF-8 without a byte order mark. It returns an [otherFormatError] if the file has a
+// known format that is not in accepted.
+func readText(raw []byte, accepted ...format) ([]byte, error) {
 	text := raw
 	if bytes.HasPrefix(raw, []byte("\xff\xfe")) || bytes.HasPrefix(raw, []byte("\xfe\xff")) {
 		var err error
 		if text, err = unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(raw); err != nil {
-			return nil, fmt.Errorf("this is not UTF-16, which its byte order mark announces: %w", err)
+			return nil, fmt.Errorf("the byte order mark indicates UTF-16, but the file is not valid UTF-16: %w", err)
 		}
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	if found := formatOf(text); found != unknownFormat && !slices.Contains(reads, found) {
+	if found := formatOf(text); found != unknownFormat && !slices.Contains(accepted, found) {
 		return nil, &otherFormatError{found}
 	}
 	return text, nil
 }
 
-// formatOf returns the format of a file, as far as its beginning shows it.
+// formatOf guesses the format of a file from its first bytes or lines.
 func formatOf(text []byte) format {
 	if found := binaryFormat(text); found != unknownFormat {
 		return found
@@ -128,9 +129,9 @@ func formatOf(text []byte) format {
 	return found
 }
 
-// binaryFormat returns the format of a file with bytes that no text has.
+// binaryFormat returns the format of a file that is not text.
 func binaryFormat(text []byte) format {
-	const magicAt = 12 // where a Berkeley DB says whether it is a hash or a tree, in the order of bytes of its machine
+	const magicAt = 12 // offset of the magic number, which is in host byte order and differs for hashes and trees
 	switch {
 	case bytes.HasPrefix(text, []byte("\x1f\x8b")), bytes.HasPrefix(text, []byte("PK\x03\x04")):
 		return compressed
@@ -147,7 +148,7 @@ func binaryFormat(text []byte) format {
 	return otherBinary
 }
 
-// jsonFormat returns the format of JSON. Its keys tell upper and lower case apart: AWS writes Users, SFTPGo users.
+// jsonFormat returns the format of a JSON file. Keys are case-sensitive: AWS writes "Users", SFTPGo "users".
 func jsonFormat(text []byte) format {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(text, &keys); err != nil {
@@ -162,14 +163,14 @@ func jsonFormat(text []byte) format {
 	return otherJSON
 }
 
-// The numbers of fields that tell the lines of files with colons apart.
+// The number of fields in the lines of colon-separated formats.
 const (
 	htpasswdFields = 2
 	passwdFields   = 7 // name, password, UID, GID, comment, home directory and shell
 	shadowFields   = 9
 )
 
-// formatOfLine returns the format of a file of which this is the first line.
+// formatOfLine guesses the format of a file from its first line.
 func formatOfLine(line string) format {
 	fields := strings.Split(line, ":")
 	numbers := func(from, to int) bool {
@@ -197,7 +198,7 @@ func formatOfLine(line string) format {
 	return unknownFormat
 }
 
-// looksHashed reports whether a text has the form of a password hash of some kind: crypt(3), or LDAP's {SCHEME}.
+// looksHashed reports whether text looks like a password hash: crypt(3), or {SCHEME} as in LDAP.
 func looksHashed(text string) bool {
 	const desLength = 13
 	kind, rest, closed := strings.Cut(strings.TrimPrefix(text, "{"), "}")

@@ -18,17 +18,17 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Users are the users of a tenant that another server had.
+// Users are the users of a tenant, imported from another server.
 type Users struct {
-	// Warnings are the comments of the YAML that name a user or concern all users, a line each.
+	// Warnings has a line for each comment in the YAML.
 	Warnings []string
 
-	strip    string   // the directory of the other server that is the root of the tenant
-	comments []string // for the beginning of the file: what concerns no user of the file
+	strip    string   // prefix of home directories on the other server, which becomes the root of the tenant
+	comments []string // at the beginning of the file
 	users    map[string]*user
 }
 
-// A user is a user of another server, in the form of the configuration.
+// A user is an imported user, with the settings in the form of the configuration.
 type user struct {
 	name             string
 	hash, home, root string
@@ -43,7 +43,7 @@ type user struct {
 	quota            int64 // bytes, 0 for no limit
 }
 
-// The beginnings of comments above a user.
+// Prefixes of the comments above a user.
 const (
 	disabledComment = "disabled: " // removed by [Document.WithoutReason]
 	noteComment     = "note: "
@@ -53,18 +53,18 @@ func newUsers(strip string) *Users {
 	return &Users{strip: path.Clean("/" + strip), users: map[string]*user{}}
 }
 
-// note adds a comment above the user about something that was not imported as it was.
+// note adds a comment about a setting that was not imported or was changed.
 func (u *user) note(format string, args ...any) {
 	u.comments = append(u.comments, noteComment+printable(fmt.Sprintf(format, args...)))
 }
 
-// disable disables the user, and adds a comment that says why.
+// disable disables the user and adds a comment with the reason.
 func (u *user) disable(format string, args ...any) {
 	u.disabled = true
 	u.comments = append(u.comments, disabledComment+printable(fmt.Sprintf(format, args...)))
 }
 
-// note adds a comment at the beginning of the file, unless the file has it already.
+// note adds a comment at the beginning of the file, once.
 func (us *Users) note(format string, args ...any) {
 	text := printable(fmt.Sprintf(format, args...))
 	if !slices.Contains(us.comments, text) {
@@ -73,7 +73,7 @@ func (us *Users) note(format string, args ...any) {
 	}
 }
 
-// add adds a user, or a comment that says why the user is left out.
+// add adds a user, or a comment with the reason why the user is left out.
 func (us *Users) add(u *user) {
 	u.checkHash()
 	name := config.NormalizeUser(u.name)
@@ -91,7 +91,7 @@ func (us *Users) add(u *user) {
 			"left out: user %q: the home directory %q is not an absolute pathname: write a user with a root by hand", u.name,
 			u.root)
 	case u.permissions != nil && len(u.permissions) == 0 && len(u.paths) == 0:
-		us.note("left out: user %q: the user may do nothing that this server knows", u.name)
+		us.note("left out: user %q: none of the user's permissions exist in babelftp", u.name)
 	case u.problem() != "":
 		us.note("left out: user %q: %s", u.name, u.problem())
 	default:
@@ -107,7 +107,7 @@ func (us *Users) warn(u *user, comment string) {
 	us.Warnings = append(us.Warnings, fmt.Sprintf("user %q: %s", u.name, strings.TrimPrefix(comment, noteComment)))
 }
 
-// checkHash removes a password hash that the server cannot compare, and disables the user.
+// checkHash removes a password hash that the server does not support, and disables the user.
 func (u *user) checkHash() {
 	const anew = "set a new password with `babelftp users passwd`, and enable the user"
 	hash := u.hash
@@ -118,13 +118,13 @@ func (u *user) checkHash() {
 	u.hash = ""
 	switch {
 	case hash == "":
-		u.disable("there is no password hash: %s", anew)
+		u.disable("missing password hash: %s", anew)
 	case strings.HasPrefix(hash, "!"), strings.HasPrefix(hash, "*"):
-		u.disable("the user is locked there: %s", anew)
+		u.disable("the user is locked on the other server: %s", anew)
 	case hash == shadowed:
 		u.disable("the password hash is in /etc/shadow: copy it from there to password_hash, and enable the user")
 	case strings.HasPrefix(hash, "$y$"), strings.HasPrefix(hash, "$gy$"):
-		u.disable("the password hash is one of yescrypt, which this server cannot compare: %s", anew)
+		u.disable("yescrypt password hashes are not supported: %s", anew)
 	case !strings.HasPrefix(hash, "$"):
 		u.disable("the password is not a hash of argon2id, bcrypt, SHA-512 crypt or SHA-256 crypt: %s", anew)
 	default:
@@ -132,7 +132,7 @@ func (u *user) checkHash() {
 	}
 }
 
-// problem returns why a configuration would refuse the settings of the user, empty if it takes them.
+// problem returns the reason why a configuration would reject the settings of the user, or an empty string.
 func (u *user) problem() string {
 	text, err := encode(map[string]userYAML{usersKey: u.yaml()})
 	if err != nil {
@@ -143,7 +143,7 @@ func (u *user) problem() string {
 	}
 	positions, problems := yamlconf.Loader{NoFiles: true}.Decode("", text, &decoded)
 	if positions != nil {
-		decoded.User.PasswordHash, decoded.User.Overwrite = value.Secret{}, "" // which Validate would reject
+		decoded.User.PasswordHash, decoded.User.Overwrite = value.Secret{}, "" // Validate would reject them
 		problems = append(problems, decoded.User.Validate(yamlconf.Path{usersKey}, positions)...)
 	}
 	if len(problems) == 0 {
@@ -152,7 +152,7 @@ func (u *user) problem() string {
 	return strings.TrimPrefix(problems[0].Path, usersKey+".") + ": " + problems[0].Message
 }
 
-// rootOf returns the root of a user whose home directory on the other server is dir.
+// rootOf returns the root of a user with the home directory dir on the other server.
 func (us *Users) rootOf(u *user, dir string) string {
 	if !path.IsAbs(dir) {
 		return dir
@@ -161,14 +161,14 @@ func (us *Users) rootOf(u *user, dir string) string {
 	if rest, ok := strings.CutPrefix(dir+"/", strings.TrimSuffix(us.strip, "/")+"/"); ok {
 		return path.Clean("/" + rest)
 	}
-	u.note("the home directory %s is not below %s: root is the whole pathname", dir, us.strip)
+	u.note("the home directory %s is not below %s: root is the full path", dir, us.strip)
 	return dir
 }
 
-// Count returns the number of users that were imported.
+// Count returns the number of imported users.
 func (us *Users) Count() int { return len(us.users) }
 
-// YAML returns the key users of a tenant, as users_file has it.
+// YAML returns the content of a users_file.
 func (us *Users) YAML() ([]byte, error) {
 	var file struct {
 		Users map[string]userYAML `yaml:"users"`
@@ -197,7 +197,7 @@ func encode(v any) ([]byte, error) {
 		yaml.WithQuotePreference(yaml.QuoteDouble))
 }
 
-// explain writes the comments at the beginning of the file, and above each user.
+// explain adds the comments at the beginning of the file and above each user.
 func (us *Users) explain(top *yaml.Node) {
 	comment := func(lines []string) string {
 		if len(lines) == 0 {
@@ -212,7 +212,7 @@ func (us *Users) explain(top *yaml.Node) {
 	}
 }
 
-// printable escapes what cannot be in a line of a comment, such as line ends.
+// printable escapes control characters and line breaks for a comment.
 func printable(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -226,7 +226,7 @@ func printable(text string) string {
 	return b.String()
 }
 
-// lines calls each for the lines of a file that are neither blank nor comments. The error has the number of the line.
+// lines calls each for the lines of a file that are neither blank nor comments. Errors get the line number.
 func lines(text []byte, each func(line string) error) error {
 	number := 0
 	for line := range bytes.Lines(text) {
@@ -242,7 +242,7 @@ func lines(text []byte, each func(line string) error) error {
 	return nil
 }
 
-// A userYAML is a user in the form of the configuration.
+// A userYAML is the YAML form of a user.
 type userYAML struct {
 	Hash        string                         `yaml:"password_hash,omitempty"`
 	Disabled    bool                           `yaml:"disabled,omitempty"`

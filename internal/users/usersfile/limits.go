@@ -8,7 +8,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/bytesize"
 )
 
-// limits are those of a user, in the form of the configuration.
+// limits is the YAML form of the limits of a user.
 type limits struct {
 	Sessions     int      `yaml:"sessions,omitempty"`
 	UploadRate   string   `yaml:"upload_rate,omitempty"`
@@ -17,16 +17,16 @@ type limits struct {
 	Deny         []string `yaml:"deny,omitempty"`
 }
 
-// files are the rules of a user about files, in the form of the configuration.
+// files is the YAML form of the file rules of a user.
 type files struct {
 	Deny    []string `yaml:"deny,omitempty"`
 	MaxSize string   `yaml:"max_size,omitempty"`
 }
 
-// kib is how many bytes the unit of bandwidth of most servers has.
+// kib is the number of bytes in a KiB, the unit of bandwidth in SFTPGo.
 const kib = 1024
 
-// size is a number of bytes, or a rate in bytes a second, empty for none.
+// size formats a number of bytes or bytes per second. It returns an empty string if there is no limit.
 func size(bytes int64) string {
 	if bytes <= 0 {
 		return ""
@@ -34,16 +34,16 @@ func size(bytes int64) string {
 	return bytesize.Size(bytes).String()
 }
 
-// networks takes the networks from which the user may log in, where denied ones count before allowed ones, and with
-// any that is allowed all others are denied. Here allowed ones count first, so what is denied is cut out of them. The
-// problem is why it cannot be expressed.
+// networks sets the networks from which the user may log in. On the other server, denied networks take precedence,
+// and if any network is allowed, all others are denied. Here, allowed networks take precedence, so the denied
+// networks are subtracted from them. It returns a problem if the rules cannot be expressed.
 func (l *limits) networks(allowed, denied []string) (problem string) {
 	var lists [2][]netip.Prefix
 	for i, texts := range [][]string{allowed, denied} {
 		for _, text := range texts {
 			network, ok := parseNetwork(text)
 			if !ok {
-				return fmt.Sprintf("%q is no network that can be imported: write limits.allow and limits.deny", text)
+				return fmt.Sprintf("%q is not a supported network: set limits.allow and limits.deny", text)
 			}
 			lists[i] = append(lists[i], network)
 		}
@@ -61,12 +61,12 @@ func (l *limits) networks(allowed, denied []string) (problem string) {
 		}
 	}
 	if l.Allow == nil {
-		return "each address that is allowed is also denied"
+		return "all allowed addresses are also denied"
 	}
 	return ""
 }
 
-// without is what is left of a network without others.
+// without returns the parts of a network that are not in others.
 func without(network netip.Prefix, others []netip.Prefix) []netip.Prefix {
 	for _, other := range others {
 		switch {
@@ -81,18 +81,18 @@ func without(network netip.Prefix, others []netip.Prefix) []netip.Prefix {
 	return []netip.Prefix{network}
 }
 
-// upperHalf is the half of a network whose addresses have the next bit set.
+// upperHalf returns the half of a network in which the next bit is set.
 func upperHalf(network netip.Prefix) netip.Prefix {
 	const bitsOfByte = 8
 	bytes := network.Addr().AsSlice()
 	bytes[network.Bits()/bitsOfByte] |= 1 << (bitsOfByte - 1 - network.Bits()%bitsOfByte)
-	addr, _ := netip.AddrFromSlice(bytes) // as many bytes as before
+	addr, _ := netip.AddrFromSlice(bytes) // ok, because the length is unchanged
 	return netip.PrefixFrom(addr, network.Bits()+1)
 }
 
-// parseNetwork reads an address or a network, which may have bits after its length.
+// parseNetwork parses an address or a network. Bits after the prefix length are cleared.
 func parseNetwork(text string) (netip.Prefix, bool) {
-	const mapped = 96 // bits before an IPv4 address in an IPv6 one
+	const mapped = 96 // length of the prefix of IPv4-mapped IPv6 addresses
 	text = strings.TrimSpace(text)
 	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
 		addr = addr.Unmap()

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// lock locks a folder until it is closed. It waits for another command.
-func lock(folder *os.File) error {
+// lockFolder locks a folder until the file is closed. It waits for other processes.
+func lockFolder(folder *os.File) error {
 	for {
 		if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
 			return err
@@ -19,9 +19,10 @@ func lock(folder *os.File) error {
 	}
 }
 
-// mayWrite returns an error if the process may not write to a file or its folder, or not keep the owner of the file.
+// mayWrite returns an error if the process may not write to a file or its folder, or could not preserve the owner of
+// the file.
 func mayWrite(name string, info os.FileInfo) error {
-	const write = 2 // W_OK of access(2), which asks for the real user: the server is no set-user-ID program
+	const write = 2 // W_OK of access(2); it checks the real user ID, which is the effective one here
 	for _, at := range []string{name, filepath.Dir(name)} {
 		if err := syscall.Access(at, write); err != nil {
 			return fmt.Errorf("%s: %w", at, err)
@@ -33,7 +34,7 @@ func mayWrite(name string, info os.FileInfo) error {
 	return nil
 }
 
-// keepOwner gives a file the owner and the group of another one.
+// keepOwner sets the owner and the group of a file like those of another file.
 func keepOwner(f *os.File, of os.FileInfo) error {
 	want, known := of.Sys().(*syscall.Stat_t)
 	now, err := f.Stat()

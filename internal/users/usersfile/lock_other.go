@@ -8,12 +8,12 @@ import (
 	"os"
 )
 
-// lock fails: only Unix systems lock folders.
-func lock(*os.File) error {
-	return fmt.Errorf("it needs a Unix system: %w: change the file in an editor", errors.ErrUnsupported)
+// lockFolder fails, because folders can be locked on Unix only.
+func lockFolder(*os.File) error {
+	return fmt.Errorf("this needs a Unix system: %w: edit the file by hand", errors.ErrUnsupported)
 }
 
-// mayWrite fails, as lock does.
-func mayWrite(string, os.FileInfo) error { return lock(nil) }
+// mayWrite fails like lockFolder.
+func mayWrite(string, os.FileInfo) error { return lockFolder(nil) }
 
 func keepOwner(*os.File, os.FileInfo) error { return nil }

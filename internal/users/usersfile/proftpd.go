@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// shadowed is the password of a user of passwd(5) whose hash is in shadow(5).
+// shadowed is the password in passwd(5) if the hash is in shadow(5).
 const shadowed = "x"
 
-var errShadowed = errors.New("the hashes of all users are in /etc/shadow: write them into a copy of this file, in place of x")
+var errShadowed = errors.New("all hashes are in /etc/shadow: put them into a copy of this file instead of x")
 
-// noOwners is the comment about the fields of passwd(5) that mean nothing here.
+// noOwners is the comment about the fields of passwd(5) that are not imported.
 const noOwners = "UID, GID and shell of the users are not imported: files in S3 have no owner"
 
-// ProFTPD reads an AuthUserFile. The home directory of a user, without strip at its beginning, becomes the root. The
-// error names the line that is broken.
+// ProFTPD imports an AuthUserFile of ProFTPD, which has the format of passwd(5). The home directory without the
+// prefix strip becomes the root of a user. Errors contain the line number.
 func ProFTPD(raw []byte, strip string) (*Users, error) {
 	text, err := readText(raw, passwdFile)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The fields of a line of pureftpd.passwd that are read. Those after the home directory may be missing.
+// The fields of a line in pureftpd.passwd. The fields after the home directory may be missing.
 const (
 	pureName = iota
 	pureHash
@@ -15,7 +15,7 @@ const (
 	_ // GID
 	pureComment
 	pureHome
-	pureUploadRate // bytes a second
+	pureUploadRate // bytes per second
 	pureDownloadRate
 	pureUploadRatio
 	pureDownloadRatio
@@ -30,8 +30,8 @@ const (
 	pureFields
 )
 
-// PureFTPd reads a pureftpd.passwd, which pure-pw writes. The home directory of a user, without strip at its beginning,
-// becomes the root. What stands after /./ in it becomes home. The error names the line that is broken.
+// PureFTPd imports a pureftpd.passwd, which pure-pw writes. The home directory without the prefix strip becomes the
+// root of a user, and the part after "/./" becomes home. Errors contain the line number.
 func PureFTPd(raw []byte, strip string) (*Users, error) {
 	text, err := readText(raw, pureftpdPasswd)
 	if err != nil {
@@ -83,8 +83,8 @@ func (us *Users) addPure(fields []string) {
 	}{
 		{number(pureUploadRatio, "the upload ratio")+number(pureDownloadRatio, "the download ratio") > 0,
 			"ratios of uploads and downloads cannot be imported"},
-		{number(pureFiles, "the largest number of files") > 0,
-			"the largest number of files, " + fields[pureFiles] + ", cannot be imported: quota bounds bytes"},
+		{number(pureFiles, "the maximum number of files") > 0,
+			"the maximum number of files, " + fields[pureFiles] + ", cannot be imported: quota limits bytes, not files"},
 		{fields[pureAllowLocal]+fields[pureDenyLocal] != "", "addresses of the server cannot be imported"},
 		{fields[pureTimes] != "",
 			"the times of day at which the user may log in, " + fields[pureTimes] + ", cannot be imported"},
@@ -96,7 +96,7 @@ func (us *Users) addPure(fields []string) {
 	us.add(u)
 }
 
-// list splits a text at its commas and spaces.
+// list splits text at commas and spaces.
 func list(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }

@@ -19,20 +19,20 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 )
 
-// A sftpgoUser is a user in a dump of SFTPGo (https://docs.sftpgo.com). The import reads what has a field here.
-// [unread] finds everything else, and [sftpgoKindOf] says what becomes of it.
+// A sftpgoUser is a user in a dump of SFTPGo (https://docs.sftpgo.com). Only fields of this type are imported.
+// [unread] finds all other fields, and [sftpgoKindOf] decides how they are handled.
 type sftpgoUser struct {
 	Username       string              `json:"username"`
 	Password       string              `json:"password"`
 	Status         int                 `json:"status"`          // 1: enabled
-	Expiration     int64               `json:"expiration_date"` // milliseconds of Unix time, 0 for none
+	Expiration     int64               `json:"expiration_date"` // Unix time in milliseconds, 0 for never
 	PasswordChange int64               `json:"last_password_change"`
 	HomeDir        string              `json:"home_dir"`
 	Permissions    map[string][]string `json:"permissions"`
 	QuotaSize      int64               `json:"quota_size"`
 	QuotaFiles     int                 `json:"quota_files"`
 	MaxSessions    int                 `json:"max_sessions"`
-	UploadSpeed    int64               `json:"upload_bandwidth"` // KiB a second
+	UploadSpeed    int64               `json:"upload_bandwidth"` // KiB per second
 	DownloadSpeed  int64               `json:"download_bandwidth"`
 	UploadData     int64               `json:"upload_data_transfer"` // MB, 0 for no limit
 	DownloadData   int64               `json:"download_data_transfer"`
@@ -44,23 +44,24 @@ type sftpgoUser struct {
 	FileSystem     sftpgoStorage       `json:"filesystem"`
 }
 
-// A sftpgoFolder shows another place as a directory of a user. In the folders of a dump it has no virtual_path.
+// A sftpgoFolder mounts another storage in a directory of a user. Entries in the list of all folders have no
+// virtual_path.
 type sftpgoFolder struct {
 	Name       string        `json:"name"`
 	Path       string        `json:"virtual_path"`
 	MappedPath string        `json:"mapped_path"`
-	QuotaSize  int64         `json:"quota_size"` // -1: counts for the quota of the user
+	QuotaSize  int64         `json:"quota_size"` // -1: included in the quota of the user
 	QuotaFiles int           `json:"quota_files"`
 	FileSystem sftpgoStorage `json:"filesystem"`
 }
 
-// A sftpgoGroup is a group that gives settings to its users.
+// A sftpgoGroup is a group from which a user inherits settings.
 type sftpgoGroup struct {
 	Name string `json:"name"`
 	Type int    `json:"type"`
 }
 
-// A sftpgoStorage says where files are.
+// A sftpgoStorage is the storage of files.
 type sftpgoStorage struct {
 	Provider int `json:"provider"`
 	S3       struct {
@@ -70,14 +71,14 @@ type sftpgoStorage struct {
 	} `json:"s3config"`
 }
 
-// A sftpgoPattern says which names files may have below a directory. Upper and lower case are equal to it.
+// A sftpgoPattern restricts the names of files in a directory. SFTPGo ignores case in patterns.
 type sftpgoPattern struct {
 	Path    string   `json:"path"`
 	Allowed []string `json:"allowed_patterns"`
 	Denied  []string `json:"denied_patterns"`
 }
 
-// sftpgoFilters are settings of a user of SFTPGo, some of which refuse logins or files.
+// sftpgoFilters are settings of a user, some of which restrict logins or files.
 type sftpgoFilters struct {
 	StartDirectory  string            `json:"start_directory"`
 	AllowedIP       []string          `json:"allowed_ip"`
@@ -102,16 +103,16 @@ type sftpgoFilters struct {
 	CertificateName    string   `json:"tls_username"`
 }
 
-// A sftpgoKind is the treatment of a field that the import does not read.
+// A sftpgoKind says how a field that is not imported is handled.
 type sftpgoKind int
 
 const (
-	sftpgoUnknown sftpgoKind = iota // may restrict the user, who is disabled
-	sftpgoState                     // counters, times and identifiers: says nothing that could be imported
-	sftpgoLost                      // restricts nobody over FTP: a comment
+	sftpgoUnknown sftpgoKind = iota // may be a restriction, so the user is disabled
+	sftpgoState                     // counters, times and identifiers: ignored
+	sftpgoLost                      // does not restrict users over FTP: noted in a comment
 )
 
-// sftpgoKindOf returns the kind of a field of a user by its path.
+// sftpgoKindOf returns the kind of a field by its path.
 func sftpgoKindOf(path string) sftpgoKind {
 	folder, inFolder := strings.CutPrefix(path, "virtual_folders[].")
 	if inFolder {
@@ -127,7 +128,7 @@ func sftpgoKindOf(path string) sftpgoKind {
 		"filters.disable_fs_checks", "filters.allow_api_key_auth", "filters.user_type",
 		"filters.external_auth_cache_time", "filters.web_client", "filters.default_shares_expiration",
 		"filters.max_shares_expiration", "filters.password_strength", "filters.recovery_codes",
-		"filters.file_patterns[].deny_policy": // also hides the files
+		"filters.file_patterns[].deny_policy": // which also hides the files
 		return sftpgoLost
 	}
 	switch {
@@ -139,7 +140,7 @@ func sftpgoKindOf(path string) sftpgoKind {
 	return sftpgoUnknown
 }
 
-// sftpgoAdvice returns the replacement for a field, empty if there is no equivalent.
+// sftpgoAdvice returns the setting to use instead of a field, or an empty string.
 func sftpgoAdvice(path string) string {
 	switch path {
 	case "filesystem.s3config.region":
@@ -161,7 +162,7 @@ func sftpgoAdvice(path string) string {
 	return ""
 }
 
-// Providers of SFTPGo, where a user's files are.
+// Storage providers of SFTPGo.
 const (
 	sftpgoLocal = iota
 	sftpgoS3
@@ -172,7 +173,7 @@ const (
 	sftpgoHTTP
 )
 
-// place returns where files are, for a message. The local directory belongs to a user or a folder.
+// place describes the storage for a message. local is the directory of a local storage.
 func (s *sftpgoStorage) place(local string) string {
 	switch s.Provider {
 	case sftpgoLocal:
@@ -193,14 +194,14 @@ func (s *sftpgoStorage) place(local string) string {
 	return "a storage of an unknown kind"
 }
 
-// A sftpgoDump holds the parts of a dump that the import of each user needs.
+// A sftpgoDump holds data that is common to all users of a dump.
 type sftpgoDump struct {
 	folders map[string]sftpgoFolder
-	several bool // the files of the users are in more than one bucket or server
+	several bool // the users have files in more than one bucket or server
 }
 
-// SFTPGo reads a dump. A user whose files were in S3 gets the prefix of the keys as root. Any other user gets the
-// home directory, without strip at its beginning.
+// SFTPGo imports a dump of SFTPGo. For users with files in S3, the key prefix becomes the root. For other users, the
+// home directory without the prefix strip becomes the root.
 func SFTPGo(raw []byte, strip string) (*Users, error) {
 	text, err := readText(raw, sftpgoFormat)
 	if err != nil {
@@ -246,7 +247,7 @@ func SFTPGo(raw []byte, strip string) (*Users, error) {
 	return users, nil
 }
 
-// kindOfJSON returns what a text in JSON is, if it is not an object.
+// kindOfJSON describes a JSON value that is not an object.
 func kindOfJSON(text []byte) string {
 	switch text = bytes.TrimSpace(text); text[0] {
 	case 'n':
@@ -261,29 +262,29 @@ func kindOfJSON(text []byte) string {
 	return "a number"
 }
 
-// readSFTPGoUser reads a user, who must have the keys that each user of SFTPGo has.
+// readSFTPGoUser decodes a user. It requires the keys that every user of SFTPGo has.
 func readSFTPGoUser(entry json.RawMessage) (*sftpgoUser, error) {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(entry, &keys); err != nil {
-		return nil, errors.New("this is not an object, as each user of SFTPGo is")
+		return nil, errors.New("a user must be a JSON object")
 	}
 	for _, key := range []string{"username", "permissions"} {
 		if keys[key] == nil {
-			return nil, fmt.Errorf("the key %q is missing, which each user of SFTPGo has: give what its API "+
+			return nil, fmt.Errorf("missing key %q, which every user of SFTPGo has: give what its API "+
 				"/api/v2/dumpdata returns", key)
 		}
 	}
 	s := &sftpgoUser{}
 	if err := json.Unmarshal(entry, s); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return nil, fmt.Errorf("%s: %s is not a value that SFTPGo has there", wrong.Field, wrong.Value)
+			return nil, fmt.Errorf("%s: unexpected %s", wrong.Field, wrong.Value)
 		}
 		return nil, err
 	}
 	return s, nil
 }
 
-// noteParts adds a comment about the parts of a dump that are not users.
+// noteParts adds a comment about the parts of a dump that are not imported.
 func (us *Users) noteParts(parts map[string]json.RawMessage) {
 	var lost []string
 	for _, key := range slices.Sorted(maps.Keys(parts)) {
@@ -301,7 +302,7 @@ func (us *Users) noteParts(parts map[string]json.RawMessage) {
 	}
 }
 
-// bucket returns the endpoint and the bucket of a user's files, empty if they are not in S3.
+// bucket returns the endpoint and the bucket of the user, or an empty string if the files are not in S3.
 func (s *sftpgoUser) bucket() string {
 	if s.FileSystem.Provider != sftpgoS3 {
 		return ""
@@ -309,8 +310,8 @@ func (s *sftpgoUser) bucket() string {
 	return s.FileSystem.S3.Endpoint + "/" + s.FileSystem.S3.Bucket
 }
 
-// addSFTPGo adds a user. If the users have files in several buckets, users with a bucket may not log in, because they
-// would see files of others in the bucket of the tenant.
+// addSFTPGo adds a user. If the dump has several buckets, users with files in S3 are disabled, because in the bucket
+// of the tenant they would see files of other users.
 func (us *Users) addSFTPGo(s *sftpgoUser, entry json.RawMessage, dump sftpgoDump) error {
 	u := &user{name: s.Username, hash: s.Password, quota: max(0, s.QuotaSize), home: s.Filters.StartDirectory}
 	u.files.MaxSize = size(s.Filters.MaxUploadSize)
@@ -346,7 +347,7 @@ func (us *Users) addSFTPGo(s *sftpgoUser, entry json.RawMessage, dump sftpgoDump
 	return nil
 }
 
-// noteBucket says which bucket the tenant of a user needs.
+// noteBucket adds a comment with the bucket that the tenant of the user needs.
 func (u *user) noteBucket(s *sftpgoUser, several bool) {
 	at := ""
 	if endpoint := s.FileSystem.S3.Endpoint; endpoint != "" {
@@ -354,14 +355,15 @@ func (u *user) noteBucket(s *sftpgoUser, several bool) {
 	}
 	place := s.FileSystem.place("")
 	if several {
-		u.disable("the files are in %s%s, and those of other users are not: give the user a tenant with this bucket, and no "+
-			"prefix", place, at)
+		u.disable("the files are in %s%s, but other users have files elsewhere: create a tenant with this bucket and "+
+			"without a prefix for the user", place, at)
 		return
 	}
-	u.note("the files are in %s%s: the tenant needs this bucket, and no prefix", place, at)
+	u.note("the files are in %s%s: set this bucket for the tenant, without a prefix", place, at)
 }
 
-// noteFolder says which virtual folder a user loses. all is the folder in the list of all folders.
+// noteFolder adds a comment about a virtual folder, which is not imported. all is the entry in the list of all
+// folders.
 func (u *user) noteFolder(folder, all sftpgoFolder) {
 	local := cmp.Or(folder.MappedPath, all.MappedPath, "a local directory")
 	storage := folder.FileSystem
@@ -372,12 +374,12 @@ func (u *user) noteFolder(folder, all sftpgoFolder) {
 	if folder.QuotaSize > 0 || folder.QuotaFiles > 0 {
 		quota = fmt.Sprintf(", with a quota of %d bytes and %d files,", folder.QuotaSize, folder.QuotaFiles)
 	}
-	u.note("the virtual folder %s%s is not imported: its files are in %s: write %s into folders of the tenant", folder.Path,
+	u.note("the virtual folder %s%s is not imported: its files are in %s: add %s to folders of the tenant", folder.Path,
 		quota, storage.place(local), path.Join("/", u.root, folder.Path))
 }
 
-// noteUnread adds a comment for each field of a user that the import does not read, and disables the user if one of
-// them may be a restriction.
+// noteUnread adds a comment for each field that is not imported, and disables the user if the field may be a
+// restriction.
 func (u *user) noteUnread(entry json.RawMessage) error {
 	var v any
 	decoder := json.NewDecoder(bytes.NewReader(entry))
@@ -397,7 +399,7 @@ func (u *user) noteUnread(entry json.RawMessage) error {
 	return nil
 }
 
-// setExpiry sets when the user or the password expires.
+// setExpiry sets the end of the account or of the password, whichever comes first.
 func (u *user) setExpiry(s *sftpgoUser) {
 	end := s.Expiration
 	if days := s.Filters.PasswordExpiration; days > 0 {
@@ -405,16 +407,16 @@ func (u *user) setExpiry(s *sftpgoUser) {
 		if end == 0 || change < end {
 			end = change
 		}
-		u.note("the password expires after %d days there: expires is the end of the present one, and no later password "+
-			"expires", days)
+		u.note("passwords expire after %d days on the other server: expires is set for the current password, "+
+			"and later ones do not expire", days)
 	}
 	if end > 0 {
 		u.expires = value.NewExpiry(time.UnixMilli(end)).String()
 	}
 }
 
-// restrict imports from which addresses the user may log in, and disables a user with other restrictions, which a
-// configuration cannot express.
+// restrict imports the allowed and denied addresses, and disables users with restrictions that a configuration cannot
+// express.
 func (u *user) restrict(s *sftpgoUser) {
 	if problem := u.limits.networks(s.Filters.AllowedIP, s.Filters.DeniedIP); problem != "" {
 		u.disable("%s", problem)
@@ -428,19 +430,21 @@ func (u *user) restrict(s *sftpgoUser) {
 		given bool
 		what  string
 	}{
-		{s.Status != 1, "the user is disabled there"},
-		{slices.Contains(f.DeniedProtocols, "FTP"), "the user may not use FTP there"},
-		{slices.Contains(f.DeniedMethods, "password"), "the user may not log in with a password there"},
+		{s.Status != 1, "the user is disabled on the other server"},
+		{slices.Contains(f.DeniedProtocols, "FTP"), "the user may not use FTP on the other server"},
+		{slices.Contains(f.DeniedMethods, "password"), "the user may not log in with a password on the other server"},
 		{slices.Contains(f.TwoFactor, "FTP") || f.TOTP.Enabled && slices.Contains(f.TOTP.Protocols, "FTP"),
-			"the user needs a second factor there"},
-		{f.FTPSecurity != 0, "the user must use TLS there: write tls.required: true"},
-		{f.PasswordMustChange, "the user must choose another password there first"},
-		{f.Anonymous, "the user is anonymous there, may use any password, and may only list and download"},
+			"the user needs a second factor on the other server"},
+		{f.FTPSecurity != 0, "the user must use TLS on the other server: set tls.required: true"},
+		{f.PasswordMustChange, "the user must first change the password on the other server"},
+		{f.Anonymous,
+			"the user is anonymous on the other server: any password is accepted, and the user may only list and download"},
 		{s.QuotaFiles > 0,
-			fmt.Sprintf("the largest number of files, %d, cannot be imported: quota bounds bytes", s.QuotaFiles)},
+			fmt.Sprintf("the maximum number of files, %d, cannot be imported: quota limits bytes, not files", s.QuotaFiles)},
 		{max(s.UploadData, s.DownloadData, s.TotalData) > 0 || len(f.DataLimits) > 0,
-			"the most bytes that the user may transfer cannot be imported"},
-		{len(f.BandwidthLimits) > 0, "bandwidth by address cannot be imported: write limits.upload_rate and download_rate"},
+			"limits of the transferred data cannot be imported"},
+		{len(f.BandwidthLimits) > 0,
+			"bandwidth limits by address cannot be imported: set limits.upload_rate and limits.download_rate"},
 		{len(f.AccessTimes) > 0, "the times of day at which the user may log in cannot be imported"},
 		{len(groups) > 0, fmt.Sprintf(
 			"the settings of the user's groups (%s) cannot be imported: check permissions, root, folders and limits",
@@ -461,7 +465,7 @@ func (u *user) restrict(s *sftpgoUser) {
 	u.denyFiles(f.FilePatterns)
 }
 
-// refuseUnknown disables a user with a value that the import does not know in a list of restrictions.
+// refuseUnknown disables the user if a list of restrictions has an unknown value.
 func (u *user) refuseUnknown(key string, given []string, known ...string) {
 	for _, text := range given {
 		if !slices.Contains(known, text) {
@@ -470,32 +474,32 @@ func (u *user) refuseUnknown(key string, given []string, known ...string) {
 	}
 }
 
-// denyFiles imports which names files may not have. The user is disabled all the same, as SFTPGo also refuses to
-// send such files.
+// denyFiles imports denied file names. The user is disabled nevertheless, because SFTPGo also refuses to send such
+// files.
 func (u *user) denyFiles(patterns []sftpgoPattern) {
 	for _, of := range patterns {
 		if of.Path != "/" {
-			u.disable("the patterns of file names in %s cannot be imported: files.deny counts in all directories",
+			u.disable("the patterns of file names in %s cannot be imported: files.deny applies to all directories",
 				of.Path)
 			continue
 		}
 		if len(of.Allowed) > 0 {
-			u.disable("the file names that are allowed cannot be imported: write files.deny")
+			u.disable("allowed file names cannot be imported: set files.deny")
 		}
 		for _, pattern := range of.Denied {
 			if strings.ContainsAny(pattern, `[\`) {
-				u.disable("the pattern %s of file names cannot be imported: write files.deny", pattern)
+				u.disable("the pattern %s of file names cannot be imported: set files.deny", pattern)
 				continue
 			}
 			u.files.Deny = append(u.files.Deny, bothCases(pattern))
 		}
 		if len(of.Denied) > 0 {
-			u.disable("files.deny refuses to store files of these names, and not to send them, as that server does")
+			u.disable("files.deny only refuses to store files with these names; the other server also refuses to send them")
 		}
 	}
 }
 
-// bothCases is a pattern that takes upper and lower case of its letters as equal.
+// bothCases returns a pattern that ignores the case of letters.
 func bothCases(pattern string) string {
 	var b strings.Builder
 	for _, r := range pattern {
@@ -508,8 +512,8 @@ func bothCases(pattern string) string {
 	return b.String()
 }
 
-// setPermissions translates the permissions of each path. Those of "/" are everywhere, and others replace them below
-// their paths, as in a configuration.
+// setPermissions converts the permissions of each path. As in a configuration, the permissions of "/" apply
+// everywhere, and those of other paths replace them below the path.
 func (u *user) setPermissions(byPath map[string][]string) {
 	u.permissions = []config.Permission{}
 	for _, at := range slices.Sorted(maps.Keys(byPath)) {
@@ -527,19 +531,19 @@ func (u *user) setPermissions(byPath map[string][]string) {
 		}
 		if writes && !replaces && u.overwrite == "" {
 			u.overwrite = config.DenyOverwrite
-			u.note("%s: uploads may not overwrite files there: overwrite: deny holds for all files of the user", at)
+			u.note("%s: uploads may not overwrite files: overwrite: deny applies to all files of the user", at)
 		}
 	}
 }
 
-// translate returns the permissions that a list of SFTPGo's grants at a path.
+// translate converts the SFTPGo permissions of a path.
 func (u *user) translate(at string, granted []string) []config.Permission {
 	has := func(p string) bool { return slices.Contains(granted, "*") || slices.Contains(granted, p) }
 	permissions := []config.Permission{}
 	for _, p := range []struct {
 		permission config.Permission
 		whole      string
-		parts      []string // of files and of directories
+		parts      []string // the permissions for files and for directories
 	}{
 		{config.List, "list", nil},
 		{config.Read, "download", nil},
@@ -571,10 +575,10 @@ func (u *user) translate(at string, granted []string) []config.Permission {
 		}
 	}
 	if len(lost) > 0 {
-		u.note("%s: permissions that are not imported: %s", at, strings.Join(lost, ", "))
+		u.note("%s: permissions not imported: %s", at, strings.Join(lost, ", "))
 	}
 	if writes && !has("chtimes") {
-		u.note("%s: the user may not set times of files there: write allows it", at)
+		u.note("%s: the user may not set file times on the other server, but write allows it", at)
 	}
 	return permissions
 }

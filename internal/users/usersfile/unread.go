@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// unread calls report for each value of a JSON document that is not zero and for which the Go type has no field. The
-// path of a value has the keys that lead to it, and [] for each element of a list. An import that decodes the document
-// into this type thus reports everything that it does not read, including fields of later versions of the other server.
+// unread calls report for each nonzero value of a JSON document for which t has no field. The path has the keys that
+// lead to the value, and "[]" for elements of a list. An import that decodes a document into t reports everything
+// that it ignores this way, including fields of future versions of the other server.
 func unread(v any, t reflect.Type, path string, report func(path string, v any)) {
 	switch {
 	case t.Kind() == reflect.Struct:
@@ -35,7 +35,7 @@ func unread(v any, t reflect.Type, path string, report func(path string, v any))
 	}
 }
 
-// fieldOf returns the type of the field that has a JSON key, in the same upper and lower case.
+// fieldOf returns the type of the field with this JSON key. Keys are case-sensitive.
 func fieldOf(t reflect.Type, key string) (reflect.Type, bool) {
 	for field := range t.Fields() {
 		if field.Tag.Get("json") == key {
@@ -45,7 +45,7 @@ func fieldOf(t reflect.Type, key string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// leaves calls report for the values in an object that are not zero, or for the value itself.
+// leaves calls report for each nonzero value in an object, or for v itself if it is not an object.
 func leaves(v any, path string, report func(path string, v any)) {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -59,7 +59,7 @@ func leaves(v any, path string, report func(path string, v any)) {
 	}
 }
 
-// isZero reports whether a JSON value is null, false, 0 or empty.
+// isZero reports whether a JSON value is null, false, 0, empty, or has only such elements.
 func isZero(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -84,7 +84,7 @@ func isZero(v any) bool {
 	return false
 }
 
-// shown returns a JSON value for a comment, without possible secrets, and shortened if it is long.
+// shown formats a JSON value for a comment. It omits values that may be secret, and truncates long values.
 func shown(path string, v any) string {
 	const most = 80
 	key := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])

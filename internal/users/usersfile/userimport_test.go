@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestImport imports the users of other servers. A configuration accepts the YAML, and warnings name everything that is
-// not in it.
+// TestImport imports files of other servers. The YAML must be a valid configuration, and warnings must name
+// everything that is not imported.
 func TestImport(t *testing.T) {
 	for name, tc := range map[string]struct {
 		file, strip string
@@ -67,7 +67,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// vsftpd reads users with the settings in testdata. All get a hash of one password.
+// vsftpd imports users with the settings in testdata. All passwords get the same hash.
 func vsftpd(text []byte, strip string) (*Users, error) {
 	conf, err := os.ReadFile(filepath.Join("testdata", "vsftpd.conf"))
 	if err != nil {
@@ -88,7 +88,7 @@ func vsftpd(text []byte, strip string) (*Users, error) {
 	})
 }
 
-// Networks that are denied are cut out of those that are allowed, so no address gets in that could not before.
+// Denied networks are subtracted from allowed networks, so that no address is allowed that was denied before.
 func TestNetworks(t *testing.T) {
 	for _, tc := range []struct {
 		name            string
@@ -118,7 +118,7 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// TestImportErrors gives files of other formats to each import. The error names the format, and what to do.
+// TestImportErrors passes files in other formats to each import. The error must name the format and what to do.
 func TestImportErrors(t *testing.T) {
 	const (
 		passwd   = "alice:$6$s$h:1001:1001:Alice:/home/alice:/bin/sh\n"
@@ -145,7 +145,7 @@ func TestImportErrors(t *testing.T) {
 		"proftpd-pureftpd":     {ProFTPD, pure, "babelftp users import pureftpd"},
 		"proftpd-htpasswd":     {ProFTPD, htpasswd, "babelftp users import vsftpd"},
 		"proftpd-dump":         {ProFTPD, dump, "babelftp users import sftpgo"},
-		"proftpd-xml":          {ProFTPD, xml, "this is XML of FileZilla Server: there is no import for it"},
+		"proftpd-xml":          {ProFTPD, xml, "this is XML of FileZilla Server: no import exists for this format"},
 		"proftpd-sqlite":       {ProFTPD, "SQLite format 3\x00\x10", "this is an SQLite database"},
 		"proftpd-gzip":         {ProFTPD, "\x1f\x8b\x08\x00", "this is a compressed file"},
 		"pureftpd-fields":      {PureFTPd, "alice:$6$:1:1:\n", "line 1 has 5 fields"},
@@ -164,16 +164,16 @@ func TestImportErrors(t *testing.T) {
 		"sftpgo-empty":         {SFTPGo, "", "this is not a dump of SFTPGo in JSON"},
 		"sftpgo-other":         {SFTPGo, `{"people": []}`, "this is JSON of another program"},
 		"sftpgo-xml":           {SFTPGo, filezilla, "this is XML of FileZilla Server"},
-		"sftpgo-other-xml":     {SFTPGo, "<userfile/>", "this is XML: there is no import for it"},
+		"sftpgo-other-xml":     {SFTPGo, "<userfile/>", "this is XML: no import exists for this format"},
 		"sftpgo-list-users":    {SFTPGo, transfer, "this is the output of `aws transfer`: it has no passwords"},
 		"sftpgo-describe-user": {SFTPGo, described, "this is the output of `aws transfer`: it has no passwords"},
 		"sftpgo-no-list":       {SFTPGo, `{"users": {"alice": {}}}`, `its key "users" is not a list`},
-		"sftpgo-no-objects":    {SFTPGo, `{"users": ["alice"]}`, "users[0]: this is not an object"},
+		"sftpgo-no-objects":    {SFTPGo, `{"users": ["alice"]}`, "users[0]: a user must be a JSON object"},
 		"sftpgo-other-users":   {SFTPGo, `{"users": [{"name": "alice"}]}`, `users[0]: the key "username" is missing`},
 		"sftpgo-other-case": {SFTPGo, `{"users": [{"UserName": "alice", "Permissions": {}}]}`,
 			`users[0]: the key "username" is missing`},
 		"sftpgo-type": {SFTPGo, `{"users": [{"username": "alice", "permissions": {"/": ["*"]}, "quota_size": "10GB"}]}`,
-			"users[0]: quota_size: string is not a value that SFTPGo has there"},
+			"users[0]: quota_size: unexpected string"},
 		"vsftpd-db":        {vsftpd, tree, "this is a Berkeley DB"},
 		"vsftpd-db-dump":   {vsftpd, "VERSION=3\nformat=print\ntype=hash\nHEADER=END\n alice\n secret\nDATA=END\n", "sed -n"},
 		"vsftpd-odd":       {vsftpd, "alice\nsecret\nbob\n", "line 3 is the last one and has no password after it"},
@@ -200,7 +200,7 @@ func TestImportErrors(t *testing.T) {
 	}
 }
 
-// TestImportText gives the same users in the encodings and line ends that editors write.
+// TestImportText imports the same users in different encodings and with different line endings.
 func TestImportText(t *testing.T) {
 	utf16 := func(order unicode.Endianness) func(string) string {
 		return func(text string) string {
@@ -238,7 +238,7 @@ func TestImportText(t *testing.T) {
 	}
 }
 
-// TestImportSFTPGoFields gives a user one more field, which must be in a comment above the user if it is not imported.
+// TestImportSFTPGoFields adds a field to a user, which must be imported or be mentioned in a comment above the user.
 func TestImportSFTPGoFields(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fields   string // of the user
@@ -247,9 +247,9 @@ func TestImportSFTPGoFields(t *testing.T) {
 	}{
 		"no-more":                 {`"id": 3, "created_at": 1700000000000, "last_login": 1700000000000`, "", false},
 		"zero":                    {`"quota_files": 0, "filters": {"new": 0, "newer": {"a": [], "b": ""}}, "newest": null`, "", false},
-		"password-expiration":     {`"filters": {"password_expiration": 90}`, "the password expires after 90 days", false},
-		"password-change":         {`"filters": {"require_password_change": true}`, "another password there first", true},
-		"anonymous":               {`"filters": {"is_anonymous": true}`, "the user is anonymous there", true},
+		"password-expiration":     {`"filters": {"password_expiration": 90}`, "passwords expire after 90 days", false},
+		"password-change":         {`"filters": {"require_password_change": true}`, "must first change the password", true},
+		"anonymous":               {`"filters": {"is_anonymous": true}`, "the user is anonymous on the other server", true},
 		"virtual-folder":          {`"virtual_folders": [{"name": "f", "virtual_path": "/f", "mapped_path": "/srv/f"}]`, "the virtual folder /f is not imported: its files are in /srv/f", false},
 		"virtual-folder-of-dump":  {`"virtual_folders": [{"name": "pool", "virtual_path": "/f"}]`, `its files are in the bucket "pool-data"`, false},
 		"virtual-folder-quota":    {`"virtual_folders": [{"name": "f", "virtual_path": "/f", "quota_size": 5, "quota_files": -1}]`, "with a quota of 5 bytes", false},
@@ -258,7 +258,7 @@ func TestImportSFTPGoFields(t *testing.T) {
 		"role":                    {`"role": "accounting"`, `role ("accounting")`, false},
 		"owner":                   {`"uid": 1000`, "uid (1000) is not imported: files in S3 have no owner", false},
 		"group":                   {`"groups": [{"name": "g", "type": 1}]`, "groups (g)", true},
-		"quota-of-files":          {`"quota_files": 7`, "the largest number of files, 7,", true},
+		"quota-of-files":          {`"quota_files": 7`, "the maximum number of files, 7,", true},
 		"web-client":              {`"filters": {"web_client": ["write-disabled"]}`, `filters.web_client (["write-disabled"])`, false},
 		"hook":                    {`"filters": {"hooks": {"pre_login_disabled": true}}`, "filters.hooks.pre_login_disabled (true)", false},
 		"password-strength":       {`"filters": {"password_strength": 60}`, "filters.password_strength (60)", false},
@@ -284,7 +284,7 @@ func TestImportSFTPGoFields(t *testing.T) {
 		"http":                    {`"filesystem": {"provider": 6}`, "another HTTP server", false},
 		"new-storage":             {`"filesystem": {"provider": 7}`, "a storage of an unknown kind", false},
 		"permissions":             {`"permissions": {"/": ["list", "chmod", "teleport"]}`, "not imported: chmod, teleport", false},
-		"times-not-allowed":       {`"permissions": {"/": ["upload", "overwrite"]}`, "may not set times of files", false},
+		"times-not-allowed":       {`"permissions": {"/": ["upload", "overwrite"]}`, "may not set file times", false},
 		"root-of-the-server":      {`"filesystem": {"provider": 1, "s3config": {"key_prefix": "a/.babelftp/"}}`, "left out", false},
 		"start-directory-of-none": {`"filters": {"start_directory": "inbox"}`, "left out", false},
 	} {

@@ -1,15 +1,14 @@
-// Package usersfile changes a users_file: it adds users, sets and removes their keys, and removes users. Comments and
-// the order of users and keys stay.
+// Package usersfile edits the users_file of a tenant and imports users from other FTP servers.
 //
-// A [Document] is the text of a file. [Change] reads one, lets a function change it, checks the result and writes it,
-// while no other command does the same.
+// A [Document] is a parsed file. It preserves comments and the order of users and keys. [Change] reads a file, calls
+// a function that edits the document, validates the result and replaces the file, while it holds a lock that excludes
+// other commands and the server.
 //
-// The users of other FTP servers become users of a configuration. [SFTPGo] reads a dump in JSON. [ProFTPD] reads an
-// AuthUserFile in the format of passwd(5), [PureFTPd] a pureftpd.passwd, and [VSFTPD] names and passwords, or
-// lines of htpasswd, with a file of settings for each user. A permission that the other server gave in part only is
-// left out. A user with a restriction that a configuration cannot express, or that the import does not know, is
-// disabled. Whatever is not imported becomes a comment above the user, and a warning. A file of another format is an
-// error that names the format.
+// [SFTPGo] imports a JSON dump, [ProFTPD] an AuthUserFile in the format of passwd(5), [PureFTPd] a pureftpd.passwd,
+// and [VSFTPD] names and passwords, or htpasswd lines, with the settings of vsftpd. Permissions that the other server
+// granted only partly are omitted, and users with restrictions that a configuration cannot express, or that the
+// import does not know, are disabled. Everything that is not imported becomes a comment above the user and a warning.
+// A file in another format is an error that names the format.
 package usersfile
 
 import (
@@ -26,13 +25,13 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// A Document is the users of a file.
+// A Document is the parsed content of a users_file.
 type Document struct{ root, users *yaml.Node }
 
-// usersKey is the only key of a file of users.
+// usersKey is the only key of a users_file.
 const usersKey = "users"
 
-// Parse reads the text of a file, which may be empty.
+// Parse parses the content of a file, which may be empty.
 func Parse(text []byte) (*Document, error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
@@ -40,10 +39,10 @@ func Parse(text []byte) (*Document, error) {
 	}
 	d := &Document{root: new(yaml.Node)}
 	switch err := loader.Load(d.root); {
-	case errors.Is(err, io.EOF): // there are comments at most
+	case errors.Is(err, io.EOF): // no content, or only comments
 		d.root.HeadComment = strings.TrimSpace(string(text))
 	case err != nil:
-		return nil, fmt.Errorf("this is not YAML: %w", err)
+		return nil, fmt.Errorf("invalid YAML: %w", err)
 	}
 	if d.root.Kind == 0 || d.root.Content[0].Tag == "!!null" {
 		comment := d.root.HeadComment
@@ -51,7 +50,7 @@ func Parse(text []byte) (*Document, error) {
 	}
 	top := d.root.Content[0]
 	if top.Kind != yaml.MappingNode {
-		return nil, errors.New("this is no mapping with the key users")
+		return nil, errors.New(`missing "users" mapping`)
 	}
 	if _, d.users = find(top, func(key string) bool { return key == usersKey }); d.users == nil {
 		d.users = mapping()
@@ -61,18 +60,18 @@ func Parse(text []byte) (*Document, error) {
 		*d.users = yaml.Node{Kind: yaml.MappingNode, HeadComment: d.users.HeadComment, FootComment: d.users.FootComment}
 	}
 	if d.users.Kind != yaml.MappingNode {
-		return nil, errors.New("users is no mapping of names")
+		return nil, errors.New(`"users" must be a mapping of user names`)
 	}
 	return d, nil
 }
 
-// Text is the text of the file.
+// Text returns the content of the file.
 func (d *Document) Text() ([]byte, error) {
 	return yaml.Dump(d.root, yaml.WithIndent(indentOf(d.root.Content[0])), yaml.WithCompactSeqIndent(false),
 		yaml.WithLineWidth(-1), yaml.WithQuotePreference(yaml.QuoteDouble))
 }
 
-// indentOf is how many spaces the file indents by.
+// indentOf returns the number of spaces by which the file is indented.
 func indentOf(top *yaml.Node) int {
 	const usual, most = 2, 8
 	for i := 1; i < len(top.Content); i += 2 {
@@ -85,13 +84,13 @@ func indentOf(top *yaml.Node) int {
 	return usual
 }
 
-// Has tells whether a user is there.
+// Has reports whether the user exists.
 func (d *Document) Has(user string) bool {
 	_, found := d.find(user)
 	return found != nil
 }
 
-// Add adds a user without keys. There must be none of the name.
+// Add adds a user without settings. The user must not exist.
 func (d *Document) Add(user string) {
 	d.users.Style &^= yaml.FlowStyle
 	put(d.users, user, mapping())
@@ -104,26 +103,26 @@ func (d *Document) Remove(user string) {
 	}
 }
 
-// errAlias reports settings that other users have too.
-var errAlias = errors.New("the settings of the user are an alias of YAML (*name), which others share: write them out first")
+// errAlias reports settings that are shared with other users.
+var errAlias = errors.New("the settings of the user are a YAML alias (*name) that other users share: expand it first")
 
-// settings are the keys of a user.
+// settings returns the settings of a user.
 func (d *Document) settings(user string) (*yaml.Node, error) {
 	_, found := d.find(user)
 	switch {
 	case found == nil:
-		return nil, errors.New("there is no such user")
+		return nil, errors.New("user not found")
 	case found.Kind == yaml.AliasNode:
 		return nil, errAlias
 	case found.Tag == "!!null":
 		*found = *mapping()
 	case found.Kind != yaml.MappingNode:
-		return nil, errors.New("the user is no mapping of settings")
+		return nil, errors.New("the settings of the user must be a mapping")
 	}
 	return found, nil
 }
 
-// Get is the value of a key of a user, empty where it has none.
+// Get returns the value of a setting, or an empty string.
 func (d *Document) Get(user, key string) string {
 	settings, err := d.settings(user)
 	if err != nil {
@@ -135,7 +134,7 @@ func (d *Document) Get(user, key string) string {
 	return ""
 }
 
-// Set gives a key of a user one value, or a list of values, in place of the one before.
+// Set sets a setting to a value or a list of values. Comments are kept.
 func (d *Document) Set(user, key string, value any) error {
 	settings, err := d.settings(user)
 	if err != nil {
@@ -158,7 +157,7 @@ func (d *Document) Set(user, key string, value any) error {
 	return nil
 }
 
-// Unset removes a key of a user.
+// Unset removes a setting.
 func (d *Document) Unset(user, key string) error {
 	settings, err := d.settings(user)
 	if err != nil {
@@ -170,7 +169,7 @@ func (d *Document) Unset(user, key string) error {
 	return nil
 }
 
-// WithoutReason removes the comments above a user that say why the user is disabled, which an import writes.
+// WithoutReason removes the comments of an import that say why the user is disabled.
 func (d *Document) WithoutReason(user string) {
 	i, found := d.find(user)
 	if found == nil {
@@ -183,17 +182,18 @@ func (d *Document) WithoutReason(user string) {
 	name.HeadComment = strings.Join(kept, "\n")
 }
 
-// moved begins the comment above a user who has moved from another server. The address follows, and the time.
+// moved is the beginning of the comment above a user who was moved from another server. The address and the time
+// follow.
 const moved = "# moved from "
 
-// NoteMove writes above a user from which server it has moved, and when.
+// NoteMove adds a comment about the server from which a user was moved, and when.
 func (d *Document) NoteMove(user, from string, at time.Time) {
 	if i, found := d.find(user); found != nil {
 		d.users.Content[i].HeadComment = moved + from + " at " + at.UTC().Format(time.RFC3339)
 	}
 }
 
-// MovedFrom is the server that NoteMove has written above a user, empty without.
+// MovedFrom returns the server in the comment of NoteMove, or an empty string.
 func (d *Document) MovedFrom(user string) (from string) {
 	i, found := d.find(user)
 	if found == nil {
@@ -207,20 +207,20 @@ func (d *Document) MovedFrom(user string) (from string) {
 	return from
 }
 
-// HasSpelling reports whether there is a user of this name in some spelling, see [config.FoldUser].
+// HasSpelling reports whether a user with this name exists in any spelling; see [config.FoldUser].
 func (d *Document) HasSpelling(user string) bool {
 	user = config.FoldUser(user)
 	_, settings := find(d.users, func(key string) bool { return config.FoldUser(key) == user })
 	return settings != nil
 }
 
-// find is where the name of a user stands, and the settings, nil where there is no such user.
+// find returns the index and the settings of a user, or nil if the user does not exist.
 func (d *Document) find(user string) (int, *yaml.Node) {
 	user = config.NormalizeUser(user)
 	return find(d.users, func(key string) bool { return config.NormalizeUser(key) == user })
 }
 
-// find is where the first key of a mapping stands that is wanted, and its value.
+// find returns the index and the value of the first key that wanted accepts, or nil.
 func find(in *yaml.Node, wanted func(key string) bool) (int, *yaml.Node) {
 	for i := 0; i+1 < len(in.Content); i += 2 {
 		if wanted(in.Content[i].Value) {
@@ -230,7 +230,7 @@ func find(in *yaml.Node, wanted func(key string) bool) (int, *yaml.Node) {
 	return 0, nil
 }
 
-// put adds a key and its value to the end of a mapping. What comments there stays at the end.
+// put appends a key and a value to a mapping. A comment at the end of the mapping stays there.
 func put(in *yaml.Node, key string, value *yaml.Node) {
 	name := scalar(key)
 	if n := len(in.Content); n > 0 {
@@ -245,7 +245,7 @@ func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!ma
 func scalar(text string) *yaml.Node {
 	node := new(yaml.Node)
 	if err := node.Encode(text); err != nil {
-		panic(err) // any text can be a scalar
+		panic(err) // strings can always be encoded
 	}
 	return node
 }

@@ -36,7 +36,7 @@ func parse(t *testing.T, text string) *Document {
 	return d
 }
 
-// Comments, the order and the form of what is not changed stay.
+// Comments, order and formatting of unchanged parts are preserved.
 func TestDocument(t *testing.T) {
 	d := parse(t, before)
 	for _, err := range []error{
@@ -78,7 +78,7 @@ users:
 	}
 }
 
-// What a file may begin with: nothing, comments, no users, flow style, another Unicode form of a name.
+// A file may be empty, or contain only comments, no users, flow style, or names in another Unicode form.
 func TestParse(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"empty":    {"", "users:\n  alice:\n    root: /a\n"},
@@ -109,7 +109,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The file keeps its mode, a link stays one, and what is refused or tried changes nothing. Parallel changes lose none.
+// The file keeps its mode and symbolic links. A rejected or tried change does not modify it, and no parallel change
+// is lost.
 func TestChange(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "real.yaml"), filepath.Join(dir, "users.yaml")

@@ -12,16 +12,16 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// A VSFTPDConfig has the settings of vsftpd, and what an import needs besides them.
+// A VSFTPDConfig holds the settings of vsftpd for an import.
 type VSFTPDConfig struct {
 	All  []byte                                 // vsftpd.conf
-	User func(dir, name string) ([]byte, error) // reads the file of a user in user_config_dir, nil without one
+	User func(dir, name string) ([]byte, error) // reads the file of a user in user_config_dir; may be nil
 	Hash func(password string) (string, error)
 }
 
-// VSFTPD reads the virtual users of vsftpd: lines of names and passwords in turn, as PAM's userdb has them, or lines of
-// NAME:HASH, as htpasswd writes them for pam_pwdfile. local_root, without strip at its beginning, becomes the root.
-// Passwords become hashes.
+// VSFTPD imports virtual users of vsftpd. raw has lines with a name and a password in turn, as for PAM's userdb, or
+// lines of NAME:HASH, as htpasswd writes them for pam_pwdfile. local_root without the prefix strip becomes the root
+// of a user. Passwords are hashed.
 func VSFTPD(raw []byte, strip string, cfg VSFTPDConfig) (*Users, error) {
 	text, err := readText(raw, htpasswdFile)
 	if err != nil {
@@ -41,7 +41,7 @@ func VSFTPD(raw []byte, strip string, cfg VSFTPDConfig) (*Users, error) {
 	}
 	users := newUsers(strip)
 	if most := all["max_per_ip"]; most != "" && most != "0" {
-		users.note("max_per_ip is a limit of the server: write limits: {address: {sessions: %s}} into its configuration", most)
+		users.note("max_per_ip is a limit of the server: add limits: {address: {sessions: %s}} to its configuration", most)
 	}
 	if rest := serverSettings(all); len(rest) > 0 {
 		users.note("settings of the server that are not imported: %s", strings.Join(rest, ", "))
@@ -62,7 +62,7 @@ func VSFTPD(raw []byte, strip string, cfg VSFTPDConfig) (*Users, error) {
 	return users, nil
 }
 
-// readPairs reads lines of names and passwords in turn.
+// readPairs parses lines with a name and a password in turn.
 func readPairs(text []byte, hash func(string) (string, error)) (found []*user, err error) {
 	all := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
 	if len(all) == 1 && all[0] == "" {
@@ -86,25 +86,25 @@ func readPairs(text []byte, hash func(string) (string, error)) (found []*user, e
 		case strings.HasPrefix(line, "#"):
 			wrong = "is a comment"
 		case colon:
-			wrong = fmt.Sprintf("has a colon after %q", name) // a password may follow
+			wrong = fmt.Sprintf("has a colon after %q", name) // do not show the rest, which may be a password
 		case i == len(all)-1:
 			wrong = "is the last one and has no password after it"
 		default:
 			found = append(found, &user{name: line})
 			continue
 		}
-		return nil, fmt.Errorf("line %d %s: write a name and its password in turn, a line each, or NAME:HASH in each line",
+		return nil, fmt.Errorf("line %d %s: write names and passwords on alternate lines, or NAME:HASH on each line",
 			i+1, wrong)
 	}
 	return found, nil
 }
 
-// readHashes reads lines of NAME:HASH. More fields may follow.
+// readHashes parses lines of NAME:HASH with optional further fields.
 func readHashes(text []byte, _ func(string) (string, error)) (found []*user, err error) {
 	return found, lines(text, func(line string) error {
 		fields := strings.Split(line, ":")
 		if len(fields) < htpasswdFields {
-			return errors.New("has no colon, as the lines before it: write NAME:HASH in each line")
+			return errors.New("has no colon: write NAME:HASH on each line")
 		}
 		u := &user{name: fields[0], hash: fields[1]}
 		if rest := strings.Join(fields[htpasswdFields:], ":"); strings.Trim(rest, ":") != "" {
@@ -115,7 +115,7 @@ func readHashes(text []byte, _ func(string) (string, error)) (found []*user, err
 	})
 }
 
-// readVSFTPD reads the settings of a vsftpd.conf.
+// readVSFTPD parses a vsftpd.conf.
 func readVSFTPD(raw []byte) (map[string]string, error) {
 	text, err := readText(raw, vsftpdSettings)
 	if err != nil {
@@ -132,14 +132,14 @@ func readVSFTPD(raw []byte) (map[string]string, error) {
 	})
 }
 
-// A vsftpdKind is the treatment of a setting of vsftpd.
+// A vsftpdKind says how a setting of vsftpd is handled.
 type vsftpdKind int
 
 const (
-	vsftpdUnknown   vsftpdKind = iota // in vsftpd.conf a setting of the server, for a user a restriction
+	vsftpdUnknown   vsftpdKind = iota // a server setting in vsftpd.conf; in the file of a user, disables the user
 	vsftpdImported                    // read by addVSFTPD
 	vsftpdRestricts                   // disables users
-	vsftpdLost                        // restricts nobody
+	vsftpdLost                        // does not restrict users
 )
 
 func vsftpdKindOf(key string) vsftpdKind {
@@ -147,7 +147,7 @@ func vsftpdKindOf(key string) vsftpdKind {
 	case "local_root", "user_sub_token", "virtual_use_local_privs", "write_enable", "anon_upload_enable",
 		"anon_mkdir_write_enable", "anon_other_write_enable", "download_enable", "dirlist_enable", "local_max_rate",
 		"anon_max_rate", "max_per_ip", "user_config_dir",
-		// how vsftpd confines virtual users, which root does here
+		// confine virtual users to a directory, like root
 		"guest_enable", "guest_username", "local_enable", "chroot_local_user", "allow_writeable_chroot",
 		"passwd_chroot_enable":
 		return vsftpdImported
@@ -161,7 +161,7 @@ func vsftpdKindOf(key string) vsftpdKind {
 	return vsftpdUnknown
 }
 
-// serverSettings returns the settings of a vsftpd.conf that are not imported and restrict no user.
+// serverSettings returns the settings in vsftpd.conf that are not imported and do not restrict users.
 func serverSettings(all map[string]string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(key string) bool {
 		kind := vsftpdKindOf(key)
@@ -169,7 +169,7 @@ func serverSettings(all map[string]string) []string {
 	})
 }
 
-// vsftpdAdvice returns the replacement for a setting, empty if there is no equivalent.
+// vsftpdAdvice returns the setting to use instead, or an empty string.
 func vsftpdAdvice(key string) string {
 	switch key {
 	case "cmds_allowed", "cmds_denied":
@@ -188,7 +188,7 @@ func (us *Users) addVSFTPD(u *user, all, own map[string]string) {
 		dir = strings.ReplaceAll(dir, token, u.name)
 	}
 	if dir == "" {
-		us.note("left out: user %q: there is no local_root for the user: write it in vsftpd.conf, or the user by hand", u.name)
+		us.note("left out: user %q: missing local_root: add it to vsftpd.conf, or write the user by hand", u.name)
 		return
 	}
 	u.root = us.rootOf(u, dir)
@@ -218,7 +218,7 @@ func (us *Users) addVSFTPD(u *user, all, own map[string]string) {
 	us.add(u)
 }
 
-// isYes reports whether a setting is on. A setting that is absent has a default.
+// isYes reports whether a setting is on. absent is the default.
 func isYes(settings map[string]string, key string, absent bool) bool {
 	given, ok := settings[key]
 	if !ok {
@@ -227,7 +227,7 @@ func isYes(settings map[string]string, key string, absent bool) bool {
 	return slices.Contains([]string{"YES", "TRUE", "1"}, strings.ToUpper(given))
 }
 
-// setVSFTPDPermissions sets what the user may do.
+// setVSFTPDPermissions sets the permissions of the user.
 func (u *user) setVSFTPDPermissions(settings map[string]string) {
 	yes := func(key string, absent bool) bool { return isYes(settings, key, absent) }
 	local, writes := yes("virtual_use_local_privs", false), yes("write_enable", false)

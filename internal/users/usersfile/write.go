@@ -10,26 +10,27 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// The modes of a file that there was not, which holds password hashes. Where the folder gives its group to new files
-// (setgid), that group may read them, as the server does in the folder of its configuration.
+// The modes of new files, which contain password hashes. If the folder has the setgid bit, its group may read the
+// file, so that the server can read it in its configuration folder.
 const (
 	newMode      = 0o600
 	newGroupMode = 0o640
 )
 
-// Change reads a file, which need not exist, lets change do its work, asks check whether the text may be written, and
-// writes it. Another Change of a file in the same folder waits meanwhile. The file keeps its mode and its owner, and is
-// the old one or the new one at each moment. check gets the name under which the file was given.
+// Change edits a file, which need not exist: it parses the file, calls change, passes the new content to check, and
+// replaces the file. Another Change in the same folder waits until this one is done. The file keeps its mode and
+// owner, and readers see either the old or the new content. check gets name unchanged.
 func Change(name string, change func(*Document) error, check func(name string, text []byte) error) error {
 	return apply(name, change, check, os.Rename)
 }
 
-// Try does what Change does, but for the end: the file stays as it is. An error is the one that Change would return.
+// Try is like Change, but does not replace the file. It returns the error that Change would return.
 func Try(name string, change func(*Document) error, check func(name string, text []byte) error) error {
 	return apply(name, change, check, func(written, _ string) error { return os.Remove(written) })
 }
 
-// apply is Change. finish gets the name of a new file with the text, and the name of the file to replace.
+// apply implements Change and Try. finish gets the name of a temporary file with the new content and the name of the
+// file to replace.
 func apply(
 	name string, change func(*Document) error, check func(name string, text []byte) error,
 	finish func(written, name string) error,
@@ -46,7 +47,7 @@ func apply(
 		return fmt.Errorf("cannot open the folder of %s: %w: create it first", name, yamlconf.WithoutPath(err))
 	}
 	defer folder.Close()
-	if err := lock(folder); err != nil {
+	if err := lockFolder(folder); err != nil {
 		return fmt.Errorf("cannot lock the folder of %s: %w", name, err)
 	}
 	before, err := os.ReadFile(target)
@@ -73,28 +74,28 @@ func apply(
 	return folder.Sync()
 }
 
-// Writable returns an error if Change could not write a file of users, such as one in a Secret of Kubernetes.
+// Writable returns an error if Change could not replace the file, for example because it is in a Kubernetes Secret.
 func Writable(name string) error {
 	target, err := filepath.EvalSymlinks(name)
 	if err != nil {
-		return fmt.Errorf("%s cannot be found: %w: write `users: {}` there", name, yamlconf.WithoutPath(err))
+		return fmt.Errorf("cannot find %s: %w: create it with `users: {}`", name, yamlconf.WithoutPath(err))
 	}
 	info, err := os.Stat(target)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s cannot be read: %w", name, yamlconf.WithoutPath(err))
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no file: name one", name)
+		return fmt.Errorf("%s is not a file: name one", name)
 	}
 	if err := mayWrite(target, info); err != nil {
-		return fmt.Errorf("it cannot be written: %w: name a file that the user of the server may write, at each replica", err)
+		return fmt.Errorf("it is not writable: %w: use a file that the server can write on every replica", err)
 	}
 	return nil
 }
 
-// replace writes another content of a file into a new one, which finish puts in its place at once for all who read it.
+// replace writes the new content to a temporary file, which finish atomically renames to name.
 func replace(name string, text []byte, finish func(written, name string) error) (err error) {
-	// A name that begins with a dot is none of a folder of users.
+	// Files whose names begin with a dot are ignored in a folder of users.
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp")
 	if err != nil {
 		return err
