@@ -140,7 +140,7 @@ func TestImportErrors(t *testing.T) {
 		text, want string
 	}{
 		"proftpd-fields":       {ProFTPD, "# users\nalice:$6$:1:1::/home/alice:/bin/sh\nbob:$6$\n", "line 3 has 2 fields"},
-		"proftpd-system":       {ProFTPD, system, "the hashes of all users are in /etc/shadow"},
+		"proftpd-system":       {ProFTPD, system, "all hashes are in /etc/shadow"},
 		"proftpd-shadow":       {ProFTPD, shadow, "this is a file like shadow"},
 		"proftpd-pureftpd":     {ProFTPD, pure, "babelftp users import pureftpd"},
 		"proftpd-htpasswd":     {ProFTPD, htpasswd, "babelftp users import vsftpd"},
@@ -169,9 +169,9 @@ func TestImportErrors(t *testing.T) {
 		"sftpgo-describe-user": {SFTPGo, described, "this is the output of `aws transfer`: it has no passwords"},
 		"sftpgo-no-list":       {SFTPGo, `{"users": {"alice": {}}}`, `its key "users" is not a list`},
 		"sftpgo-no-objects":    {SFTPGo, `{"users": ["alice"]}`, "users[0]: a user must be a JSON object"},
-		"sftpgo-other-users":   {SFTPGo, `{"users": [{"name": "alice"}]}`, `users[0]: the key "username" is missing`},
+		"sftpgo-other-users":   {SFTPGo, `{"users": [{"name": "alice"}]}`, `users[0]: missing key "username"`},
 		"sftpgo-other-case": {SFTPGo, `{"users": [{"UserName": "alice", "Permissions": {}}]}`,
-			`users[0]: the key "username" is missing`},
+			`users[0]: missing key "username"`},
 		"sftpgo-type": {SFTPGo, `{"users": [{"username": "alice", "permissions": {"/": ["*"]}, "quota_size": "10GB"}]}`,
 			"users[0]: quota_size: unexpected string"},
 		"vsftpd-db":        {vsftpd, tree, "this is a Berkeley DB"},
