@@ -1,5 +1,6 @@
-// Package view is the storage as one login sees it: which names exist, what the user may do with each of them, and which
-// S3 bucket has the files. It is between the FTP session, which knows no S3, and the driver, which knows no users.
+// Package view is the storage as one login sees it: which names exist, what the user may do with each of them, and
+// which S3 bucket has the files. It is between the FTP session, which knows no S3, and the driver, which knows no
+// users.
 //
 // # Types
 //
@@ -44,7 +45,8 @@
 //     of an upload comes when the file is opened.
 //
 // The error is the result of the command. The session makes the reply, the log line and the audit line of the error and
-// the note. Errors, events and notes have the path that the user sees. Events and notes also have the URI of the object.
+// the note. Errors, events and notes have the path that the user sees. Events and notes also have the URI of the
+// object.
 //
 // Pathnames are absolute and in UTF-8. A final slash means a directory. RFC 959 and RFC 3659 leave the rest to the
 // server. Section 7.5.5 of RFC 3659 ("perm") describes how clients learn the [Rights].
