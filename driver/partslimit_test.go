@@ -12,6 +12,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
@@ -69,10 +70,7 @@ func TestPartLimit(t *testing.T) {
 						must.OK(t, drivertest.WriteAt(f, "file", anew, 0, []byte("old")))
 					}
 					err := run(x, f)
-					refused, ok := errors.AsType[interface {
-						error
-						PartsLimit() (parts, partSize, bytes int64, equal bool)
-					}](err)
+					refused, ok := errors.AsType[contract.PartsError](err)
 					if !ok || !errors.Is(err, syscall.EFBIG) {
 						t.Fatalf("the error is %v", err)
 					}

@@ -218,14 +218,14 @@ func (x *fixture) testBroken(name string, content []byte) {
 // testReadingEnded ends readers from outside.
 func (x *fixture) testReadingEnded(name string, content []byte) {
 	cause := errors.New("ended by the test")
-	aborter := x.openAt(name, os.O_RDONLY, 0)
-	aborter.(interface{ Abort(error) }).Abort(cause)
-	n, err := aborter.(io.WriterTo).WriteTo(io.Discard)
+	file := x.openAt(name, os.O_RDONLY, 0)
+	file.(aborter).Abort(cause)
+	n, err := file.(io.WriterTo).WriteTo(io.Discard)
 	wantError(x, err, cause)
 	if n == int64(len(content)) {
 		x.Error("everything was read")
 	}
-	wantError(x, aborter.Close(), cause)
+	wantError(x, file.Close(), cause)
 
 	ctx, cancel := context.WithCancel(x.Context())
 	session := x.session(ctx, nil)

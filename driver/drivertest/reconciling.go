@@ -181,7 +181,7 @@ func testAbortedWhileStored(t *testing.T, h Harness) {
 				x.spy.Before(func(context.Context, string, any) error {
 					return responseError(http.StatusForbidden, "AccessDenied")
 				})
-				file.(interface{ Abort(cause error) }).Abort(errors.New("the client has gone"))
+				file.(aborter).Abort(errors.New("the client has gone"))
 				return io.ErrUnexpectedEOF
 			})
 			err := file.Close()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
+	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
 // Permission bits shown for what S3 keeps none of: its owner reads and writes, everybody reads.
@@ -34,6 +35,8 @@ type Object struct {
 	lastModified time.Time
 	nameLanguage string
 }
+
+var _ contract.Object = (*Object)(nil)
 
 // Created is when the object was stored, to the second. A time that was set, which ModTime returns, does not change it.
 func (o *Object) Created() time.Time { return o.lastModified }
@@ -64,6 +67,8 @@ type Info struct {
 	object  Object
 }
 
+var _ contract.Tagged = (*Info)(nil)
+
 // Name is the last segment of the pathname.
 func (i *Info) Name() string { return i.name }
 
@@ -93,6 +98,8 @@ type TransferInfo struct {
 	*Info
 	Result s3api.Result // empty until the object of an upload is visible
 }
+
+var _ contract.Receipt = (*Stored)(nil)
 
 // Checksum is the algorithm, a colon and the checksum in base64, empty where S3 has told none.
 func (s *TransferInfo) Checksum() string { return s.Result.Checksum }

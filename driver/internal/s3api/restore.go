@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -31,7 +32,7 @@ func (e *RestoringError) Error() string {
 // Unwrap returns the kind.
 func (*RestoringError) Unwrap() error { return s3error.Archived }
 
-var _ s3error.RestoringError = (*RestoringError)(nil)
+var _ contract.RestoringError = (*RestoringError)(nil)
 
 // ReadyAt returns when the object can probably be read.
 func (e *RestoringError) ReadyAt() time.Time { return e.Ready }

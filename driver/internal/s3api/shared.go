@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
@@ -53,7 +54,7 @@ func begin(ctx context.Context, user *schedule.User) (*schedule.Turn, error) {
 // value for requests whose duration depends on the amount of work for S3.
 func kindOf(in, out any) schedule.Kind {
 	sized := func(body io.Reader) int {
-		if body, ok := body.(interface{ Size() int64 }); ok {
+		if body, ok := body.(s3object.Content); ok {
 			return bits.Len64(uint64(body.Size()))
 		}
 		return 0

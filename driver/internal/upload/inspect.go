@@ -12,6 +12,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -168,7 +169,7 @@ func (e *quarantinedError) Error() string { return e.verdict.Error() + " (quaran
 
 func (e *quarantinedError) Unwrap() error { return e.verdict }
 
-var _ s3error.QuarantinedError = (*quarantinedError)(nil)
+var _ contract.QuarantinedError = (*quarantinedError)(nil)
 
 // QuarantineURI is where the file is. It is for callers that import no driver.
 func (e *quarantinedError) QuarantineURI() string { return e.uri }

@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
@@ -182,6 +183,8 @@ func (e *PartsError) Error() string {
 
 // Unwrap returns EFBIG. It hides the cause, so that the reply is not about S3.
 func (*PartsError) Unwrap() error { return syscall.EFBIG }
+
+var _ contract.PartsError = (*PartsError)(nil)
 
 // PartsLimit returns the limit for callers that import no driver, such as the one that chooses a reply.
 func (e *PartsError) PartsLimit() (parts, partSize, bytes int64, equal bool) {

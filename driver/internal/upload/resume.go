@@ -14,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -96,7 +97,7 @@ func (e *ResumeError) Error() string {
 // Unwrap returns an fs.ErrInvalid.
 func (e *ResumeError) Unwrap() error { return s3error.ErrInvalid }
 
-var _ s3error.PendingError = (*ResumeError)(nil)
+var _ contract.PendingError = (*ResumeError)(nil)
 
 // ResumeOffset returns Size. It is for callers that import no driver, such as the one that chooses a reply.
 func (e *ResumeError) ResumeOffset() int64 { return e.Size }

@@ -14,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -70,7 +71,7 @@ func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 	if w.err != nil {
 		return 0, s3error.PathError("write", w.name, w.err)
 	}
-	if conn, ok := r.(interface{ SetReadDeadline(t time.Time) error }); ok {
+	if conn, ok := r.(contract.ReadDeadliner); ok {
 		stop := context.AfterFunc(w.ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
 		defer stop()
 	}

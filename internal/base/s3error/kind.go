@@ -16,6 +16,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
 // ErrInvalid is an fs.ErrInvalid that is the errno of it as well: by itself neither matches the other.
@@ -57,10 +59,7 @@ func brief(err error) string {
 	if unsent(err) {
 		return text + brief(operation.Err)
 	}
-	if denied, ok := errors.AsType[interface {
-		error
-		Needed() string
-	}](err); ok {
+	if denied, ok := errors.AsType[contract.DeniedError](err); ok {
 		text += "the IAM policy must allow " + denied.Needed() + ": "
 	}
 	if foreign, ok := errors.AsType[*ForeignError](err); ok {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"slices"
 
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -42,6 +43,14 @@ func Status(err error) int {
 		return response.HTTPStatusCode()
 	}
 	return 0
+}
+
+// RequestID returns the ID that S3 gave the request. It is empty if no response came, or one without an ID.
+func RequestID(err error) string {
+	if response, ok := errors.AsType[*awshttp.ResponseError](err); ok {
+		return response.RequestID
+	}
+	return ""
 }
 
 // Operation is the name of the request, such as PutObject, for a text.

@@ -1,6 +1,10 @@
 package value
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/babelftp/babelftp/internal/base/contract"
+)
 
 // redacted is shown in the place of a secret.
 const redacted = "[redacted]"
@@ -20,6 +24,8 @@ func NewSecret(text string) Secret {
 	}
 	return Secret{text: &text}
 }
+
+var _ contract.Secret = Secret{}
 
 // Reveal returns the text.
 func (s Secret) Reveal() string {

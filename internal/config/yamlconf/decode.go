@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
 // report adds a problem with what p leads to.
@@ -174,7 +176,7 @@ const FileSuffix = "_file"
 // HasFileForm reports whether the value of a field can come from a file, named under its key with [FileSuffix]. That is
 // for secrets, and for what has a tag `file:"true"` because it is kept with one.
 func HasFileForm(f reflect.StructField) bool {
-	_, secret := reflect.Zero(f.Type).Interface().(interface{ Reveal() string })
+	_, secret := reflect.Zero(f.Type).Interface().(contract.Secret)
 	return secret || f.Tag.Get("file") == "true"
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/base/inspect"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/panics"
@@ -102,10 +103,10 @@ func storedFile(file engine.File) *report.Stored {
 		return nil
 	}
 	stored := &report.Stored{Size: info.Size()}
-	if of, ok := info.(view.Tagged); ok {
+	if of, ok := info.(contract.Tagged); ok {
 		stored.ETag = of.ETag()
 	}
-	if of, ok := info.(view.Receipt); ok {
+	if of, ok := info.(contract.Receipt); ok {
 		stored.Checksum, stored.RequestID = of.Checksum(), of.RequestID()
 	}
 	return stored
@@ -173,7 +174,7 @@ func (s *session) errorReply(err error) wire.Reply {
 	if large, ok := errors.AsType[*view.SizeError](err); ok && id == i18n.FileSizeLimit {
 		args = []string{s.identity.locale.Size(large.Most)}
 	}
-	if large, ok := errors.AsType[reply.PartsError](err); ok && id == i18n.FileSizeLimit {
+	if large, ok := errors.AsType[contract.PartsError](err); ok && id == i18n.FileSizeLimit {
 		args = []string{s.identity.locale.PartsLimit(large)}
 	}
 	var names []string

@@ -8,6 +8,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
 // A Source makes the data connection of one transfer, passive or active.
@@ -57,6 +59,8 @@ type Conn struct {
 	ended    time.Time // when the client's last byte had come
 	window   window    // of an upload
 }
+
+var _ contract.ReadDeadliner = (*Conn)(nil)
 
 // RemoteAddr is the client's address without the zone of a link-local one, which the engine could not read. It looks
 // at the address and does nothing with it.

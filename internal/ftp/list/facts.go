@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
@@ -79,14 +80,6 @@ func (e Entry) kind() string {
 		return "dir"
 	}
 	return "file"
-}
-
-// objectInfo is what Sys of a FileInfo may know of an object. A value that the storage
-// does not know is zero: a listing has the time only.
-type objectInfo interface {
-	Created() time.Time
-	MediaType() string    // as Content-Type writes it, perhaps with parameters
-	NameLanguage() string // the language tag of the name
 }
 
 // Facts are the facts that MLST and MLSD show, in this order.
@@ -161,7 +154,7 @@ func appendModify(b []byte, _ *Client, e Entry) ([]byte, bool) {
 // appendCreate leaves out a time that is later than the fact "modify", as after MFMT,
 // because RFC 3659 7.5.4 forbids that.
 func appendCreate(b []byte, _ *Client, e Entry) ([]byte, bool) {
-	object, ok := e.Sys().(objectInfo)
+	object, ok := e.Sys().(contract.Object)
 	if !ok || object.Created().After(e.ModTime()) {
 		return b, false
 	}
@@ -230,7 +223,7 @@ const noMediaType = "binary/octet-stream"
 
 // appendMediaType writes the type of a file's content without its parameters.
 func appendMediaType(b []byte, _ *Client, e Entry) ([]byte, bool) {
-	object, ok := e.Sys().(objectInfo)
+	object, ok := e.Sys().(contract.Object)
 	if !ok || e.IsDir() {
 		return b, false
 	}
@@ -251,7 +244,7 @@ func appendCharset(b []byte, c *Client, e Entry) ([]byte, bool) {
 // appendArchive writes the storage class of a file that S3 must restore from its archive before it can be read. The
 // fact is a local one (RFC 3659 7.5), which clients pass over that do not know it.
 func appendArchive(b []byte, _ *Client, e Entry) ([]byte, bool) {
-	object, ok := e.Sys().(interface{ Archive() string })
+	object, ok := e.Sys().(contract.Object)
 	if !ok || object.Archive() == "" {
 		return b, false
 	}
@@ -261,7 +254,7 @@ func appendArchive(b []byte, _ *Client, e Entry) ([]byte, bool) {
 // appendLang writes the language of the name if the object has it. A server must not
 // guess it (RFC 3659 7.5.6), and Content-Language is that of the content.
 func appendLang(b []byte, _ *Client, e Entry) ([]byte, bool) {
-	object, ok := e.Sys().(objectInfo)
+	object, ok := e.Sys().(contract.Object)
 	if !ok || object.NameLanguage() == "" {
 		return b, false
 	}

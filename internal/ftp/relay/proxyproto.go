@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/pires/go-proxyproto"
+
+	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
 // headerTimeout is how long a header may take. Senders write it at once, and it may be lost and sent again once
@@ -99,6 +101,8 @@ func (c *proxyConn) LocalAddr() net.Addr {
 	}
 	return c.Conn.LocalAddr()
 }
+
+var _ contract.Inner = (*proxyConn)(nil)
 
 // NetConn is the connection to the load balancer.
 func (c *proxyConn) NetConn() net.Conn { return c.Conn }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
@@ -78,7 +79,7 @@ func (c *Cluster) dialOwner(ctx context.Context, port uint16) (*net.TCPConn, err
 
 // socketOf is the socket of a connection.
 func socketOf(conn net.Conn) *net.TCPConn {
-	if below, ok := conn.(interface{ NetConn() net.Conn }); ok {
+	if below, ok := conn.(contract.Inner); ok {
 		conn = below.NetConn()
 	}
 	return conn.(*net.TCPConn)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/base/inspect"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/s3error"
@@ -191,13 +192,6 @@ func EntryNames(codec pathname.Codec, names []string, err error) []string {
 	return []string{strings.TrimSuffix(names[0], "/") + codec.EncodePath("/"+entry.Name)}
 }
 
-// A PartsError refuses a file that needs more parts than the storage allows. PartsLimit returns the number of parts,
-// their size, and the bytes of the largest file.
-type PartsError interface {
-	error
-	PartsLimit() (parts, partSize, bytes int64, equal bool)
-}
-
 // ForError is the code and the message for an error. Errors that no row knows are
 // 550.
 func ForError(err error) (code int, id i18n.ID, args []string) {
@@ -231,16 +225,16 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 		id = forLimit(reached)
 	}
 	_, tooLarge := errors.AsType[*view.SizeError](err)
-	if _, tooMany := errors.AsType[PartsError](err); tooLarge || tooMany {
+	if _, tooMany := errors.AsType[contract.PartsError](err); tooLarge || tooMany {
 		id = i18n.FileSizeLimit // the caller knows how its language writes the size
 	}
-	if pending, ok := errors.AsType[s3error.PendingError](err); ok {
+	if pending, ok := errors.AsType[contract.PendingError](err); ok {
 		code, id, args = 554, i18n.ResumeElsewhere, []string{strconv.FormatInt(pending.ResumeOffset(), 10)}
 		if pending.FileChanged() {
 			id, args = i18n.ResumeChanged, nil
 		}
 	}
-	if restoring, ok := errors.AsType[s3error.RestoringError](err); ok {
+	if restoring, ok := errors.AsType[contract.RestoringError](err); ok {
 		code, id, args = 450, i18n.FileRestoring, []string{Time(restoring.ReadyAt())}
 	}
 	if name, ok := errors.AsType[*pathname.EncodingError](err); ok && !name.Encoding.UTF8() {

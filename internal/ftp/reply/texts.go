@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/message"
 	"golang.org/x/text/number"
 
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
@@ -41,7 +42,7 @@ func units(tag language.Tag) []string {
 
 // PartsLimit writes how large a file may be because of its parts, and names the key of the configuration that decides
 // it, such as "4.9 GiB (1000 x part_size 5 MiB)".
-func (l *Locale) PartsLimit(e PartsError) string {
+func (l *Locale) PartsLimit(e contract.PartsError) string {
 	parts, partSize, bytes, equal := e.PartsLimit()
 	than := ""
 	if !equal {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
@@ -126,7 +127,7 @@ func (c *Conn) Remote() netip.Addr { return netaddr.Of(c.tcp.RemoteAddr()) }
 
 // Socket is the IP address of this machine to which the connection is.
 func (c *Conn) Socket() netip.Addr {
-	if proxied, ok := c.tcp.(interface{ NetConn() net.Conn }); ok {
+	if proxied, ok := c.tcp.(contract.Inner); ok {
 		return netaddr.Of(proxied.NetConn().LocalAddr())
 	}
 	return c.Local()

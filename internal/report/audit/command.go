@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/inspect"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/report"
 )
 
@@ -75,11 +76,8 @@ func aboutFile(o *report.Outcome) []any {
 	switch stored := o.Stored; {
 	case o.Failed() && o.Err != nil:
 		about = append(about, "error", report.Clip(o.Err.Error()))
-		if answer, ok := errors.AsType[interface {
-			error
-			ServiceRequestID() string
-		}](o.Err); ok {
-			about = append(about, "s3_request_id", answer.ServiceRequestID())
+		if id := s3error.RequestID(o.Err); id != "" {
+			about = append(about, "s3_request_id", id)
 		}
 	case stored != nil:
 		about = append(about, "size", stored.Size)

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
 // A DeniedError is the error of a request that S3 denies to the credentials. It says what the request needs.
@@ -19,6 +21,8 @@ type DeniedError struct {
 	Needs []Need
 	cause error
 }
+
+var _ contract.DeniedError = (*DeniedError)(nil)
 
 // Needed names the actions and their resources.
 func (e *DeniedError) Needed() string {

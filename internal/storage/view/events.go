@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+
+	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
 // A Sink gets the changes that users make, before they are made.
@@ -106,7 +108,7 @@ func (f *Files) move(kind Kind, from, to *target, do func() error) error {
 
 // etagOf is the ETag of a file, empty where it is not known.
 func etagOf(info fs.FileInfo) string {
-	if stored, ok := info.(Tagged); ok {
+	if stored, ok := info.(contract.Tagged); ok {
 		return stored.ETag()
 	}
 	return ""

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"syscall"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
 // ErrNameDenied reports a file that is not stored because of its name.
@@ -81,9 +83,11 @@ func (r *boundReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+var _ contract.ReadDeadliner = (*boundReader)(nil)
+
 // SetReadDeadline lets the store end a Read that waits.
 func (r *boundReader) SetReadDeadline(t time.Time) error {
-	if conn, ok := r.Reader.(interface{ SetReadDeadline(t time.Time) error }); ok {
+	if conn, ok := r.Reader.(contract.ReadDeadliner); ok {
 		return conn.SetReadDeadline(t)
 	}
 	return nil

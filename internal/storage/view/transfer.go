@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/base/inspect"
-	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // OpenReader opens a file for a download that starts at offset bytes.
@@ -195,7 +195,7 @@ func (u *upload) refused(err error) error {
 	if refusal, ok := errors.AsType[*inspect.Refusal](why); ok {
 		c.Reason = refusal.Text(language.English)
 	}
-	if kept, ok := errors.AsType[s3error.QuarantinedError](why); ok {
+	if kept, ok := errors.AsType[contract.QuarantinedError](why); ok {
 		c.ToURI = kept.QuarantineURI()
 	}
 	event, failed := u.files.Events.Begin(u.files.ctx, c)
