@@ -6,7 +6,8 @@
 //	var _ contract.PartsError = (*PartsError)(nil)
 //
 // So an editor leads from the interface to the type and back, and a renamed method does not compile. A package that
-// needs the fact asks for it with errors.AsType or a type assertion, and works without it if the value does not have it.
+// needs the fact gets it with errors.AsType or a type assertion, and must work without it if the value does not have
+// the method.
 package contract
 
 import (
