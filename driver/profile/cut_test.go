@@ -4,13 +4,13 @@ import (
 	"testing"
 )
 
-// Where parts may differ they are nearly equal, and where they must not all but the last are of one size.
+// If parts may differ in size, they are nearly equal. Otherwise, all parts except the last have the same size.
 func TestCut(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
 		unequal      bool
 		length, size int64
-		want         []int64 // sizes
+		want         []int64 // of the parts
 	}{
 		{"equal-with-a-rest", false, 25, 10, []int64{10, 10, 5}},
 		{"equal-without-a-rest", false, 30, 10, []int64{10, 10, 10}},

@@ -1,5 +1,5 @@
-// Package profile describes what S3 servers differ in: which optional operations each offers, and which rules it
-// enforces.
+// Package profile describes how S3 servers differ: which optional operations each kind of server offers, and which
+// rules it enforces.
 //
 // A [Profile] is a struct of facts about one kind of server, almost all of them bools. Code asks for the one fact that
 // it depends on, and never for the name of a server:
@@ -11,19 +11,19 @@
 //		// read the object, and upload it again
 //	}
 //
-// A profile comes from the table of this package. The caller finds its name in the configuration, in the endpoint or in
-// the headers of a response; package internal/storage/s3client does so for babelftp. For a server that nobody knows,
-// use the profile "strict", the zero value but for its name, and set the facts that the server has shown. [Names]
+// Profiles come from the table in this package. The caller finds the name in the configuration, in the endpoint or in
+// the headers of a response; package internal/storage/s3client does so for babelftp. For an unknown server, use the
+// profile "strict", which is the zero value except for its name, and set the facts that the server has shown. [Names]
 // returns all names.
 //
-// Methods answer questions that several facts decide: [Profile.Resumes], [Profile.PutsOn], [Profile.MaxParts] and
-// [Profile.Parts].
+// Methods combine several facts: [Profile.Resumes], [Profile.PutsOn], [Profile.MaxParts] and [Profile.Parts].
 //
-// To add a server, add an entry to the table, with the source of each fact here. docs/s3-servers.md shows the table.
+// To add a server, add an entry to the table and the source of each fact to the list below. docs/s3-servers.md shows
+// the table.
 //
 // # Sources
 //
-// The facts were tried on servers, except those of these profiles, which come from documents:
+// The facts were tested on servers, except for these profiles, which follow documentation:
 //   - aws and aws-directory: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-requests.html,
 //     https://docs.aws.amazon.com/AmazonS3/latest/API/API_CompletedPart.html,
 //     https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-express-differences.html
@@ -34,20 +34,20 @@
 //     https://cloud.google.com/storage/docs/xml-api/post-bucket,
 //     https://github.com/aws/aws-sdk-go-v2/issues/1816 (the SDK's signature)
 //
-// The facts of these profiles come from documents and reports. In all else they equal strict:
+// These profiles follow documentation and reports, and otherwise equal strict:
 //   - backblaze: no checksums, https://github.com/vatesfr/xen-orchestra/issues/8358; no conditions,
 //     https://github.com/sathinduga/obsidian-s3-sync-and-backup/issues/78; no tags,
 //     https://www.backblaze.com/apidocs/s3-copy-object
 //   - scaleway: 1,000 parts, https://www.scaleway.com/en/docs/object-storage/api-cli/multipart-uploads/
-//   - ovh: without a profile its headers (https://github.com/ovh/public-cloud-roadmap/issues/573) would make it swift
+//   - ovh: without a profile, its headers (https://github.com/ovh/public-cloud-roadmap/issues/573) would make it swift
 //   - alibaba: https://www.alibabacloud.com/help/en/oss/developer-reference/compatibility-with-amazon-s3, which has no
 //     operation for tags
 //   - tencent: https://www.tencentcloud.com/document/product/436/7750
 //
-// minio ignores the conditions of CopyObject, and of DeleteObject (https://github.com/minio/minio/issues/21677). ceph
-// is 16.2: conditions of CompleteMultipartUpload came in 2025 (https://github.com/ceph/ceph/pull/64830), checksums with
-// Squid. Of seaweedfs, which was run once, UploadPartCopy, parts of different sizes and DeleteObjects are assumed, and
-// the IDs of versions are from its source:
+// minio ignores conditions in CopyObject and DeleteObject (https://github.com/minio/minio/issues/21677). ceph is 16.2:
+// conditions of CompleteMultipartUpload arrived in 2025 (https://github.com/ceph/ceph/pull/64830), and checksums with
+// Squid. seaweedfs was tested once. UploadPartCopy, parts of different sizes and DeleteObjects are assumed to work
+// there, and the format of version IDs comes from its source:
 // https://github.com/seaweedfs/seaweedfs/blob/master/weed/s3api/s3api_version_id.go.
 package profile
 
@@ -56,151 +56,157 @@ import (
 	"strings"
 )
 
-// A Profile says what an S3 server can do beyond what all of them can, and which rules it enforces. S3 servers differ
-// in nothing else that the driver knows of. The zero value is the strictest server: it offers nothing optional and
-// enforces every rule.
+// A Profile lists the optional features of an S3 server and the rules that it enforces. The driver depends on no other
+// differences between servers. The zero value is the strictest server: it offers no optional feature and enforces every
+// rule.
 //
 // docs/s3-servers.md shows the profiles as a table.
 type Profile struct {
-	// Name is how a configuration names the profile, "aws" for example.
+	// Name is the name of the profile in a configuration, for example "aws".
 	Name string
 
-	// ConditionalPut is PutObject with If-None-Match and If-Match, ConditionalComplete the same of
-	// CompleteMultipartUpload, ConditionalCopy of CopyObject (for the object that is replaced, not for the source),
-	// and ConditionalDelete is DeleteObject with If-Match.
+	// These fields report support for conditions: ConditionalPut for If-None-Match and If-Match of PutObject,
+	// ConditionalComplete for the same conditions of CompleteMultipartUpload, ConditionalCopy for conditions of
+	// CopyObject on the object that is replaced (not on the source), and ConditionalDelete for If-Match of
+	// DeleteObject.
 	ConditionalPut, ConditionalComplete, ConditionalCopy, ConditionalDelete bool
 
-	// UnquotedETags says that the conditions of requests compare ETags without their quotes. Ceph's PutObject finds a
-	// quoted ETag to be another one.
+	// UnquotedETags is set if conditions must contain ETags without quotes. Ceph's PutObject considers a quoted ETag to
+	// be a different one.
 	UnquotedETags bool
 
-	// ConditionalBatchDelete is DeleteObjects with ETags. Servers that do not know these pass over them and delete.
+	// ConditionalBatchDelete is set if DeleteObjects compares ETags. Other servers ignore them and delete the objects.
 	ConditionalBatchDelete bool
 
-	// ExclusivePut and ExclusiveComplete are PutObject and CompleteMultipartUpload with If-None-Match, also where the
-	// server does not know If-Match. Of several requests at the same time one must succeed. Swift looks first, and
-	// then several do.
+	// ExclusivePut and ExclusiveComplete are set if PutObject and CompleteMultipartUpload support If-None-Match, even
+	// if they do not support If-Match. Exactly one of several simultaneous requests must succeed. They are not set for
+	// Swift, which checks first and then lets several requests succeed.
 	ExclusivePut, ExclusiveComplete bool
 
-	// UncheckedSources says that the server cannot compare the source of CopyObject and UploadPartCopy with an ETag.
-	// Swift refuses the right ETag of an object that was stored by parts, and Ceph passes over
-	// x-amz-copy-source-if-match: it knows another name of the header. A client then goes by the time of the source,
-	// and looks at the source afterwards.
+	// UncheckedSources is set if CopyObject and UploadPartCopy cannot compare the ETag of their source. Swift refuses
+	// the correct ETag of an object that was uploaded in parts. Ceph ignores x-amz-copy-source-if-match because it
+	// expects another header name. A client then sends a condition on the time of the source, and checks the source
+	// again afterwards.
 	UncheckedSources bool
 
-	// InPlaceCopy says that CopyObject of an object onto itself changes its attributes and leaves its bytes alone,
-	// even if another client replaces the object meanwhile. Other servers may write the old bytes again.
+	// InPlaceCopy is set if CopyObject of an object onto itself changes only its attributes and never its bytes, even
+	// if another client replaces the object at the same time. Other servers may write the old bytes again.
 	InPlaceCopy bool
 
-	// PartCopy is UploadPartCopy.
+	// PartCopy is set if the server supports UploadPartCopy.
 	PartCopy bool
 
-	// MisreadPartSources says that UploadPartCopy decodes the percent-encoding of x-amz-copy-source twice. A source
-	// with a percent sign in its key is another one then, or ends the process of the server. A client reads such an
-	// object in place of copying its parts.
+	// MisreadPartSources is set if UploadPartCopy decodes the percent-encoding of x-amz-copy-source twice. For a key
+	// with a percent sign, the server then copies another object or crashes. A client downloads and uploads such an
+	// object instead.
 	MisreadPartSources bool
 
-	// UnequalParts says that parts of a multipart upload may be of different sizes. Otherwise all but the last must
-	// be of one size, and the last must not be larger.
+	// UnequalParts is set if the parts of a multipart upload may differ in size. Otherwise, all parts except the last
+	// must have the same size, and the last part must not be larger.
 	UnequalParts bool
 
-	// UnframedHeads says that an answer to HeadObject may be followed by the end of a body, which it does not have.
-	// The next answer on the connection then begins with these bytes.
+	// UnframedHeads is set if the rest of a body may follow a HeadObject response, which must not have one. The next
+	// response on the same connection then begins with these bytes.
 	UnframedHeads bool
 
-	// PartLimit limits the parts of an upload, 0 for the 10,000 of AWS. See [Profile.MaxParts].
+	// PartLimit is the maximum number of parts of an upload; 0 means 10,000 as in AWS. See [Profile.MaxParts].
 	PartLimit int64
 
-	// UnendedUploads says that a multipart upload still exists when it was completed. Swift lists its parts, and
-	// completes it again. So interrupted uploads are discarded there, see [Profile.Resumes].
+	// UnendedUploads is set if a multipart upload still exists after it was completed. Swift continues to list its
+	// parts and completes it again. Interrupted uploads are therefore discarded instead of kept (see
+	// [Profile.Resumes]).
 	UnendedUploads bool
 
-	// OvertakenAnswers says that PutObject and CopyObject get 200, and no ETag, where the key has what a request has
-	// stored that came later. The server has not performed them.
+	// OvertakenAnswers is set if PutObject and CopyObject may return 200 without an ETag although the server has not
+	// performed them, because a later request has already stored an object with the same key.
 	OvertakenAnswers bool
 
-	// UntoldETags says that an answer to CompleteMultipartUpload has no ETag. A client looks at the object.
+	// UntoldETags is set if the CompleteMultipartUpload response has no ETag. A client sends HeadObject to get it.
 	UntoldETags bool
 
-	// LosesTags says that CreateMultipartUpload, and CopyObject with other metadata, take no tags. What they make has
-	// none.
+	// LosesTags is set if CreateMultipartUpload, and CopyObject with new metadata, ignore tags, so that the new object
+	// has none.
 	LosesTags bool
 
-	// NoTags says that the server has no tags, and refuses a request with some.
+	// NoTags is set if the server does not support tags and refuses requests that contain some.
 	NoTags bool
 
-	// VirtualHosts says that the server takes the name of a bucket in the host name only, and refuses it in the path.
+	// VirtualHosts is set if the server accepts the name of a bucket only in the host name, and refuses it in the path.
 	VirtualHosts bool
 
-	// Checksums says that the server takes the checksums of requests (x-amz-checksum-crc32c and the others), compares
-	// them with what has arrived, and keeps them.
+	// Checksums is set if the server accepts the checksums of requests (x-amz-checksum-crc32c and others), verifies
+	// them and stores them.
 	Checksums bool
 
-	// MD5ETags says that the ETag of an object is the MD5 of its bytes. This holds for an object that was stored by
-	// one request, and that is not encrypted with a key of KMS or of the customer.
+	// MD5ETags is set if the ETag of an object is the MD5 of its bytes. This applies to objects that were stored with
+	// one request and are not encrypted with a KMS key or a customer key.
 	MD5ETags bool
 
-	// SortedListings says that ListObjectsV2 lists keys in the order of their bytes.
+	// SortedListings is set if ListObjectsV2 returns keys sorted by their bytes.
 	SortedListings bool
 
-	// SlashPrefixes says that ListObjectsV2 and ListMultipartUploads take only prefixes that end in a slash.
+	// SlashPrefixes is set if ListObjectsV2 and ListMultipartUploads accept only prefixes that end with a slash.
 	SlashPrefixes bool
 
-	// BatchDelete is DeleteObjects. BatchDeletesMarkers says that one such request may hold the marker of a directory
-	// and its files. versitygw may leave an empty directory, which is in the way of a file of the name.
+	// BatchDelete is set if the server supports DeleteObjects, and BatchDeletesMarkers if one such request may contain
+	// the marker of a directory together with its files. versitygw may leave an empty directory behind, which then
+	// prevents storing a file with the same name.
 	BatchDelete, BatchDeletesMarkers bool
 
-	// LockedMarkers says that DeleteObject of the marker of a directory is refused with InvalidRequest in a bucket
-	// with Object Lock, and DeleteObjects is not. Both only hide the marker.
+	// LockedMarkers is set if a bucket with Object Lock refuses DeleteObject for the marker of a directory with
+	// InvalidRequest, but accepts DeleteObjects. Both would only hide the marker.
 	LockedMarkers bool
 
-	// GhostPrefixes says that a listing with a delimiter may show prefixes under which only delete markers are. This
-	// concerns buckets with versions.
+	// GhostPrefixes is set if a listing with a delimiter may contain prefixes under which only delete markers exist.
+	// This applies to buckets with versioning.
 	GhostPrefixes bool
 
-	// MarkersApart says that a listing of versions has the delete markers of a page after its versions, so that it
-	// does not tell their order. The IDs of versions do, because they begin with the time. Those of versitygw are
-	// ULIDs, and it lists what a marker covers with the time of the marker. Those of SeaweedFS have nanoseconds in
-	// hexadecimal digits, and it lists whole seconds.
+	// MarkersApart is set if a listing of versions returns the delete markers of a page after its versions and so does
+	// not show their order. The version IDs do, because they begin with the time. versitygw uses ULIDs, and lists a
+	// version that a delete marker hides with the time of the marker. SeaweedFS uses nanoseconds in hexadecimal digits,
+	// and lists only whole seconds.
 	MarkersApart bool
 
-	// EmptyDirectoryCode is the error code with which the server refuses PutObject and CopyObject while it removes the
-	// directory, because another request deletes its last object. The code may also have its own meaning, so a client
-	// repeats the request a few times. It is empty for a server without such a code. MinIO may also refuse
-	// CompleteMultipartUpload then, and deletes the parts. If the parts are still there, the refusal is final.
+	// EmptyDirectoryCode is the error code with which the server refuses PutObject and CopyObject while it removes a
+	// directory, because another request is deleting the last object in it. The same code may also have its usual
+	// meaning, so a client repeats the request only a few times. It is empty if the server has no such code. MinIO may
+	// also refuse CompleteMultipartUpload in this situation, and then deletes the parts. If the parts still exist, the
+	// refusal is final.
 	EmptyDirectoryCode string
 
-	// AtomicReads says that an answer to HeadObject or GetObject is of one object, also while another client replaces
-	// it. versitygw reads a file, its attributes and its ETag one after the other. So the size and the metadata may
-	// be of one object, and the ETag of the next.
+	// AtomicReads is set if a response to HeadObject or GetObject always describes a single object, even while another
+	// client replaces it. versitygw reads the file, its attributes and its ETag one after the other, so the size and
+	// the metadata may belong to one object and the ETag to the next.
 	AtomicReads bool
 
-	// UnstoredAnswers says that the server may answer 200 to PutObject, CopyObject and CompleteMultipartUpload and
-	// store nothing. The answer then has no type of a checksum. A client looks for the object, and repeats the
-	// request. versitygw does so in these cases:
-	//   - PutObject, and CopyObject, make a directory that another request has just made and removes again.
-	//   - PutObject stores a file where another request makes a directory of the name, on a file system without
+	// UnstoredAnswers is set if the server may return 200 for PutObject, CopyObject and CompleteMultipartUpload without
+	// storing anything. The response then has no checksum type. A client checks the object and repeats the request.
+	// versitygw does this in these cases:
+	//   - PutObject or CopyObject creates a directory that another request has just created and is removing again.
+	//   - PutObject stores a file while another request creates a directory with the same name, on a file system
+	//     without
 	//     O_TMPFILE.
-	//   - CompleteMultipartUpload names an upload that was aborted, and an older object has the key; or another such
-	//     request is under way.
+	//   - CompleteMultipartUpload names an upload that was aborted, and an older object has the key, or the same
+	//     request
+	//     is in progress already.
 	UnstoredAnswers bool
 
-	// UnprefixedLookups says that HeadObject and GetObject report a missing key as missing only if s3:ListBucket is
-	// allowed without the condition s3:prefix. With the condition they return 403. Ceph adds s3:prefix to the values of
-	// a listing only (https://github.com/ceph/ceph/pull/68577).
+	// UnprefixedLookups is set if HeadObject and GetObject return 404 for a missing key only if a policy allows
+	// s3:ListBucket without the condition s3:prefix. With the condition they return 403. Ceph evaluates s3:prefix only
+	// for listings (https://github.com/ceph/ceph/pull/68577).
 	UnprefixedLookups bool
 
-	// FullIAM says that policies of IAM know the actions for ACLs and for keys of KMS (s3:PutObjectAcl, kms:Decrypt,
-	// kms:GenerateDataKey). Others refuse a policy with these actions, or pass over them.
+	// FullIAM is set if IAM policies support the actions for ACLs and KMS keys (s3:PutObjectAcl, kms:Decrypt,
+	// kms:GenerateDataKey). Other servers refuse or ignore policies with these actions.
 	FullIAM bool
 
-	// Decompresses says that the server sends an object with the Content-Encoding gzip decompressed, with another
-	// size and without the range that was asked for, to clients that do not accept gzip.
+	// Decompresses is set if the server decompresses objects with the Content-Encoding gzip for clients that do not
+	// accept gzip. The response then has another size and ignores the requested range.
 	Decompresses bool
 }
 
-// profiles are those that are known. Where it depends on the version of a server, they say what the oldest that is in
-// use can do.
+// profiles returns all known profiles. If a fact depends on the version of a server, the profile describes the oldest
+// version in use.
 func profiles() []Profile {
 	return []Profile{
 		{
@@ -262,14 +268,14 @@ func profiles() []Profile {
 		},
 		{Name: "backblaze", LosesTags: true, NoTags: true},
 		{Name: "scaleway", PartLimit: FewParts},
-		{Name: "ovh"}, // has the headers of Swift, and 10,000 parts
+		{Name: "ovh"}, // sends the headers of Swift, but allows 10,000 parts
 		{Name: "alibaba", VirtualHosts: true, LosesTags: true, NoTags: true},
 		{Name: "tencent", VirtualHosts: true},
 		{Name: "strict"},
 	}
 }
 
-// Named returns the profile of a name, and false where there is none.
+// Named returns the profile with this name, or false if it does not exist.
 func Named(name string) (Profile, bool) {
 	for _, p := range profiles() {
 		if p.Name == name {
@@ -279,7 +285,7 @@ func Named(name string) (Profile, bool) {
 	return Profile{}, false
 }
 
-// Names are the names of all profiles.
+// Names returns the names of all profiles.
 func Names() []string {
 	var names []string
 	for _, p := range profiles() {
@@ -288,8 +294,8 @@ func Names() []string {
 	return names
 }
 
-// ETagHeader is an ETag as a condition of a request has it: in quotes (RFC 9110, section 8.8.3), or without where the
-// server compares it so.
+// ETagHeader returns an ETag in the form that conditions of requests need: with quotes (RFC 9110, section 8.8.3), or
+// without them if the server compares them without quotes.
 func (p *Profile) ETagHeader(etag string) string {
 	if p.UnquotedETags {
 		return strings.Trim(etag, `"`)
@@ -297,32 +303,32 @@ func (p *Profile) ETagHeader(etag string) string {
 	return etag
 }
 
-// The limits on the parts of an upload. AWS documents the first
-// (https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html); Swift and Scaleway have the second.
+// Limits for the number of parts of an upload. maxParts is AWS's limit
+// (https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html); Swift and Scaleway use FewParts.
 const (
 	maxParts = 10_000
 	FewParts = 1_000
 )
 
-// MaxParts returns how many parts an upload may have.
+// MaxParts returns the maximum number of parts of an upload.
 func (p *Profile) MaxParts() int64 { return cmp.Or(p.PartLimit, maxParts) }
 
-// PutsOn tells whether PutObject takes a condition: that there is no object, or that there is a certain one.
+// PutsOn reports whether PutObject supports a condition: that the key does not exist (absent), or that it has a certain
+// object.
 func (p *Profile) PutsOn(absent bool) bool { return p.ConditionalPut || absent && p.ExclusivePut }
 
-// CompletesOn is the same of CompleteMultipartUpload.
+// CompletesOn reports the same for CompleteMultipartUpload.
 func (p *Profile) CompletesOn(absent bool) bool {
 	return p.ConditionalComplete || absent && p.ExclusiveComplete
 }
 
-// Resumes reports whether users can resume interrupted uploads. The driver finds an upload by a prefix that does not
-// end in a slash. It resumes none on a server that may complete an upload twice, each time with the parts that are
-// there.
+// Resumes reports whether users can resume interrupted uploads. This needs listings of uploads with a prefix that does
+// not end with a slash, and a server that cannot complete the same upload twice with different parts.
 func (p *Profile) Resumes() bool { return !p.SlashPrefixes && !p.UnendedUploads }
 
-// Parts returns how many parts of about size bytes hold length bytes, and where each begins. Where parts may differ
-// they are made nearly equal, so that the last is none too small to be followed by others. Otherwise all are of size
-// but the last.
+// Parts divides length bytes into parts of at most size bytes. It returns the number of parts and a function that
+// returns the offset of each part. If parts may differ in size, they are nearly equal, so that the last part is not too
+// small to be followed by others. Otherwise all parts except the last have this size.
 func (p *Profile) Parts(length, size int64) (count int64, begin func(part int64) int64) {
 	count = (length + size - 1) / size
 	if p.UnequalParts {

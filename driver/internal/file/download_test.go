@@ -23,8 +23,8 @@ import (
 
 const content = "0123456789"
 
-// newBucket is a bucket with one object. The answers to the first requests for it end after so many bytes; those that
-// follow are whole. ranges are what was asked for.
+// newBucket returns a bucket with one object. The responses to the first requests end after the number of bytes in
+// breaks; later responses are complete. ranges receives the requested ranges.
 func newBucket(t *testing.T, breaks []int) (b *s3api.Bucket, v s3api.Version, ranges *[]string) {
 	t.Helper()
 	p, _ := profile.Named("aws")
@@ -53,7 +53,8 @@ func newBucket(t *testing.T, breaks []int) (b *s3api.Bucket, v s3api.Version, ra
 	return b, v, ranges
 }
 
-// TestRange reads bytes of an object from connections that break. Each request asks for what has not come yet.
+// TestRange reads bytes of an object over connections that break. Each new request must continue where the previous
+// response ended.
 func TestRange(t *testing.T) {
 	for name, test := range map[string]struct {
 		from, to int64

@@ -1,9 +1,11 @@
-// Package file describes objects and prefixes as files and directories: an [Info] is an [fs.FileInfo] made of a version
-// of package s3api.
+// Package file presents objects and prefixes as files and directories.
 //
-// A [Range] reads some bytes of one version of an object (GetObject). A [Reader] reads on from an offset: it begins
-// with one request for all of the rest, and most downloads end with it. Where S3 is distant and slower than the client,
-// it prefetches chunks by several requests in parallel.
+// An [Info] is an [fs.FileInfo] made from a version of package s3api.
+//
+// A [Range] reads a range of bytes of one version of an object (GetObject) and continues with a new request if the
+// connection breaks. A [Reader] reads from an offset to the end. It begins with one request for everything, and most
+// downloads finish with this request. If S3 is far away and slower than the client, the Reader prefetches chunks with
+// several requests in parallel.
 package file
 
 import (
@@ -18,19 +20,19 @@ import (
 	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
-// Permission bits shown for what S3 keeps none of: its owner reads and writes, everybody reads.
+// S3 has no permission bits, so all files and directories show the same ones.
 const (
 	fileMode      = fs.FileMode(0o644)
 	directoryMode = fs.ModeDir | 0o755
 )
 
-// An Object is what [fs.FileInfo]'s Sys returns, as a pointer: what S3 knows of a file or directory that FileInfo has
-// no method for. Fields that the request did not bring are empty.
+// An Object is the result of [fs.FileInfo]'s Sys method, as a pointer. It has the attributes of a file or directory for
+// which FileInfo has no method. Fields that the response did not contain are empty.
 type Object struct {
-	Key          string // with the prefix of the file system; a directory's ends with a slash
-	ETag         string // with its quotes
-	ContentType  string // not in listings
-	StorageClass string // empty stands for STANDARD
+	Key          string // includes the prefix of the file system; ends with a slash for a directory
+	ETag         string // with quotes
+	ContentType  string // empty in listings
+	StorageClass string // empty for STANDARD
 
 	lastModified time.Time
 	nameLanguage string
@@ -38,14 +40,15 @@ type Object struct {
 
 var _ contract.Object = (*Object)(nil)
 
-// Created is when the object was stored, to the second. A time that was set, which ModTime returns, does not change it.
+// Created returns when the object was stored, in whole seconds. Unlike ModTime, it does not depend on a time that a
+// client has set.
 func (o *Object) Created() time.Time { return o.lastModified }
 
-// MediaType is the Content-Type.
+// MediaType returns the Content-Type.
 func (o *Object) MediaType() string { return o.ContentType }
 
-// Archive is the storage class of an object that S3 must restore before it can be read, and empty for others. One that
-// is restored for some days has its class all the same.
+// Archive returns the storage class of an object that S3 must restore before it can be read, or the empty string for
+// other objects. A temporarily restored object still has its archive class.
 func (o *Object) Archive() string {
 	switch types.StorageClass(o.StorageClass) {
 	case types.StorageClassGlacier, types.StorageClassDeepArchive:
@@ -54,11 +57,11 @@ func (o *Object) Archive() string {
 	return ""
 }
 
-// NameLanguage is the language tag (BCP 47) of the object's name. It is the value of the user metadata
-// "name-language", whose name it has. Without that metadata, and in listings, which show none, it is empty.
+// NameLanguage returns the language tag (BCP 47) of the object's name, from the user metadata "name-language". It is
+// empty without this metadata, and in listings, which do not include metadata.
 func (o *Object) NameLanguage() string { return o.nameLanguage }
 
-// An Info describes a file or a directory. It is an [fs.FileInfo].
+// An Info describes a file or a directory. It implements [fs.FileInfo].
 type Info struct {
 	name    string
 	size    int64
@@ -69,25 +72,25 @@ type Info struct {
 
 var _ contract.Tagged = (*Info)(nil)
 
-// Name is the last segment of the pathname.
+// Name returns the last segment of the pathname.
 func (i *Info) Name() string { return i.name }
 
-// Size is the size in bytes, 0 for a directory.
+// Size returns the size in bytes, which is 0 for a directory.
 func (i *Info) Size() int64 { return i.size }
 
-// Mode has the same permission bits for all.
+// Mode returns the permission bits, which are the same for all files and for all directories.
 func (i *Info) Mode() fs.FileMode { return i.mode }
 
-// ModTime is the time that was set, or the one of S3; zero where a directory has none.
+// ModTime returns the time that a client has set, or else the time from S3. It is zero for a directory without a time.
 func (i *Info) ModTime() time.Time { return i.modTime }
 
-// IsDir tells directories from files.
+// IsDir reports whether this is a directory.
 func (i *Info) IsDir() bool { return i.mode.IsDir() }
 
-// Key is the key of the object, or the prefix of the directory.
+// Key returns the key of the object, or the prefix of the directory.
 func (i *Info) Key() string { return i.object.Key }
 
-// ETag is that of the object, without its quotes, empty where S3 has not told it.
+// ETag returns the ETag of the object without quotes, or the empty string if it is unknown.
 func (i *Info) ETag() string { return strings.Trim(i.object.ETag, `"`) }
 
 // Sys returns an [*Object].
@@ -99,16 +102,17 @@ type TransferInfo struct {
 	Result s3api.Result // empty until the object of an upload is visible
 }
 
-var _ contract.Receipt = (*Stored)(nil)
+var _ contract.Receipt = (*TransferInfo)(nil)
 
-// Checksum is the algorithm, a colon and the checksum in base64, empty where S3 has told none.
+// Checksum returns an algorithm, a colon and the base64-encoded checksum, or the empty string if S3 has returned none.
 func (s *TransferInfo) Checksum() string { return s.Result.Checksum }
 
-// RequestID is that of the request which made the object visible or reads it, empty where its answer was lost.
+// RequestID returns the ID of the request that stored the object or reads it, or the empty string if its response was
+// lost.
 func (s *TransferInfo) RequestID() string { return s.Result.RequestID }
 
-// New describes a version. A modification time in its attributes goes before the one of S3, of which some answers
-// tell only the second.
+// New describes a version. A modification time in its attributes takes precedence over the time from S3, which is cut
+// to whole seconds because some responses contain only those.
 func New(name string, v *s3api.Version, a *s3object.Attributes) *Info {
 	stored := v.ModTime.Truncate(time.Second)
 	info := &Info{
@@ -124,7 +128,7 @@ func New(name string, v *s3api.Version, a *s3object.Attributes) *Info {
 	return info
 }
 
-// NewDir describes the directory whose keys start with prefix. The time is that of its marker.
+// NewDir describes the directory whose keys begin with prefix. modTime is the time of its marker.
 func NewDir(name, prefix string, modTime time.Time) *Info {
 	modTime = modTime.Truncate(time.Second)
 	return &Info{name: name, mode: directoryMode, modTime: modTime, object: Object{Key: prefix, lastModified: modTime}}

@@ -8,7 +8,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// TestObject holds what a file's Sys tells against what S3 told.
+// TestObject compares the result of a file's Sys method with the response from S3.
 func TestObject(t *testing.T) {
 	stored := time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
 	mediaType := "text/csv; charset=utf-8"

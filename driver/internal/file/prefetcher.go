@@ -12,20 +12,19 @@ import (
 )
 
 const (
-	// maxChunk and minChunk are the sizes of a chunk in bytes. Many of the largest take little memory; for one
-	// smaller than the smallest, S3 would take longer to begin than to send it.
+	// maxChunk and minChunk limit the size of a chunk in bytes. Larger chunks would take too much memory if there are
+	// many. For smaller ones, S3 would take longer to begin a response than to send it.
 	maxChunk = 4 << 20
 	minChunk = 1 << 20
 
-	// budgetChunks is how many chunks a budget has room for at least.
+	// budgetChunks is the minimum number of chunks that must fit into a memory budget.
 	budgetChunks = 16
 )
 
-// A prefetcher fetches chunks of an object at the same time, each by a request of its own, and gives them out in
-// order. What comes before its turn waits in a revocable reservation: when the budget revokes it, the prefetcher
-// ends.
+// A prefetcher requests several chunks of an object at the same time and returns them in order. Chunks that arrive
+// early are held in a revocable reservation: if the budget revokes it, the prefetcher ends.
 //
-// Its methods are for one goroutine, but for revoke.
+// Only one goroutine may call its methods, except for revoke.
 type prefetcher struct {
 	ctx         context.Context
 	cancel      context.CancelFunc
@@ -33,23 +32,23 @@ type prefetcher struct {
 	version     s3api.Version
 	memory      *membudget.Budget
 	reservation *membudget.Revocable
-	start       int64 // of the first chunk
-	next        int64 // of the chunk that is asked for next
-	size        int64 // of a chunk
+	start       int64 // offset of the first chunk
+	next        int64 // offset of the next chunk to request
+	size        int64 // size of a chunk
 	fetchers    sync.WaitGroup
 
 	mu     sync.Mutex
-	chunks []*chunk // on their way, or not given out yet
+	chunks []*chunk // requested, and not completely taken yet
 	ended  bool     // the memory is no longer reserved
 }
 
-// A chunk is a range of an object on its way.
+// A chunk is a range of an object that was requested.
 type chunk struct {
-	blocks chan block // has room for all; closed when no more will come
-	err    error      // why not all have come; set before that
+	blocks chan block // has room for all blocks; closed after the last one
+	err    error      // why blocks are missing; set before blocks is closed
 }
 
-// A block is bytes in memory of the budget.
+// A block is a buffer from the memory budget with some bytes in it.
 type block struct {
 	memory *membudget.Block
 	length int
@@ -57,7 +56,7 @@ type block struct {
 
 func (b block) bytes() []byte { return b.memory[:b.length] }
 
-// newPrefetcher returns a prefetcher of chunks of a size, which has asked for none yet.
+// newPrefetcher returns a prefetcher with this chunk size. It sends no request yet.
 func newPrefetcher(r *Reader, start, size int64) *prefetcher {
 	p := &prefetcher{bucket: r.bucket, version: r.version, memory: r.memory, start: start, next: start, size: size}
 	p.ctx, p.cancel = context.WithCancel(r.ctx)
@@ -65,7 +64,7 @@ func newPrefetcher(r *Reader, start, size int64) *prefetcher {
 	return p
 }
 
-// open asks for the next chunk, or returns false where there is no memory.
+// open requests the next chunk. It returns false if there is no memory for it.
 func (p *prefetcher) open() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,14 +80,15 @@ func (p *prefetcher) open() bool {
 	return true
 }
 
-// count is how many chunks are on their way or wait.
+// count returns the number of chunks that are in flight or have unread blocks.
 func (p *prefetcher) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.chunks)
 }
 
-// fetch brings the bytes [from, to) of the object. It returns the reserved memory of what does not come.
+// fetch reads the bytes [from, to) of the object into blocks. If it fails, it returns the reserved memory for the
+// missing blocks.
 func (p *prefetcher) fetch(c *chunk, from, to int64) {
 	defer close(c.blocks)
 	r := NewRange(p.ctx, p.bucket, p.version, from, to)
@@ -107,10 +107,10 @@ func (p *prefetcher) fetch(c *chunk, from, to int64) {
 	}
 }
 
-// errNoChunk says that the prefetcher has nothing more to give: it has ended, or no chunk is on its way.
+// errNoChunk reports that the prefetcher has nothing to return, because it has ended or no chunk was requested.
 var errNoChunk = errors.New("no chunk")
 
-// take waits for the bytes that follow those taken before. The memory is the taker's, and no longer reserved.
+// take waits for the next block. The caller owns its memory, which is no longer reserved.
 func (p *prefetcher) take() (block, error) {
 	for {
 		c := p.first()
@@ -122,7 +122,7 @@ func (p *prefetcher) take() (block, error) {
 		case more && p.first() == c:
 			p.reservation.Return(membudget.BlockSize)
 			return b, nil
-		case more: // revoke may have taken some before it
+		case more: // revoke may have discarded earlier blocks
 			p.discard(b)
 			return block{}, errNoChunk
 		case c.err != nil:
@@ -134,7 +134,7 @@ func (p *prefetcher) take() (block, error) {
 	}
 }
 
-// first is the chunk whose turn it is, nil where there is none.
+// first returns the chunk to read next, or nil if there is none.
 func (p *prefetcher) first() *chunk {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,13 +144,13 @@ func (p *prefetcher) first() *chunk {
 	return p.chunks[0]
 }
 
-// discard returns a block and its reserved memory.
+// discard releases a block and its reserved memory.
 func (p *prefetcher) discard(b block) {
 	p.memory.Recycle(b.memory)
 	p.reservation.Return(membudget.BlockSize)
 }
 
-// revoke ends the prefetcher and returns its memory. It drops what S3 still sends.
+// revoke ends the prefetcher and releases its memory. It discards data that S3 is still sending.
 func (p *prefetcher) revoke() {
 	p.mu.Lock()
 	chunks := p.chunks
@@ -164,7 +164,7 @@ func (p *prefetcher) revoke() {
 	}
 }
 
-// close ends the prefetcher, and waits until its requests have ended.
+// close ends the prefetcher and waits for its requests to end.
 func (p *prefetcher) close() {
 	p.revoke()
 	p.fetchers.Wait()

@@ -9,27 +9,28 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// A Range reads a range of bytes of one version of an object. Where the connection breaks it asks for the rest again.
+// A Range reads a range of bytes of one version of an object. If the connection breaks, it requests the rest again.
 type Range struct {
 	ctx         context.Context
 	bucket      *s3api.Bucket
 	version     s3api.Version
 	offset, end int64
-	body        io.ReadCloser // nil when the next byte must be asked for
-	answers     int           // that have brought bytes, also those that the Reader has had before
-	retries     retries
+	body        io.ReadCloser // nil if the next byte must be requested
+	// answers counts the responses that delivered bytes, including earlier ones of the Reader.
+	answers int
+	retries retries
 }
 
-// NewRange returns a reader of the bytes [from, to), without a request. Close ends it.
+// NewRange returns a reader for the bytes [from, to). It sends no request yet. The caller must call Close.
 func NewRange(ctx context.Context, bucket *s3api.Bucket, v s3api.Version, from, to int64) *Range {
 	return &Range{ctx: ctx, bucket: bucket, version: v, offset: from, end: to}
 }
 
-// Read implements io.Reader. It returns io.EOF at the end of the range only.
+// Read implements io.Reader. It returns io.EOF only at the end of the range.
 func (r *Range) Read(p []byte) (int, error) {
 	for {
 		if err := context.Cause(r.ctx); err != nil {
-			return 0, err // bytes may have come all the same
+			return 0, err // even if bytes have arrived
 		}
 		if r.body == nil {
 			if r.offset >= r.end {
@@ -48,7 +49,7 @@ func (r *Range) Read(p []byte) (int, error) {
 		r.offset += int64(n)
 		if n > 0 {
 			r.retries.progress(n)
-			return n, nil // an error comes again
+			return n, nil // a later Read returns the error again
 		}
 		if err == nil {
 			return 0, nil
@@ -58,7 +59,7 @@ func (r *Range) Read(p []byte) (int, error) {
 			if errors.Is(err, io.EOF) {
 				err = r.confirm()
 			} else {
-				err = r.cause(s3error.Truncated(err)) // the checksum of all bytes, which the SDK compares last
+				err = r.cause(s3error.Truncated(err)) // the checksum does not match; the SDK verifies it after the last byte
 			}
 			return 0, err
 		}
@@ -68,9 +69,9 @@ func (r *Range) Read(p []byte) (int, error) {
 	}
 }
 
-// confirm returns io.EOF if the bytes of several answers are of one version. Where reads are not atomic (see the
-// profile), the server may have compared the ETag of this version and then opened the next one. If the object still
-// has the ETag, it was that version all the time.
+// confirm returns io.EOF if the bytes of several responses belong to one version. If reads are not atomic (see the
+// profile), the server may have compared the ETag of this version and then opened the next version. If the object still
+// has the same ETag, it was this version all the time.
 func (r *Range) confirm() error {
 	r.retries = retries{}
 	for r.answers > 1 && !r.bucket.Profile.AtomicReads {
@@ -86,7 +87,7 @@ func (r *Range) confirm() error {
 	return io.EOF
 }
 
-// cause prefers the reason why the context ended to the error that shows it.
+// cause returns the reason why the context ended, if it has, instead of an error that results from it.
 func (r *Range) cause(err error) error {
 	if cause := context.Cause(r.ctx); cause != nil {
 		return cause
@@ -94,7 +95,7 @@ func (r *Range) cause(err error) error {
 	return err
 }
 
-// Close ends the request. Read continues by another one.
+// Close ends the current request. A later Read sends a new one.
 func (r *Range) Close() {
 	if r.body != nil {
 		_ = r.body.Close() // nothing was written, so nothing is lost

@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	// parallelRTT is the round-trip time from which on several requests bring more than one. A server of the same
-	// network answers sooner, and sends as fast as the network or the processors allow: several requests would only
-	// take turns. Amazon S3 takes longer, also within a region, and sends less by one connection than most networks
-	// carry.
+	// parallelRTT is the round-trip time above which several parallel requests are faster than one. A server in the
+	// same network responds faster and sends as fast as the network or the processors allow, so several requests would
+	// only share this speed. Amazon S3 takes longer even within a region, and one connection to it is slower than most
+	// networks.
 	parallelRTT = 3 * time.Millisecond
 
-	// waitingShare is the least share of its time that a download waits for S3 when it needs more requests. idleShare
-	// is the largest share when it has more requests than its client needs. It gives up one of reduction then.
+	// A download that spends at least waitingShare of its time waiting for S3 sends more requests. A download that
+	// waits for at most idleShare has more requests than its client needs, and gives up 1/reduction of them.
 	waitingShare = 0.5
 	idleShare    = 0.05
 	reduction    = 4
 
-	// firstInterval is how long the reader measures before it wants a second request. firstBytes must have come by
-	// then, so that a client that reads only the beginning of a file costs one request. Later measurements take
-	// longer.
+	// firstInterval is the duration of the first measurement, before the reader uses a second request. At least
+	// firstBytes must have arrived by that time, so that a client that reads only the beginning of a file costs a
+	// single request. Later measurements take interval.
 	firstInterval = 30 * time.Millisecond
 	firstBytes    = 1 << 20
 	interval      = 50 * time.Millisecond
 
-	// memoryDelay is how long a download for which there was no memory does not ask for it again.
+	// memoryDelay is how long a download waits after it did not get memory before it tries again.
 	memoryDelay = 200 * time.Millisecond
 )
 
-// A Reader reads one version of an object from an offset on. Its methods are for one goroutine.
+// A Reader reads one version of an object from an offset. Only one goroutine may call its methods.
 type Reader struct {
 	ctx     context.Context
 	bucket  *s3api.Bucket
@@ -42,22 +42,23 @@ type Reader struct {
 	stats   *s3api.Stats
 	most    int
 
-	offset     int64       // of the byte that is read next
-	stream     *Range      // reads from offset, unless the prefetcher does; nil before its request
+	offset     int64       // of the next byte to read
+	stream     *Range      // reads from offset, unless the prefetcher does; nil until its first request
 	prefetcher *prefetcher // nil while one request is enough
 	buffer     membudget.TransferBuffer
-	unread     []byte // has come and was not read yet; in buffer
-	answers    int    // that have brought bytes, without those of the stream
+	unread     []byte // received and not read yet; part of buffer
+	// answers counts the responses that delivered bytes, except those of the stream.
+	answers int
 
-	wanted   int           // requests
-	reduceAt int64         // offset before which the download gives up no more of them
-	since    time.Time     // when the measurement began, or will
-	waited   time.Duration // for S3 since then
-	received int64         // bytes of the stream
+	wanted   int           // number of requests
+	reduceAt int64         // before this offset, the download does not reduce the number of requests
+	since    time.Time     // start of the measurement; may be in the future
+	waited   time.Duration // time spent waiting for S3 since then
+	received int64         // bytes received from the stream
 }
 
-// NewReader returns a reader of a version from an offset on. The body is the answer to the request for all of these
-// bytes. Up to most requests are under way in parallel. Close must end the reader.
+// NewReader returns a reader for a version from an offset. body is the body of a response with all these bytes. The
+// reader sends at most the given number of requests in parallel. The caller must call Close.
 func NewReader(
 	ctx context.Context, b *s3api.Bucket, v s3api.Version, offset int64, body io.ReadCloser, memory *membudget.Budget,
 	stats *s3api.Stats, most int,
@@ -98,8 +99,8 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Next waits for the next bytes, and returns some of them. They belong to the reader. Advance says how many the
-// caller has taken.
+// Next waits for data and returns some of it. The slice belongs to the reader. Call Advance with the number of bytes
+// used.
 func (r *Reader) Next() ([]byte, error) {
 	if err := context.Cause(r.ctx); err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func (r *Reader) Next() ([]byte, error) {
 			r.unread = b.bytes()
 			return r.unread, nil
 		}
-		// One stream continues, and finds out whether the error of the prefetcher ends the download.
+		// Continue with one stream, which finds out whether the error of the prefetcher ends the download.
 		r.closePrefetcher()
 	}
 	room := r.buffer.Room(r.version.Size - r.offset)
@@ -126,13 +127,13 @@ func (r *Reader) Next() ([]byte, error) {
 	return r.unread, err
 }
 
-// Advance says that so many bytes of Next were read.
+// Advance marks n bytes from Next as read.
 func (r *Reader) Advance(n int) {
 	r.unread = r.unread[n:]
 	r.offset += int64(n)
 }
 
-// receive reads from the stream. It reads something, or returns an error.
+// receive reads from the stream. It returns at least one byte or an error.
 func (r *Reader) receive(p []byte) (int, error) {
 	if r.stream == nil || r.stream.offset != r.offset {
 		r.closeStream()
@@ -152,10 +153,11 @@ func (r *Reader) receive(p []byte) (int, error) {
 	}
 }
 
-// prefetching tells whether the next byte comes from the prefetcher.
+// prefetching reports whether the next byte comes from the prefetcher.
 func (r *Reader) prefetching() bool { return r.prefetcher != nil && r.offset >= r.prefetcher.start }
 
-// adjust records that the reader has waited for S3 since begin, and requests more chunks if they are worth it.
+// adjust records that the reader has waited for S3 since begin, and requests more chunks if they make the download
+// faster.
 func (r *Reader) adjust(begin time.Time) {
 	now := time.Now()
 	r.waited += now.Sub(begin)
@@ -166,7 +168,7 @@ func (r *Reader) adjust(begin time.Time) {
 			r.wanted = r.most
 		case share <= idleShare && r.offset >= r.reduceAt:
 			r.wanted = max(open-max(open/reduction, 1), 1)
-			r.reduceAt = r.offset + int64(r.wanted)*maxChunk // what has been fetched ahead shows nothing
+			r.reduceAt = r.offset + int64(r.wanted)*maxChunk // prefetched data would distort the next measurement
 		default:
 			r.wanted = open
 		}
@@ -180,7 +182,7 @@ func (r *Reader) adjust(begin time.Time) {
 	}
 }
 
-// requests returns how many requests are under way or have unread chunks, with the stream.
+// requests returns the number of requests that are in flight or have unread chunks, including the stream.
 func (r *Reader) requests() (n int) {
 	if !r.prefetching() {
 		n++
@@ -191,7 +193,7 @@ func (r *Reader) requests() (n int) {
 	return n
 }
 
-// next is where the next chunk begins.
+// next returns the offset of the next chunk.
 func (r *Reader) next() int64 {
 	if r.prefetcher != nil {
 		return r.prefetcher.next
@@ -199,7 +201,7 @@ func (r *Reader) next() int64 {
 	return r.stream.offset + r.chunkSize()
 }
 
-// chunkSize is the size of all chunks of a prefetcher.
+// chunkSize returns the size of all chunks of a prefetcher.
 func (r *Reader) chunkSize() int64 {
 	if r.prefetcher != nil {
 		return r.prefetcher.size
@@ -208,7 +210,7 @@ func (r *Reader) chunkSize() int64 {
 	return min(max(left/int64(r.most), minChunk), maxChunk, r.memory.Limit()/budgetChunks)
 }
 
-// prefetch asks for a chunk. The stream continues up to the first chunk.
+// prefetch requests one more chunk. The stream continues up to the first chunk.
 func (r *Reader) prefetch() bool {
 	if r.prefetcher == nil {
 		r.prefetcher = newPrefetcher(r, r.next(), r.chunkSize())
@@ -223,7 +225,7 @@ func (r *Reader) prefetch() bool {
 	return true
 }
 
-// closePrefetcher continues with one request.
+// closePrefetcher ends prefetching. The reader continues with one request.
 func (r *Reader) closePrefetcher() {
 	if r.prefetcher != nil {
 		r.prefetcher.close()
@@ -232,15 +234,15 @@ func (r *Reader) closePrefetcher() {
 	}
 }
 
-// pause sets how many requests the reader wants, for a while.
+// pause sets the number of requests and keeps it for a while.
 func (r *Reader) pause(now time.Time, wanted int) {
 	r.wanted, r.since, r.waited = wanted, now.Add(memoryDelay), 0
 }
 
-// Offset returns where the next Read begins.
+// Offset returns the offset of the next Read.
 func (r *Reader) Offset() int64 { return r.offset }
 
-// SeekTo sets where the next Read begins. It makes no request. For the present offset it does nothing.
+// SeekTo sets the offset of the next Read. It sends no request, and does nothing if the offset does not change.
 func (r *Reader) SeekTo(offset int64) {
 	if offset != r.offset {
 		r.closePrefetcher()
@@ -248,7 +250,7 @@ func (r *Reader) SeekTo(offset int64) {
 	}
 }
 
-// Close returns the connection to the pool if the reader has read all, and closes it otherwise.
+// Close returns the connection to the pool if everything was read, and closes it otherwise.
 func (r *Reader) Close() {
 	r.closeStream()
 	r.closePrefetcher()

@@ -10,13 +10,13 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// retries is how often something was tried again. Its zero value is the one to begin with.
+// retries counts interruptions of a read. The zero value is ready to use.
 type retries struct {
 	breaks int
-	moved  int // bytes since the last
+	moved  int // bytes received since the last interruption
 }
 
-// progress says that bytes have come.
+// progress records that n bytes have arrived.
 func (r *retries) progress(n int) {
 	if r.breaks == 0 {
 		return
@@ -26,7 +26,7 @@ func (r *retries) progress(n int) {
 	}
 }
 
-// pause waits before the next attempt after a temporary error, or returns why there must be none.
+// pause waits before the next attempt after a temporary error, or returns the error if there must be no other attempt.
 func (r *retries) pause(ctx context.Context, err error) error {
 	r.breaks++
 	r.moved = 0
@@ -45,14 +45,14 @@ func (r *retries) pause(ctx context.Context, err error) error {
 }
 
 const (
-	// maxBreaks is how often in a row what S3 sends may break before reading fails. After each comes a request that
-	// is itself repeated until S3 answers.
+	// maxBreaks is the number of consecutive interruptions of responses after which a read fails. Each new request
+	// after an interruption is itself repeated until S3 responds.
 	maxBreaks = 4
 
-	// breakDelay is waited after the second break in a row, and twice as long after each further: that, or up to half
-	// as much more.
+	// breakDelay is the pause after the second consecutive interruption. It doubles after each further one, and up to
+	// half of it is added at random.
 	breakDelay = 100 * time.Millisecond
 
-	// forgiveness is how many bytes must come after a break for it not to count any more.
+	// forgiveness is the number of bytes after which earlier interruptions no longer count.
 	forgiveness = 64 << 10
 )

@@ -15,16 +15,16 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// noLimit is the limit of a usage without one.
+// noLimit is the limit of a usage that has none.
 const noLimit = math.MaxInt64
 
-// A Limit is the maximum of a usage, in bytes.
+// A Limit is the maximum of a usage in bytes.
 type Limit struct {
 	*Usage
 	Bytes int64
 }
 
-// Quotas are the usages of a bucket, in which every change counts, and the limits of one user. The zero value has
+// Quotas combines the usages of a bucket, which count every change, with the limits of one user. The zero value has
 // neither.
 type Quotas struct {
 	Usages *Usages // shared by all users of the bucket
@@ -33,7 +33,7 @@ type Quotas struct {
 	Limits func() []Limit
 }
 
-// Smallest returns the smallest limit for a key, in bytes. It is 0 without a limit.
+// Smallest returns the smallest limit for a key in bytes, or 0 if there is no limit.
 func (qs Quotas) Smallest(key string) int64 {
 	least := qs.smallest(func(u *Usage) bool { return u.table == qs.Usages && u.contains(key) })
 	if least == noLimit {
@@ -42,7 +42,7 @@ func (qs Quotas) Smallest(key string) int64 {
 	return least
 }
 
-// smallest returns the smallest of the limits on usages that match.
+// smallest returns the smallest limit on usages that match.
 func (qs Quotas) smallest(match func(*Usage) bool) int64 {
 	least := int64(noLimit)
 	if qs.Limits != nil {
@@ -55,54 +55,54 @@ func (qs Quotas) smallest(match func(*Usage) bool) int64 {
 	return least
 }
 
-// A Change is what an operation does to the bytes of one key: an upload, a copy or a deletion. It begins before the
-// operation asks S3 for the object, and End ends it. In between come, in this order, what S3 has shown, the room that
-// the operation takes, and the request. A usage that is added in between takes part from the next step on.
+// A Change is the effect of one operation on the size of one key: an upload, a copy or a delete. Its methods are called
+// in this order: Saw or Look when S3 has described the current object, Grow or Move to reserve room, Send before the
+// request, and End after it. A usage that is added during the operation takes part from the next call on.
 type Change struct {
 	quotas Quotas
 	key    string
-	look   sync.WaitGroup // the HEAD request in the background
+	look   sync.WaitGroup // waits for the HEAD request in the background
 
-	// The mutex of the table guards the rest.
+	// The following fields are guarded by the mutex of the table.
 	held []*held
-	size int64 // bytes that the request stores
+	size int64 // size that the request stores
 	sent bool
 }
 
-// A held is a usage that contains the key of a change.
+// A held is the part of a change in one usage that contains its key.
 type held struct {
 	*Usage
 	*entry
-	room int64 // reserved for the change, besides the bytes that the sum has for the key
+	room int64 // reserved for the change, in addition to the size that the sum already includes for the key
 }
 
-// An entry is a key that operations are changing, or have changed since the last count. They share it, so that no two
-// of them subtract the same bytes. The mutex of the table guards it.
+// An entry is a key that operations are changing now, or have changed since the last count. All these operations share
+// the entry, so that the old size is subtracted only once. It is guarded by the mutex of the table.
 type entry struct {
-	size    int64 // bytes of the key that the sum has
-	sized   bool  // size is known; otherwise the sum may have more
-	open    int   // changes in progress
-	sent    int   // changes with a request that S3 may be performing
-	largest int64 // bytes that the largest of these stores, and of the requests that overlapped with them
-	least   int64 // bytes that a request without a response may store at any time
-	listed  int64 // bytes that the count has found
+	size    int64 // size of the key that the sum includes
+	sized   bool  // size is known; otherwise the sum may include more
+	open    int   // number of changes in progress
+	sent    int   // number of changes with a request that S3 may still perform
+	largest int64 // largest size that these requests, or requests that overlapped with them, store
+	least   int64 // size that a request without a response may still store
+	listed  int64 // size in the current count
 }
 
-// Change begins a change of a key. The objects of the server itself count in no usage.
+// Change begins a change of a key. Objects of the server itself count in no usage.
 func (qs Quotas) Change(key string) *Change {
-	qs.Smallest(key) // adds usages that are missing
+	qs.Smallest(key) // adds usages that do not exist yet
 	c := &Change{quotas: qs, key: key}
 	c.usages()
 	return c
 }
 
-// usages returns the usages that contain the key now.
+// usages returns the usages that contain the key.
 func (c *Change) usages() (all []*held) {
 	c.each(func(h *held) { all = append(all, h) })
 	return all
 }
 
-// each calls a function with the lock for each usage that contains the key.
+// each calls do for each usage that contains the key, while holding the lock.
 func (c *Change) each(do func(*held)) {
 	c.quotas.Usages.locked(func() {
 		for _, u := range c.quotas.Usages.containing(c.key) {
@@ -116,7 +116,7 @@ func (c *Change) each(do func(*held)) {
 	})
 }
 
-// join lets the change count in a usage.
+// join adds the change to a usage.
 func (c *Change) join(u *Usage) {
 	e := u.entries[c.key]
 	if e == nil {
@@ -130,8 +130,8 @@ func (c *Change) join(u *Usage) {
 	c.held = append(c.held, &held{Usage: u, entry: e})
 }
 
-// Saw takes what S3 has shown, the zero value for no object. Without it the change subtracts only
-// what the sum is known to have.
+// Saw records the object that S3 has returned, or the zero value if it does not exist. Without a call to Saw, the
+// change subtracts only the size that the sum is known to include.
 func (c *Change) Saw(v s3api.Version) {
 	c.each(func(h *held) {
 		if !h.sized && !v.Seen.Before(h.since) {
@@ -141,13 +141,13 @@ func (c *Change) Saw(v s3api.Version) {
 	})
 }
 
-// Look sends a HEAD request in the background if a usage contains the key. Grow and Send wait for the response.
+// Look sends a HEAD request in the background if a usage contains the key. Grow and Send wait for its response.
 func (c *Change) Look(ctx context.Context, bucket *s3api.Bucket, key string) {
 	if len(c.usages()) == 0 {
 		return
 	}
 	c.look.Go(func() {
-		_ = panics.Catch(func() error { // after an error the change subtracts nothing
+		_ = panics.Catch(func() error { // if it fails, the change subtracts nothing
 			v, _, err := bucket.Head(ctx, key)
 			if err == nil {
 				c.Saw(v)
@@ -157,14 +157,14 @@ func (c *Change) Look(ctx context.Context, bucket *s3api.Bucket, key string) {
 	})
 }
 
-// Grow takes the room that an object of so many bytes needs, before the caller stores them. The error is EDQUOT if
-// there is not enough.
+// Grow reserves room for an object of this size, before the caller stores it. The error is EDQUOT if there is not
+// enough room.
 func (c *Change) Grow(ctx context.Context, size int64) error {
 	return c.grow(ctx, size, func(*Usage) bool { return false })
 }
 
-// Move is Grow for a copy of a key of a bucket that the caller then deletes. In usages that contain this key the
-// bytes count already.
+// Move is like Grow, for a copy of an object that the caller then deletes. Usages that contain the source already count
+// its bytes and need no room.
 func (c *Change) Move(ctx context.Context, size int64, from Quotas, key string) error {
 	return c.grow(ctx, size, func(u *Usage) bool { return u.table == from.Usages && u.contains(key) })
 }
@@ -187,7 +187,7 @@ func (c *Change) grow(ctx context.Context, size int64, exempt func(*Usage) bool)
 	return nil
 }
 
-// take takes room for an object of so many bytes, and returns false if the sum would exceed the limit.
+// take reserves room for an object of this size. It returns false if the sum would exceed the limit.
 func (h *held) take(size, limit int64) bool {
 	h.table.mu.Lock()
 	defer h.table.mu.Unlock()
@@ -205,7 +205,7 @@ func (c *Change) limit(h *held) int64 {
 	return c.quotas.smallest(func(u *Usage) bool { return u == h.Usage })
 }
 
-// Open returns EDQUOT if there is no room for a single byte. So a client gets the error before it sends a byte.
+// Open returns EDQUOT if there is no room for a single byte, so that a client gets the error before it sends any.
 func (c *Change) Open(ctx context.Context) error {
 	for _, h := range c.usages() {
 		if used, known := h.Used(); !known || used >= c.limit(h) {
@@ -215,7 +215,7 @@ func (c *Change) Open(ctx context.Context) error {
 	return nil
 }
 
-// Send notes that the next request stores so many bytes under the key, or deletes the object.
+// Send records that the next request stores this number of bytes, or deletes the object if size is 0.
 func (c *Change) Send(size int64) {
 	c.look.Wait()
 	c.each(func(h *held) { h.send(size) })
@@ -230,15 +230,15 @@ func (e *entry) send(size int64) {
 	e.largest = max(e.largest, size)
 }
 
-// End ends the change with the error of the request, if one was sent. After an error that leaves a doubt, the usages
-// count what the request may have stored.
+// End ends the change with the error of its request, if one was sent. If the request may have been performed despite
+// the error, the usages count what it may have stored.
 func (c *Change) End(err error) {
 	c.each(func(h *held) {
 		h.reserved -= h.room
 		if c.sent {
 			before := h.size
 			switch {
-			case err == nil: // nobody knows the order in which S3 performs requests that overlap
+			case err == nil: // the order in which S3 performs overlapping requests is unknown
 				h.size = max(h.largest, h.least)
 			case !certain(err):
 				h.least = max(h.least, c.size)
@@ -257,7 +257,7 @@ func (c *Change) End(err error) {
 	})
 }
 
-// certain reports whether S3 has not performed a request that failed, and never will.
+// certain reports whether S3 has not performed the failed request and never will.
 func certain(err error) bool {
 	if s3error.IsDoubtful(err) {
 		return false
@@ -267,8 +267,8 @@ func certain(err error) bool {
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// Removing begins to delete versions that S3 has described. The caller calls end with an error for each, nil if the
-// key no longer has the version.
+// Removing begins to delete versions that S3 has described. The caller calls end with one error per version, which must
+// be nil if the key no longer has the version.
 func (qs Quotas) Removing(versions ...s3api.Version) (end func(...error)) {
 	changes := make([]*Change, len(versions))
 	for i, v := range versions {

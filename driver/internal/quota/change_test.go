@@ -9,9 +9,9 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// TestCountAfterTheLook counts between the look of an operation and its deletion, which finds that another client has
-// deleted the file before. The quota subtracts nothing, because the count has not found the file. The operation
-// begins its change before the look, or after a listing.
+// TestCountAfterHead counts between the HEAD request of an operation and its delete, which finds that another client
+// has deleted the file already. The quota must not subtract the file, because the count has not included it. The
+// operation begins its change before the HEAD request, or after a listing.
 func TestCountAfterTheLook(t *testing.T) {
 	for name, early := range map[string]bool{"look": true, "listing": false} {
 		t.Run(name, func(t *testing.T) { testCountAfterTheLook(t, early) })

@@ -10,14 +10,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// A counted is a bucket with the files "file" and "other" of 100 bytes each, and a quota that has
-// counted them. Each page of a count has one object.
+// A counted is a bucket with the files "file" and "other" of 100 bytes each, and a quota that has counted them. Each
+// page of a count returns one object.
 type counted struct {
 	*testing.T
 	server *s3sim.Server
 	quotas Quotas
 	quota  *Usage
-	pages  []func() // what happens before each page of the next count
+	pages  []func() // functions to call before each page of the next count
 }
 
 func newCounted(t *testing.T) *counted {
@@ -36,7 +36,7 @@ func newCounted(t *testing.T) *counted {
 	return x
 }
 
-// put has S3 show an object from now on.
+// put stores an object in the server, without the quota.
 func (x *counted) put(key string, size int64) {
 	x.server.Put("bucket", s3sim.Object{Key: key, Content: bytesOf(size)})
 }
@@ -48,7 +48,7 @@ func (x *counted) count() {
 	}
 }
 
-// stored is how many bytes there are.
+// stored returns the number of bytes in the bucket.
 func (x *counted) stored() (sum int64) {
 	for _, o := range x.server.Objects("bucket") {
 		sum += o.Content.Size()
@@ -56,7 +56,7 @@ func (x *counted) stored() (sum int64) {
 	return sum
 }
 
-// look shows what S3 has under a key.
+// look returns the object of a key as HeadObject describes it.
 func (x *counted) look(key string) (v s3api.Version) {
 	for _, o := range x.server.Objects("bucket") {
 		if o.Key == key {
@@ -67,7 +67,7 @@ func (x *counted) look(key string) (v s3api.Version) {
 	return v
 }
 
-// delete deletes what a look shows.
+// delete deletes the current object of a key.
 func (x *counted) delete(key string) {
 	c := x.quotas.Change(key)
 	c.Saw(x.look(key))
@@ -76,15 +76,15 @@ func (x *counted) delete(key string) {
 	c.End(nil)
 }
 
-// TestNothingIsSubtractedTwice has changes of this process and of other clients overlap with each other and with
-// counts. The quota never knows of less than there is, except for what others have stored since the last
-// count. After a quiet count it is exact.
+// TestNothingIsSubtractedTwice lets changes of this process and of other clients overlap with each other and with
+// counts. The quota must never be lower than the stored bytes, except for objects that others have stored since the
+// last count. After a count without changes it must be exact.
 func TestNothingIsSubtractedTwice(t *testing.T) {
 	nothing := func() {}
 	for name, test := range map[string]struct {
 		act  func(x *counted)
-		more int64 // what the quota knows of besides what there is, at most
-		less int64 // what it does not know of
+		more int64 // how much the quota may exceed the stored bytes
+		less int64 // how much the quota may miss
 	}{
 		"stored-before-its-page": {act: func(x *counted) {
 			c := x.quotas.Change("file")

@@ -1,8 +1,17 @@
 // Package quota counts the bytes that are stored below the prefixes of a bucket, and refuses uploads that would exceed
-// a limit. It counts them by ListObjectsV2, and uploads reserve room before they store.
+// a limit. It counts with ListObjectsV2, and uploads reserve room before they store anything.
 //
-// A [Usage] is the sum of one prefix, and stands in the table [Usages] of the bucket. A [Limit] is a bound on a usage
-// for some users. A [Change] is what an operation does to the bytes of one key in all usages that contain the key.
+// A [Usage] is the sum for one prefix. [Usages] is the table of all usages of a bucket, and a [Limit] restricts a usage
+// for some users. [Quotas] combines both for a file system. Every operation that changes a key begins a [Change]:
+//
+//	change := quotas.Change(key)
+//	change.Look(ctx, bucket, key) // gets the old size in the background
+//	if err := change.Grow(ctx, size); err != nil {
+//		return err // EDQUOT
+//	}
+//	change.Send(size)
+//	_, err := bucket.Put(...)
+//	change.End(err)
 package quota
 
 import (
@@ -20,20 +29,21 @@ import (
 )
 
 const (
-	// recountFactor times the duration of a count must pass before an upload causes the next count, also after a
-	// count that failed. Otherwise a client that repeats an upload would make S3 list the bucket all the time.
+	// recountFactor is the minimum time between the end of a count, even of a failed one, and a count that an upload
+	// starts, as a multiple of the duration of the first count. Otherwise a client that repeats an upload would make S3
+	// list the bucket all the time.
 	recountFactor = 10
 
-	// recountTimeout is how long an upload waits for a count, in which S3 lists some hundred thousand objects.
+	// recountTimeout limits how long an upload waits for a count. S3 lists some hundred thousand objects in this time.
 	recountTimeout = 10 * time.Second
 
-	// maxClosed is how many keys a usage remembers that no operation is changing, in about 2 MB.
+	// maxClosed is the number of keys without an operation in progress that a usage remembers, which takes about 2 MB.
 	maxClosed = 10_000
 )
 
-// Usages is the table of the usages in one bucket, by prefix. All file systems of the bucket share it, so a key
-// counts in each usage whose prefix it has, whoever stores it. A usage is made when a limit asks for it, and dropped
-// when no limit has asked for it for a while.
+// Usages is the table of the usages in one bucket, by prefix. All file systems of the bucket share it, so every change
+// of a key counts in each usage with a matching prefix, no matter who makes it. A usage is created when a limit needs
+// it, and dropped when no limit has needed it for a while.
 type Usages struct {
 	mu     sync.Mutex
 	places map[string]*Usage // by prefix
@@ -42,8 +52,8 @@ type Usages struct {
 // NewUsages returns an empty table.
 func NewUsages() *Usages { return &Usages{places: map[string]*Usage{}} }
 
-// Of returns the usage of a prefix, which is empty or ends with a slash. It makes no request. If the usage is new,
-// its objects are counted by the client.
+// Of returns the usage of a prefix, which is empty or ends with a slash. It sends no request. If the usage is new, it
+// uses client to count the objects.
 func (t *Usages) Of(client s3api.Client, bucketName, prefix string) (u *Usage, added bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,14 +71,14 @@ func (t *Usages) Of(client s3api.Client, bucketName, prefix string) (u *Usage, a
 	return u, true
 }
 
-// Forget drops the usages for which nobody has asked for so long.
+// Forget drops the usages that were not requested for this long.
 func (t *Usages) Forget(age time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.places, func(_ string, u *Usage) bool { return time.Since(u.asked) > age })
 }
 
-// locked calls a function with the lock, unless the table is nil.
+// locked calls do while holding the lock. It does nothing if the table is nil.
 func (t *Usages) locked(do func()) {
 	if t != nil {
 		t.mu.Lock()
@@ -77,7 +87,7 @@ func (t *Usages) locked(do func()) {
 	}
 }
 
-// containing returns the usages of the prefixes of a key. The caller holds the lock.
+// containing returns the usages whose prefix the key has. The caller must hold the lock.
 func (t *Usages) containing(key string) (all []*Usage) {
 	if s3object.IsReserved(key) {
 		return nil
@@ -93,62 +103,62 @@ func (t *Usages) containing(key string) (all []*Usage) {
 	return all
 }
 
-// SetClient makes the next counts by another client, for example with other credentials. The objects must be the
-// same.
+// SetClient changes the client of future counts, for example to use other credentials. The new client must list the
+// same objects.
 func (u *Usage) SetClient(client s3api.Client, bucketName string) {
-	u.bucket.Store(s3api.NewBucket(client, bucketName, profile.Profile{}, &s3api.Stats{}, 0)) // it reads no object
+	u.bucket.Store(s3api.NewBucket(client, bucketName, profile.Profile{}, &s3api.Stats{}, 0)) // lists only
 }
 
 // contains reports whether a key counts.
 func (u *Usage) contains(key string) bool { return strings.HasPrefix(key, u.prefix) }
 
-// A Usage is how many bytes the objects have whose keys start with a prefix.
+// A Usage is the number of bytes in the objects whose keys begin with a prefix.
 //
-// S3 keeps no such sum. So [Usage.Count] lists the objects, by a request for each 1,000. In between a usage adds what
-// the file systems of the process store, and subtracts what they delete. Changes by other clients show with the next
-// count. Uploads wait for the first count until the usage is ten seconds old; then there is no bound until the count
-// has ended. An upload reserves its room part by part, so that several uploads do not take the same room. The parts of
-// interrupted uploads do not count, and neither do their records in the upload journal.
+// S3 does not provide such a sum, so [Usage.Count] lists the objects, with one request for each 1,000. Between counts,
+// a usage adds what the file systems of this process store and subtracts what they delete. Changes by other clients
+// appear in the next count. Uploads wait for the first count until the usage is ten seconds old; after that they are
+// not limited until the count is complete. An upload reserves its room part by part, so that several uploads cannot use
+// the same room. The parts of interrupted uploads do not count, and neither do their records in the upload journal.
 //
 // If a change overlaps with a count or with another change of the same key, the sum may be too large until the next
-// count, never too small: it takes the larger state, and subtracts the bytes of a key only once ([entry]). Nothing is
-// subtracted for an object that was seen before the last count ended. The sum is too small only by what other clients
-// have stored since the last count, also if this process deletes that.
+// count, but never too small: it includes the larger of the possible sizes, and subtracts the size of a key only once
+// ([entry]). Nothing is subtracted for an object that was described before the end of the last count. The sum can only
+// miss what other clients have stored since the last count, even if this process deletes it.
 //
-// Before a limit refuses an upload, the usage is counted again, because other clients may have deleted objects. It is
-// not if the last count was recent.
+// Before a limit refuses an upload, the objects are counted again, because other clients may have deleted some. This is
+// skipped if the last count is recent.
 type Usage struct {
 	table  *Usages
 	prefix string
 	added  time.Time
 	bucket atomic.Pointer[s3api.Bucket]
 
-	counting chan struct{} // a semaphore: only one goroutine counts
+	counting chan struct{} // a semaphore that allows one goroutine to count
 
-	// Of the last count, with or without an error. Only the goroutine that counts may use them.
+	// End and duration of the last count, even of a failed one. Only the counting goroutine may use them.
 	ended time.Time
 	took  time.Duration
 
-	// The mutex of the table guards the rest.
-	used     int64             // the sum: by the last count, and what has changed since it began
-	reserved int64             // for uploads in progress
-	known    bool              // a count has ended
-	due      time.Time         // when [Usage.Due] returns true again
-	asked    time.Time         // when [Usages.Of] last returned it
+	// The following fields are guarded by the mutex of the table.
+	used     int64             // the sum: the last count and the changes since it began
+	reserved int64             // by uploads in progress
+	known    bool              // at least one count has succeeded
+	due      time.Time         // when [Usage.Due] will return true again
+	asked    time.Time         // when [Usages.Of] returned it the last time
 	entries  map[string]*entry // by key
-	closed   int               // entries that no operation is changing
-	late     int64             // bytes of entries forgotten since the last count began
-	since    time.Time         // nothing that was seen before is subtracted
+	closed   int               // number of entries without an operation in progress
+	late     int64             // size of the entries that were forgotten since the last count began
+	since    time.Time         // objects that were described before this time are not subtracted
 }
 
-// Used returns how many bytes the objects have. known is false before the first count.
+// Used returns the sum. known is false before the first count has succeeded.
 func (u *Usage) Used() (bytes int64, known bool) {
 	u.table.mu.Lock()
 	defer u.table.mu.Unlock()
 	return u.used, u.known
 }
 
-// Due reports whether the caller must count the objects: once in each interval.
+// Due reports whether the caller should count the objects now. It returns true once per interval.
 func (u *Usage) Due(interval time.Duration) bool {
 	u.table.mu.Lock()
 	defer u.table.mu.Unlock()
@@ -160,22 +170,22 @@ func (u *Usage) Due(interval time.Duration) bool {
 	return true
 }
 
-// Count counts the bytes of all objects. After an error the usage keeps the previous count.
+// Count counts the bytes of all objects. After an error, the usage keeps the previous sum.
 func (u *Usage) Count(ctx context.Context) error {
 	_, err := u.count(ctx, 0)
 	return err
 }
 
-// await waits for the first count, and begins it if nobody else does. It waits no longer when the usage is old
-// already, because a large bucket is being counted for minutes.
+// await waits for the first count, and starts it if nobody else has. It does not wait if a count is running and the
+// usage is older than recountTimeout, because counting a large bucket takes minutes.
 func (u *Usage) await(ctx context.Context) {
 	if _, known := u.Used(); known || len(u.counting) > 0 && time.Since(u.added) > recountTimeout {
 		return
 	}
-	u.recount(ctx) // after an error there is no bound
+	u.recount(ctx) // after an error, nothing is limited
 }
 
-// recount counts again for an upload that has no room, and reports whether it did. It does not if the last count was
+// recount counts again for an upload that has no room. It returns false if it did not, because the last count is
 // recent.
 func (u *Usage) recount(ctx context.Context) bool {
 	ctx, done := context.WithTimeout(ctx, recountTimeout)
@@ -184,8 +194,8 @@ func (u *Usage) recount(ctx context.Context) bool {
 	return counted
 }
 
-// count waits until no other goroutine counts, and then counts unless the last count ended less than rest times its
-// duration ago.
+// count waits until no other goroutine is counting. Then it counts, unless the last count ended less than rest times
+// its own duration ago.
 func (u *Usage) count(ctx context.Context, rest time.Duration) (counted bool, err error) {
 	select {
 	case u.counting <- struct{}{}:
@@ -202,8 +212,8 @@ func (u *Usage) count(ctx context.Context, rest time.Duration) (counted bool, er
 	return err == nil, err
 }
 
-// list counts. If a request for a key overlaps with the count, the listing may have either state of the key, and the
-// sum takes the larger one.
+// list does the counting. If a request for a key overlaps with the count, the listing may contain the old or the new
+// object, and the sum uses the larger size.
 func (u *Usage) list(ctx context.Context) error {
 	u.table.locked(func() {
 		u.forget()
@@ -219,7 +229,7 @@ func (u *Usage) list(ctx context.Context) error {
 		}
 		u.table.locked(func() {
 			for _, v := range page.Versions {
-				if s3object.IsReserved(v.Key) { // users do not store them
+				if s3object.IsReserved(v.Key) { // not stored by users
 					continue
 				}
 				sum += v.Size
@@ -243,7 +253,7 @@ func (u *Usage) list(ctx context.Context) error {
 	return nil
 }
 
-// forget drops the keys that no operation is changing. The caller holds the lock.
+// forget drops the entries without an operation in progress. The caller must hold the lock.
 func (u *Usage) forget() {
 	for key, e := range u.entries {
 		if e.open == 0 {

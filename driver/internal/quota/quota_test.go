@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// newServer returns a simulated AWS with a bucket.
+// newServer returns a simulated AWS server with a bucket.
 func newServer(opts s3sim.Options) *s3sim.Server {
 	opts.Profile, _ = profile.Named("aws")
 	s := s3sim.New(opts)
@@ -30,17 +30,17 @@ func limited(client s3api.Client, limit int64) (Quotas, *Usage) {
 	return Quotas{usages, func() []Limit { return []Limit{{u, limit}} }}, u
 }
 
-// bytesOf is the content of an object.
+// bytesOf returns the content of an object of this size.
 func bytesOf(size int64) s3sim.Content { return s3sim.Content{make([]byte, size)} }
 
-// TestRecountBackOff refuses uploads one after another, by a quota whose count fails, is interrupted or ends.
+// TestRecountBackoff refuses uploads one after the other, with a quota whose count fails, is interrupted or succeeds.
 func TestRecountBackOff(t *testing.T) {
 	const work = 100 * time.Millisecond
 	for _, test := range []struct {
 		label string
-		page  int           // objects of a page
-		fault s3sim.Fault   // of a page
-		count time.Duration // of a count
+		page  int           // objects per page
+		fault s3sim.Fault   // for each page
+		count time.Duration // duration of a count
 	}{
 		{"counted", 100, s3sim.Fault{After: work}, 10 * work},
 		{"failed", 100, s3sim.Fault{After: 5 * time.Second, Status: http.StatusForbidden, Code: "AccessDenied"},
@@ -88,10 +88,10 @@ func TestRecountBackOff(t *testing.T) {
 }
 
 // TestFirstCount stores files while the first count of a large bucket is in progress. The first upload waits for ten
-// seconds, and the others do not. A limit on a small bucket refuses the first upload.
+// seconds, and later uploads do not wait. In a small bucket, the limit refuses the first upload.
 func TestFirstCount(t *testing.T) {
 	for name, test := range map[string]struct {
-		pages   int // of a second each
+		pages   int // takes a second each
 		refused bool
 		wait    time.Duration
 		later   bool // whether an upload 20 seconds later is refused
@@ -130,7 +130,8 @@ func TestFirstCount(t *testing.T) {
 	}
 }
 
-// TestQuotaCountsNoRecords counts a bucket with the records of uploads, of file systems with several prefixes.
+// TestQuotaCountsNoRecords counts a bucket with upload records, including the records of file systems with several
+// prefixes.
 func TestQuotaCountsNoRecords(t *testing.T) {
 	s := newServer(s3sim.Options{})
 	for _, key := range []string{".babelftp/uploads/a", ".babelftp2", "dir/.babelftp", "dir/.babelftp/uploads/b",

@@ -1,15 +1,22 @@
-// Package s3object says how a file is an S3 object, without a request: by its key, and by its attributes.
+// Package s3object describes how a file is stored as an S3 object: its key, its attributes and its checksums. It sends
+// no requests.
 //
-// A [KeySpace] is the part of a bucket whose keys start with one prefix. Its Key maps pathnames to keys, as no
-// other place does, and Directory gives the prefix of a directory, which is the key of its marker too. [Representable]
-// says which segments of keys a listing can show. [PercentEncode] writes a key for a URI or a header.
+// A [KeySpace] is the part of a bucket whose keys begin with one prefix. Its Key method maps pathnames to keys, and
+// Directory returns the prefix of a directory, which is also the key of its marker:
 //
-// [Attributes] are content type, user metadata, storage class, tags and encryption. [FromHead] reads them from an
-// answer to HeadObject, ApplyToPut and its siblings write them into a request, and [Objects] says which ones new
-// objects get. Checksums (checksums.go) are those that S3 tells of an object: ETags that are MD5s, and what
-// GetObjectAttributes has.
+//	keys := s3object.KeySpace("inbox/")
+//	key, err := keys.Key("/2026/invoice.xml") // "inbox/2026/invoice.xml"
+//	prefix := keys.Directory(key)             // "inbox/2026/invoice.xml/"
 //
-// RFC 3629 section 4: what is UTF-8. RFC 3986 section 2: the percent-encoding.
+// [Representable] reports which segments of keys can appear in pathnames, and [PercentEncode] encodes a key for a URI
+// or a header.
+//
+// [Attributes] are the content type, user metadata, storage class, tags and encryption of an object. [FromHead] reads
+// them from a HeadObject response, ApplyToPut and the other Apply methods write them into a request, and [Objects]
+// configures the attributes of new objects. Checksums (checksums.go) come from responses: an ETag that is an MD5, or a
+// checksum that S3 stores.
+//
+// UTF-8 is defined in RFC 3629 section 4, and percent-encoding in RFC 3986 section 2.
 package s3object
 
 import (
@@ -25,13 +32,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// Objects says which attributes a file system gives to new objects. The zero value leaves everything to the bucket.
+// Objects configures which attributes a file system gives to new objects. The zero value leaves everything to the
+// bucket.
 //
-// Copies and renamed files keep what they had, as do files that are appended to. They have the ACL, of which S3
-// copies none, and the encryption where the source had none.
+// Copies, renamed files and files that are appended to keep their attributes. They get the configured ACL, because S3
+// does not copy ACLs, and the configured encryption if the source had none.
 type Objects struct {
-	// ContentTypes are media types by the ends of names in lower case, such as ".dwg". They go before those that the
-	// driver knows.
+	// ContentTypes maps lower-case file extensions, such as ".dwg", to media types. They take precedence over the
+	// built-in table.
 	ContentTypes map[string]string
 
 	CacheControl string
@@ -39,20 +47,20 @@ type Objects struct {
 	ACL          types.ObjectCannedACL
 	Tags         map[string]string
 
-	// Encryption is with S3's own key or one of KMS, of which KMSKeyID chooses one; it may be empty.
+	// Encryption uses S3's own key or a KMS key. KMSKeyID chooses the KMS key; if it is empty, S3 uses the default key.
 	Encryption types.ServerSideEncryption
 	KMSKeyID   string
 
-	// Checksum is the algorithm of the checksum that S3 keeps. Files that are uploaded by parts have one only where
-	// it is a CRC: of others S3 would keep the checksum of those of the parts.
+	// Checksum is the algorithm of the checksum that S3 stores. Files that are uploaded in parts get one only if it is
+	// a CRC, because for other algorithms S3 would store a checksum of the checksums of the parts.
 	Checksum types.ChecksumAlgorithm
 
-	// ListSetTimes makes listings ask for each entry, several in parallel, to show the modification times that were
-	// set, and those of directories.
+	// ListSetTimes makes listings send a request for each entry, several in parallel, to show modification times that
+	// clients have set and the times of directories.
 	ListSetTimes bool
 }
 
-// defaultEncryption is the encryption of objects that have none of their own.
+// defaultEncryption returns the encryption for objects that have none of their own.
 func (o *Objects) defaultEncryption() Encryption {
 	e := Encryption{Algorithm: o.Encryption}
 	if o.KMSKeyID != "" {
@@ -61,35 +69,34 @@ func (o *Objects) defaultEncryption() Encryption {
 	return e
 }
 
-// Attributes are what S3 keeps of an object in addition to its bytes.
+// Attributes are stored with an object in addition to its data.
 type Attributes struct {
 	ContentType        *string
 	contentEncoding    *string
 	contentDisposition *string
 	contentLanguage    *string
 	cacheControl       *string
-	redirect           *string // of a website that is served from the bucket
+	redirect           *string // for websites that are served from the bucket
 	Expires            *time.Time
 	Metadata           map[string]string
-	hidden             bool // the object has metadata that no header can hold, and so no answer
+	hidden             bool // the object has metadata that cannot be written in a header, so responses do not show them
 	StorageClass       types.StorageClass
 	ACL                types.ObjectCannedACL
 	Encryption         Encryption
 	checksum           types.ChecksumAlgorithm
-	Tagged             bool    // the object has tags, which only another request tells
-	Tags               *string // as a header has them: a query (RFC 3986 section 3.4)
+	Tagged             bool    // the object has tags; reading them takes another request
+	Tags               *string // encoded as in the tagging header: as a query (RFC 3986 section 3.4)
 }
 
-// An Encryption says with which of the keys that S3 holds it encrypts an object. The zero value leaves it to the
-// bucket.
+// An Encryption says how S3 encrypts an object. The zero value leaves it to the bucket.
 type Encryption struct {
 	Algorithm   types.ServerSideEncryption
 	KMSKeyID    *string
-	bucketKey   *bool // whether the key of the object comes from one of the bucket, which saves requests to KMS
-	CustomerKey bool  // whether it is with a key that S3 does not hold (SSE-C)
+	bucketKey   *bool // whether the key of the object is derived from a key of the bucket, which saves requests to KMS
+	CustomerKey bool  // whether the client provides the key (SSE-C)
 }
 
-// OfFile are the attributes of a new file.
+// OfFile returns the attributes for a new file.
 func (o *Objects) OfFile(name string) Attributes {
 	a := o.Common()
 	a.ContentType, a.StorageClass, a.checksum = aws.String(mediaTypeOf(name, o.ContentTypes)), o.StorageClass,
@@ -100,17 +107,17 @@ func (o *Objects) OfFile(name string) Attributes {
 	return a
 }
 
-// OfMarker are the attributes of the marker of a directory.
+// OfMarker returns the attributes for the marker of a directory.
 func (o *Objects) OfMarker() Attributes {
 	a := o.Common()
 	a.ContentType = aws.String(directoryType)
 	return a
 }
 
-// directoryType is the content type of a marker, by which some clients know one.
+// directoryType is the content type of markers, by which some clients recognize them.
 const directoryType = "application/x-directory"
 
-// Inherit makes the attributes of an object those of its copy.
+// Inherit turns the attributes of an object into the attributes for its copy.
 func (o *Objects) Inherit(a *Attributes) {
 	a.ACL = o.ACL
 	if a.Encryption.Algorithm == "" {
@@ -118,7 +125,8 @@ func (o *Objects) Inherit(a *Attributes) {
 	}
 }
 
-// Common are the attributes that policies may ask of every object, a marker or a record too.
+// Common returns the attributes that bucket policies may require for every object, including markers and journal
+// records.
 func (o *Objects) Common() Attributes {
 	a := Attributes{ACL: o.ACL, Encryption: o.defaultEncryption()}
 	if len(o.Tags) > 0 {
@@ -127,8 +135,7 @@ func (o *Objects) Common() Attributes {
 	return a
 }
 
-// FromHead reads the attributes of an object from an answer to HeadObject. What the driver notes in the metadata for
-// itself is not among them.
+// FromHead returns the attributes in a HeadObject response, without the metadata that the driver uses itself.
 func FromHead(out *s3.HeadObjectOutput) Attributes {
 	a := Attributes{
 		ContentType:        out.ContentType,
@@ -146,7 +153,7 @@ func FromHead(out *s3.HeadObjectOutput) Attributes {
 	if expires, err := http.ParseTime(aws.ToString(out.ExpiresString)); err == nil {
 		a.Expires = &expires
 	}
-	if a.Metadata != nil { // what is made of the object is another copy, or none, and another request makes it
+	if a.Metadata != nil { // a copy gets its own stamp and name, or none
 		a.Metadata = maps.Clone(a.Metadata)
 		delete(a.Metadata, CopyStampKey)
 		delete(a.Metadata, WriteKey)
@@ -158,13 +165,13 @@ func FromHead(out *s3.HeadObjectOutput) Attributes {
 // SetMTime sets the modification time.
 func (a *Attributes) SetMTime(t time.Time) { a.SetMetadata(MTimeKey, formatMTime(t)) }
 
-// RemoveMTime drops the modification time that was set, because it is of other bytes.
+// RemoveMTime removes the modification time that a client has set, because the bytes change.
 func (a *Attributes) RemoveMTime() {
 	a.Metadata = maps.Clone(a.Metadata)
 	delete(a.Metadata, MTimeKey)
 }
 
-// SetMetadata sets a value of the user metadata.
+// SetMetadata sets a value in the user metadata.
 func (a *Attributes) SetMetadata(key, value string) {
 	a.Metadata = maps.Clone(a.Metadata)
 	if a.Metadata == nil {
@@ -173,7 +180,7 @@ func (a *Attributes) SetMetadata(key, value string) {
 	a.Metadata[key], a.hidden = value, false
 }
 
-// ApplyToPut sets the attributes in a request.
+// ApplyToPut sets the attributes in a PutObject request.
 func (a *Attributes) ApplyToPut(in *s3.PutObjectInput) {
 	in.ChecksumAlgorithm = a.checksum
 	in.ContentType, in.ContentEncoding = a.ContentType, a.contentEncoding
@@ -184,7 +191,7 @@ func (a *Attributes) ApplyToPut(in *s3.PutObjectInput) {
 		a.Encryption.bucketKey
 }
 
-// ApplyToUpload sets the attributes in a request.
+// ApplyToUpload sets the attributes in a CreateMultipartUpload request.
 func (a *Attributes) ApplyToUpload(in *s3.CreateMultipartUploadInput) {
 	switch a.checksum {
 	case types.ChecksumAlgorithmCrc32, types.ChecksumAlgorithmCrc32c, types.ChecksumAlgorithmCrc64nvme:
@@ -198,8 +205,8 @@ func (a *Attributes) ApplyToUpload(in *s3.CreateMultipartUploadInput) {
 		a.Encryption.bucketKey
 }
 
-// ApplyToCopy asks for these attributes in place of those of the object that is copied. Its tags go along. Metadata
-// that cannot be read go along where they need no change.
+// ApplyToCopy sets the attributes in a CopyObject request, where they replace those of the source. S3 copies the tags.
+// If the source has hidden metadata, S3 copies its metadata unchanged.
 func (a *Attributes) ApplyToCopy(in *s3.CopyObjectInput) {
 	in.StorageClass, in.WebsiteRedirectLocation, in.ACL = a.StorageClass, a.redirect, a.ACL
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID,
@@ -213,7 +220,7 @@ func (a *Attributes) ApplyToCopy(in *s3.CopyObjectInput) {
 	in.CacheControl, in.Expires, in.Metadata = a.cacheControl, a.Expires, a.Metadata
 }
 
-// TagQuery writes tags as a header has them.
+// TagQuery encodes tags for the tagging header.
 func TagQuery(tags iter.Seq2[string, string]) *string {
 	query := url.Values{}
 	for key, value := range tags {
@@ -222,25 +229,25 @@ func TagQuery(tags iter.Seq2[string, string]) *string {
 	return aws.String(strings.ReplaceAll(query.Encode(), "+", "%20"))
 }
 
-// KeepsMD5 tells whether the ETags of objects that are encrypted so are the MD5 of their bytes:
+// KeepsMD5 reports whether objects with this encryption have the MD5 of their bytes as ETag:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html
 func (e Encryption) KeepsMD5() bool {
 	return !e.CustomerKey && (e.Algorithm == "" || e.Algorithm == types.ServerSideEncryptionAes256)
 }
 
-// CopyStampKey is the user metadata by which the copy of a file in a directory tells what it is a copy of, where its
-// ETag does not. Package s3api makes its value.
+// CopyStampKey is the user metadata that identifies the source of a copied file, because an equal ETag does not prove
+// where it comes from. See Version.Stamp in package s3api.
 const CopyStampKey = "babelftp-copy-of"
 
-// WriteKey is the user metadata that names the request which has made an object. After a lost answer it tells one's
-// own object from an equal one of another client.
+// WriteKey is the user metadata with the random name of the request that stored an object. If the response to a write
+// is lost, it distinguishes this object from an equal object of another client.
 const WriteKey = "babelftp-write"
 
-// maxMetadata is how many bytes of user metadata S3 takes:
+// maxMetadata is S3's limit for user metadata, in bytes:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html
 const maxMetadata = 2 << 10
 
-// HasRoom tells whether S3 takes user metadata with one value more.
+// HasRoom reports whether one more entry fits into S3's limit for user metadata.
 func HasRoom(metadata map[string]string, key, value string) bool {
 	bytes := len(key) + len(value)
 	for key, value := range metadata {

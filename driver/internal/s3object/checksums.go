@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// NewHash returns the function that IANA's registry of hash functions knows by a name, or CRC32 (that of ISO 3309), and
-// nil for others: https://www.iana.org/assignments/hash-function-text-names
+// NewHash returns the hash function with a name from IANA's registry, or with the name CRC32 (ISO 3309). It returns nil
+// for other names. See https://www.iana.org/assignments/hash-function-text-names
 func NewHash(algorithm string) hash.Hash {
 	switch algorithm {
 	case "SHA-256":
@@ -35,7 +35,8 @@ func NewHash(algorithm string) hash.Hash {
 	return nil
 }
 
-// ChecksumOf returns the checksum of a whole object. A checksum of the checksums of parts is no hash of the bytes.
+// ChecksumOf returns the checksum of a whole object, or nil if S3 has none. A checksum of the checksums of the parts
+// does not count.
 func ChecksumOf(out *s3.HeadObjectOutput, algorithm string) []byte {
 	if !hasWholeChecksum(out) {
 		return nil
@@ -51,8 +52,8 @@ func ChecksumOf(out *s3.HeadObjectOutput, algorithm string) []byte {
 	return sum
 }
 
-// MD5OfETag reads an ETag that is the MD5 of the bytes, if they were not encrypted, and returns nil for that of an
-// object which was put together of parts.
+// MD5OfETag returns the MD5 in the ETag of an unencrypted object. It returns nil for the ETag of an object that was
+// uploaded in parts.
 func MD5OfETag(etag string) []byte {
 	sum, err := hex.DecodeString(strings.Trim(etag, `"`))
 	if err != nil || len(sum) != md5.Size {
@@ -61,8 +62,9 @@ func MD5OfETag(etag string) []byte {
 	return sum
 }
 
-// hasWholeChecksum tells whether the checksum of an object, if it has one, is of all its bytes, and not made of those
-// of its parts. Servers that do not tell make one of parts for objects whose ETags have a hyphen.
+// hasWholeChecksum reports whether the checksum of an object, if it has one, covers all its bytes instead of the
+// checksums of its parts. If the server does not return the type of the checksum, an ETag with a hyphen shows that the
+// object was uploaded in parts.
 func hasWholeChecksum(object *s3.HeadObjectOutput) bool {
 	if object.ChecksumType == "" {
 		return !strings.Contains(aws.ToString(object.ETag), "-")
@@ -70,15 +72,15 @@ func hasWholeChecksum(object *s3.HeadObjectOutput) bool {
 	return object.ChecksumType == types.ChecksumTypeFullObject
 }
 
-// Algorithm is the checksum that S3 stores with new objects: CRC-32C, for which processors have an instruction.
-// S3 compares the sum, which is in the signed headers of a request, with what has arrived. Headers all S3 servers
-// take or pass over, where some break on the trailers that the SDK sends of itself.
+// Algorithm is the checksum that S3 stores with new objects: CRC-32C, for which processors have an instruction. It is
+// sent in a signed header, and S3 compares it with the bytes that it receives. All S3 servers accept or ignore this
+// header, but some fail on the trailers that the SDK sends by default.
 //
-// With the sum the signature need not be over the bytes. That would be by SHA-256 where there is no TLS, and takes
-// the time that everything else together does, here and in S3.
+// With the checksum, the signature need not cover the body. Without TLS, it would need a SHA-256 of the body, which
+// takes as much time as everything else together, both here and in S3.
 const Algorithm = types.ChecksumAlgorithmCrc32c
 
-// CRC32COf is the sum of a small body. Without it the SDK would send one in a trailer over TLS.
+// CRC32COf returns the checksum of a small body. Without it, the SDK would send one in a trailer over TLS.
 func CRC32COf(c Content) (*string, error) {
 	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	if _, err := io.Copy(h, io.NewSectionReader(c, 0, c.Size())); err != nil {
@@ -87,7 +89,7 @@ func CRC32COf(c Content) (*string, error) {
 	return aws.String(base64.StdEncoding.EncodeToString(h.Sum(nil))), nil
 }
 
-// A Content is the bytes of an object. It can be read more than once, also by several goroutines at once.
+// A Content is the data of an object. It can be read several times, also by several goroutines at the same time.
 type Content interface {
 	io.ReadSeeker
 	io.ReaderAt

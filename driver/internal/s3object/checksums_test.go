@@ -14,17 +14,17 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// etagOf is the ETag of an object of these bytes.
+// etagOf returns the ETag of an object with these bytes.
 func etagOf(content []byte) *string {
 	sum := md5.Sum(content)
 	return aws.String(`"` + hex.EncodeToString(sum[:]) + `"`)
 }
 
-// TestOfObject reads the hash of the bytes from what S3 says of an object.
+// TestOfObject reads the hash of an object from a HeadObject response.
 func TestOfObject(t *testing.T) {
 	content := []byte("content")
 	sum := s3object.NewHash("CRC32")
-	_, _ = sum.Write(content) // it never fails
+	_, _ = sum.Write(content) // never fails
 	crc := aws.String(base64.StdEncoding.EncodeToString(sum.Sum(nil)))
 	whole, parts := etagOf(content), aws.String(`"900150983cd24fb0d6963f7d28e17f72-2"`)
 	for name, test := range map[string]struct {

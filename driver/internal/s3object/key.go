@@ -9,47 +9,48 @@ import (
 	"unicode/utf8"
 )
 
-// MaxKeyBytes is the longest key that S3 stores, in bytes of UTF-8.
+// MaxKeyBytes is the length of the longest key that S3 stores, in bytes of UTF-8.
 const MaxKeyBytes = 1024
 
-// Reserved is the segment of the keys that are for the driver itself, such as the upload journal. No pathname has it.
+// Reserved is a key segment that is reserved for the driver itself, for example for the upload journal. Pathnames
+// cannot contain it.
 const Reserved = ".babelftp"
 
-// IsReserved tells whether a key is one of those that are for the driver itself, in a file system of any prefix.
+// IsReserved reports whether a key is reserved for the driver itself, in a file system with any prefix.
 func IsReserved(key string) bool {
 	return strings.Contains(Separator+key, Separator+Reserved+Separator)
 }
 
-// Separator stands between the segments of a pathname and of a key, and is the delimiter of listings.
+// Separator separates the segments of pathnames and keys. It is the delimiter of listings.
 const Separator = "/"
 
-// A KeySpace maps pathnames to keys; no other place does. Which KeySpace a name belongs to, and its prefix,
-// is for the mounts of the view to say.
+// A KeySpace maps pathnames to keys, and is the only place that does. Its value is the prefix of all its keys. The
+// mounts of package view decide which KeySpace a pathname belongs to.
 //
-// It is the prefix that all of its keys start with. What follows the prefix is the cleaned pathname without its
-// leading slash, byte for byte. Nothing is escaped, folded or normalised. So other S3 clients see the same names, and
-// two names are never one key. The file "/a/b" is the key "a/b"; the directory "/a/b" is every key that starts with
-// "a/b/", with or without an empty object "a/b/" that marks it.
+// The key is the prefix followed by the cleaned pathname without its leading slash, byte for byte. Nothing is escaped,
+// folded or normalized. So other S3 clients see the same names, and two names never have the same key. The file "/a/b"
+// has the key "a/b". The directory "/a/b" consists of all keys that begin with "a/b/", with or without an empty object
+// "a/b/" that marks it.
 //
-// A pathname must be UTF-8 as RFC 3629 section 4 defines it (no surrogates, nothing above U+10FFFF, shortest forms)
-// and hold no NUL and no segment ".babelftp". The other way round, some keys have no pathname: those with an empty
-// segment ("a//b", "/a"), with a segment "." or ".." or ".babelftp", with invalid UTF-8 or NUL. Listings leave them
-// out; a directory that holds only such keys is not empty. To rename it or to remove it with all its content takes
-// them along, but for those with ".babelftp", which belong to the server itself.
+// A pathname must be valid UTF-8 (RFC 3629 section 4: no surrogates, nothing above U+10FFFF, shortest forms) and must
+// not contain NUL or the segment ".babelftp". Conversely, some keys have no pathname: keys with an empty segment
+// ("a//b", "/a"), with the segment ".", ".." or ".babelftp", with invalid UTF-8 or with NUL. Listings omit them, but a
+// directory that contains only such keys is not empty. Renaming or removing a directory with its content includes them,
+// except for keys with ".babelftp", which belong to the server.
 type KeySpace string
 
-// A nameError says why a name has no key. It is an EILSEQ, whose own text speaks of encodings only.
+// A nameError explains why a name has no key. Its kind is EILSEQ, whose own text mentions only encodings.
 type nameError string
 
 func (e nameError) Error() string { return string(e) }
 
 func (e nameError) Unwrap() error { return syscall.EILSEQ }
 
-// Key returns the key of the file called name. A name is taken from the root, whether or not it begins with a slash.
-// The key of the root is the prefix itself.
+// Key returns the key of the file with this name. Names are relative to the root, with or without a leading slash. The
+// key of the root is the prefix itself.
 //
-// The error is EILSEQ for a name that is no valid UTF-8, holds a NUL or has the reserved segment, ENAMETOOLONG for
-// one whose key S3 would not store.
+// The error is EILSEQ if the name is not valid UTF-8, contains NUL or has the reserved segment, and ENAMETOOLONG if the
+// key is longer than S3 allows.
 func (s KeySpace) Key(name string) (string, error) {
 	name = path.Clean(Separator + name)
 	switch {
@@ -67,16 +68,15 @@ func (s KeySpace) Key(name string) (string, error) {
 	return key, nil
 }
 
-// Base is the last segment of the pathname of a key, and "/" for the root.
+// Base returns the last segment of the pathname of a key, or "/" for the root.
 func (s KeySpace) Base(key string) string {
 	return path.Base(Separator + strings.TrimPrefix(key, string(s)))
 }
 
-// IsRoot tells whether a key is the one of the root.
+// IsRoot reports whether a key is the key of the root.
 func (s KeySpace) IsRoot(key string) bool { return key == string(s) }
 
-// Directory returns what the keys in the directory of a key start with. It is the key of the directory's marker as
-// well.
+// Directory returns the prefix of the keys in a directory, which is also the key of its marker.
 func (s KeySpace) Directory(key string) string {
 	if s.IsRoot(key) {
 		return key
@@ -84,7 +84,7 @@ func (s KeySpace) Directory(key string) string {
 	return key + Separator
 }
 
-// Representable tells whether a segment of a key can be a segment of a pathname.
+// Representable reports whether a segment of a key can be a segment of a pathname.
 func Representable(segment string) bool {
 	switch segment {
 	case "", ".", "..", Reserved:
@@ -93,13 +93,14 @@ func Representable(segment string) bool {
 	return utf8.ValidString(segment) && strings.IndexByte(segment, 0) < 0
 }
 
-// PercentEncode writes a key for a place where only the unreserved characters of RFC 3986 section 2.3 and "/" stand
-// for themselves, nor "+", which some servers read as a space.
+// PercentEncode encodes all characters of a key except "/" and the unreserved characters of RFC 3986 section 2.3. It
+// also encodes a space as "%20", because some servers read "+" as a space.
 func PercentEncode(key string) string {
 	return strings.NewReplacer("+", "%20", "%2F", Separator).Replace(url.QueryEscape(key))
 }
 
-// IsXMLText tells whether a key comes through XML unchanged. Control characters might, but servers differ in that.
+// IsXMLText reports whether a key can be sent in XML unchanged. Control characters count as unsafe, because servers
+// treat them differently.
 func IsXMLText(key string) bool {
 	return !strings.ContainsFunc(key, func(r rune) bool {
 		return unicode.IsControl(r) || r == '\ufffe' || r == '\uffff' || r == utf8.RuneError

@@ -9,8 +9,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// FuzzKeyRoundTrip: the key of a name is its cleaned self behind the prefix, which listings show, and what they show is
-// the name of that key.
+// FuzzKeyRoundTrip checks that the key of a name is the prefix and the cleaned name, and that listings show the name
+// from which the same key results.
 func FuzzKeyRoundTrip(f *testing.F) {
 	for _, n := range append(drivertest.Names(), drivertest.UnrepresentableKeys()...) {
 		f.Add("", n.Path)

@@ -43,7 +43,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// What is wrong with a name is in the error: the log shows it to administrators.
+// The error contains the reason, which administrators see in the log.
 func TestKeyNamesReason(t *testing.T) {
 	for name, want := range map[string]string{
 		"\xe9": "invalid name: not UTF-8", "a\x00": "invalid name: contains NUL",
@@ -55,7 +55,7 @@ func TestKeyNamesReason(t *testing.T) {
 	}
 }
 
-// A listing shows the keys whose segments a pathname can have.
+// TestRepresentable checks which segments of keys appear in listings.
 func TestRepresentable(t *testing.T) {
 	for segment, want := range map[string]bool{
 		"a": true, "...": true, ".babelftp2": true, "": false, ".": false, "..": false, "\xe9": false, "a\x00": false,

@@ -22,7 +22,8 @@ func TestContentType(t *testing.T) {
 	}
 }
 
-// TestMediaTypes reads the table: each type is one, and each extension is in lower case and has one line.
+// TestMediaTypes checks the table: each line has a valid media type, and each extension is in lower case and occurs
+// once.
 func TestMediaTypes(t *testing.T) {
 	known := map[string]bool{}
 	_, table, _ := strings.Cut(mediaTypes, "\n")

@@ -9,20 +9,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// MTimeKey is the user metadata that holds a modification time that was set: decimal seconds since 1970 with up to
-// nine digits after the point, as rclone has it (https://rclone.org/s3/#modification-times-and-hashes).
+// MTimeKey is the user metadata with the modification time that a client has set: decimal seconds since 1970 with up to
+// nine digits after the point, in the format of rclone (https://rclone.org/s3/#modification-times-and-hashes).
 const MTimeKey = "mtime"
 
-const nanoDigits = 9 // of a second
+const nanoDigits = 9 // digits after the point
 
-// NameLanguageKey is the user metadata for the language of an object's name: a language tag (BCP 47). The client that
-// stores the object may set it. The header is x-amz-meta-name-language; Content-Language is that of the content.
+// NameLanguageKey is the user metadata with the language of an object's name: a language tag (BCP 47) in the header
+// x-amz-meta-name-language. The client that stores the object may set it. Content-Language, by contrast, is the
+// language of the content.
 const NameLanguageKey = "name-language"
 
-// formatMTime writes the value of MTimeKey.
+// formatMTime formats a time for MTimeKey.
 func formatMTime(t time.Time) string {
 	sign, seconds, nanos := "", t.Unix(), int64(t.Nanosecond())
-	if seconds < 0 { // nanoseconds count forward, digits count away from zero
+	if seconds < 0 { // nanoseconds count forward, but the digits of a negative number count away from zero
 		sign, seconds = "-", -seconds
 		if nanos > 0 {
 			seconds, nanos = seconds-1, int64(time.Second)-nanos
@@ -31,7 +32,8 @@ func formatMTime(t time.Time) string {
 	return fmt.Sprintf("%s%d.%09d", sign, seconds, nanos)
 }
 
-// parseMTime reads the value of MTimeKey. Others write it too, so what has no four-digit year is not taken for a time.
+// parseMTime parses the value of MTimeKey. Other programs write it too, so values outside the years 1 to 9999 are
+// ignored.
 func parseMTime(value string) (time.Time, bool) {
 	digits, negative := strings.CutPrefix(value, "-")
 	whole, fraction, _ := strings.Cut(digits, ".")
@@ -51,11 +53,11 @@ func parseMTime(value string) (time.Time, bool) {
 	return t, t.Year() >= 1 && t.Year() <= 9999
 }
 
-// MTime is the modification time that was set, and false where there is none.
+// MTime returns the modification time that a client has set, or false if there is none.
 func (a *Attributes) MTime() (time.Time, bool) { return parseMTime(a.Metadata[MTimeKey]) }
 
-// NameLanguage is the language tag of the name, empty where there is none.
+// NameLanguage returns the language tag of the name, or the empty string if there is none.
 func (a *Attributes) NameLanguage() string { return a.Metadata[NameLanguageKey] }
 
-// MediaType is the Content-Type.
+// MediaType returns the Content-Type.
 func (a *Attributes) MediaType() string { return aws.ToString(a.ContentType) }
