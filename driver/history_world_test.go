@@ -146,7 +146,7 @@ func newWorld(t *testing.T, h *history) *world {
 		Conflicts: h.Conflicts, Forgets: h.Forgets,
 		Profile: w.profile, MinPartSize: historyPart, RefuseUnsupported: w.profile.Name == "strict", Observe: w.observe,
 		Ahead: h.Ahead, PageSize: h.Page, Torn: h.Torn, Emptying: h.Emptying,
-		Overlapping: w.profile.UnendedUploads && !h.abortsUploads(),
+		Overlapping: w.profile.PersistentUploads && !h.abortsUploads(),
 	})
 	for _, bucket := range []string{historyBucket, otherBucket} {
 		w.s3.CreateBucket(bucket)
@@ -440,7 +440,7 @@ func (w *world) run() {
 	}
 	// A clock that is ahead delays sweeps. If S3 may still complete an upload, they leave its record for ten minutes.
 	settle := settleTime + w.Abandoned + max(0, w.Ahead)
-	if w.profile.UnendedUploads {
+	if w.profile.PersistentUploads {
 		settle += lateCompletion
 	}
 	time.Sleep(settle)

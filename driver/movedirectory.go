@@ -195,13 +195,13 @@ func (r *treeMove) copyFile(
 		c = s3api.Condition{}
 	}
 	r.stampCopy(v, a, to)
-	change := r.target.opts.Quotas.Change(to)
+	reservation := r.target.opts.Quotas.Begin(to)
 	if old == nil {
-		change.Saw(s3api.Version{})
+		reservation.SetCurrent(s3api.Version{})
 	} else {
-		change.Saw(*old)
+		reservation.SetCurrent(*old)
 	}
-	return r.copyVersion(ctx, v, a, to, c, change)
+	return r.copyVersion(ctx, v, a, to, c, reservation)
 }
 
 // copyMarker makes a new marker, because versitygw does not copy markers. A marker that exists already is as good.

@@ -17,8 +17,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// TestMoveObject moves the file "old" or the marker "dir/" while another client does something, or after an attempt that
-// ended between the copy and the delete. Nothing is lost or replaced.
+// TestMoveObject moves the file "old" or the marker "dir/" while another client does something, or after an attempt
+// that ended between the copy and the delete. Nothing is lost or replaced.
 func TestMoveObject(t *testing.T) {
 	t.Parallel()
 	type files map[string]string // content by name

@@ -57,7 +57,7 @@ func showsProfile(t *testing.T, p driver.Profile, bucket func(*testing.T) (*s3.C
 		"tags":              {(*prober).tags, !p.LosesTags},
 		"percent-part-copy": {(*prober).percentPartCopy, p.PartCopy && !p.MisreadPartSources},
 		"unequal-parts":     {(*prober).unequalParts, p.UnequalParts},
-		"stored-answers":    {(*prober).storedAnswers, !p.UnstoredAnswers},
+		"stored-answers":    {(*prober).storedAnswers, !p.FalseSuccess},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := &prober{ctx: t.Context()}

@@ -154,9 +154,9 @@ func (r *treeMove) file(
 	if !r.keepsSource {
 		r.stampCopy(v, a, newKey)
 	}
-	change := r.target.opts.Quotas.Change(newKey)
-	change.Look(ctx, r.target.bucket, newKey)
-	err := r.copyVersion(ctx, v, a, newKey, s3api.Condition{Absent: r.noOverwrite}, change)
+	reservation := r.target.opts.Quotas.Begin(newKey)
+	reservation.StartHead(ctx, r.target.bucket, newKey)
+	err := r.copyVersion(ctx, v, a, newKey, s3api.Condition{Absent: r.noOverwrite}, reservation)
 	if err != nil || r.keepsSource {
 		return err
 	}
@@ -182,18 +182,19 @@ func (r *treeMove) completeFile(ctx context.Context, v, old s3api.Version, age t
 // copyVersion copies a version to a key on a condition, and ends the change of that key. A rename takes room only in
 // usages that do not contain the source.
 func (r *treeMove) copyVersion(
-	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, change *quota.Change,
+	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition,
+	reservation *quota.Reservation,
 ) (err error) {
-	defer func() { change.End(err) }()
+	defer func() { reservation.End(err) }()
 	if r.keepsSource {
-		err = change.Grow(ctx, v.Size)
+		err = reservation.Grow(ctx, v.Size)
 	} else {
-		err = change.Move(ctx, v.Size, r.source.opts.Quotas, v.Key)
+		err = reservation.Move(ctx, v.Size, r.source.opts.Quotas, v.Key)
 	}
 	if err != nil {
 		return err
 	}
-	change.Send(v.Size)
+	reservation.Send(v.Size)
 	_, err = r.target.copyObject(ctx, v, a, to, c)
 	return err
 }

@@ -40,11 +40,11 @@ func (f *Fs) SetTime(ctx context.Context, name string, mtime time.Time) error {
 			return err
 		}
 		a.SetMTime(mtime)
-		change := f.opts.Quotas.Change(key)
-		change.Saw(v)
-		change.Send(v.Size)
+		reservation := f.opts.Quotas.Begin(key)
+		reservation.SetCurrent(v)
+		reservation.Send(v.Size)
 		made, err := f.copyObject(ctx, v, &a, key, v.Unchanged())
-		change.End(err)
+		reservation.End(err)
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ import (
 type Harness struct {
 	// Bucket makes an empty bucket that no other test uses, and returns a client for it. The client's retries are the
 	// SDK's. It also sends requests again that the server has not performed, see the profile's EmptyDirectoryCode and
-	// UnstoredAnswers.
+	// FalseSuccess.
 	Bucket func(tb testing.TB) (*s3.Client, string)
 
 	// Limits is what the server is known not to do.

@@ -91,7 +91,7 @@ func exceptions() map[exception]struct {
 			return !p.AtomicReads
 		}},
 		completionLooks: {"CompleteMultipartUpload tells no ETag", func(p *driver.Profile) bool {
-			return p.UntoldETags
+			return p.CompletesWithoutETag
 		}},
 		unorderedListings: {"S3 does not sort listings", func(p *driver.Profile) bool { return !p.SortedListings }},
 		lostTags:          {"CreateMultipartUpload takes no tags", func(p *driver.Profile) bool { return p.LosesTags }},

@@ -112,17 +112,18 @@ type Profile struct {
 	// PartLimit is the maximum number of parts of an upload; 0 means 10,000 as in AWS. See [Profile.MaxParts].
 	PartLimit int64
 
-	// UnendedUploads is set if a multipart upload still exists after it was completed. Swift continues to list its
+	// PersistentUploads is set if a multipart upload still exists after it was completed. Swift continues to list its
 	// parts and completes it again. Interrupted uploads are therefore discarded instead of kept (see
 	// [Profile.Resumes]).
-	UnendedUploads bool
+	PersistentUploads bool
 
-	// OvertakenAnswers is set if PutObject and CopyObject may return 200 without an ETag although the server has not
+	// OvertakenSuccess is set if PutObject and CopyObject may return 200 without an ETag although the server has not
 	// performed them, because a later request has already stored an object with the same key.
-	OvertakenAnswers bool
+	OvertakenSuccess bool
 
-	// UntoldETags is set if the CompleteMultipartUpload response has no ETag. A client sends HeadObject to get it.
-	UntoldETags bool
+	// CompletesWithoutETag is set if the CompleteMultipartUpload response has no ETag. A client sends HeadObject to get
+	// it.
+	CompletesWithoutETag bool
 
 	// LosesTags is set if CreateMultipartUpload, and CopyObject with new metadata, ignore tags, so that the new object
 	// has none.
@@ -179,7 +180,7 @@ type Profile struct {
 	// the metadata may belong to one object and the ETag to the next.
 	AtomicReads bool
 
-	// UnstoredAnswers is set if the server may return 200 for PutObject, CopyObject and CompleteMultipartUpload without
+	// FalseSuccess is set if the server may return 200 for PutObject, CopyObject and CompleteMultipartUpload without
 	// storing anything. The response then has no checksum type. A client checks the object and repeats the request.
 	// versitygw does this in these cases:
 	//   - PutObject or CopyObject creates a directory that another request has just created and is removing again.
@@ -189,7 +190,7 @@ type Profile struct {
 	//   - CompleteMultipartUpload names an upload that was aborted, and an older object has the key, or the same
 	//     request
 	//     is in progress already.
-	UnstoredAnswers bool
+	FalseSuccess bool
 
 	// UnprefixedLookups is set if HeadObject and GetObject return 404 for a missing key only if a policy allows
 	// s3:ListBucket without the condition s3:prefix. With the condition they return 403. Ceph evaluates s3:prefix only
@@ -232,7 +233,7 @@ func profiles() []Profile {
 		},
 		{
 			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true,
-			MisreadPartSources: true, UntoldETags: true, UnprefixedLookups: true,
+			MisreadPartSources: true, CompletesWithoutETag: true, UnprefixedLookups: true,
 			UncheckedSources: true, PartCopy: true, UnequalParts: true, MD5ETags: true,
 			SortedListings: true, BatchDelete: true,
 			AtomicReads: true,
@@ -252,11 +253,11 @@ func profiles() []Profile {
 			InPlaceCopy: true,
 			PartCopy:    true, UnequalParts: true, Checksums: true, MD5ETags: true,
 			SortedListings: true,
-			BatchDelete:    true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true, MarkersApart: true,
+			BatchDelete:    true, EmptyDirectoryCode: "ExistingObjectIsDirectory", FalseSuccess: true, MarkersApart: true,
 		},
 		{
-			Name: "swift", UncheckedSources: true, PartLimit: FewParts, UnendedUploads: true, UnframedHeads: true,
-			OvertakenAnswers: true, LosesTags: true, NoTags: true,
+			Name: "swift", UncheckedSources: true, PartLimit: FewParts, PersistentUploads: true, UnframedHeads: true,
+			OvertakenSuccess: true, LosesTags: true, NoTags: true,
 			PartCopy: true, UnequalParts: true,
 			MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true,
@@ -324,7 +325,7 @@ func (p *Profile) CompletesOn(absent bool) bool {
 
 // Resumes reports whether users can resume interrupted uploads. This needs listings of uploads with a prefix that does
 // not end with a slash, and a server that cannot complete the same upload twice with different parts.
-func (p *Profile) Resumes() bool { return !p.SlashPrefixes && !p.UnendedUploads }
+func (p *Profile) Resumes() bool { return !p.SlashPrefixes && !p.PersistentUploads }
 
 // Parts divides length bytes into parts of at most size bytes. It returns the number of parts and a function that
 // returns the offset of each part. If parts may differ in size, they are nearly equal, so that the last part is not too

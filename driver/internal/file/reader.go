@@ -35,12 +35,12 @@ const (
 
 // A Reader reads one version of an object from an offset. Only one goroutine may call its methods.
 type Reader struct {
-	ctx     context.Context
-	bucket  *s3api.Bucket
-	version s3api.Version
-	memory  *membudget.Budget
-	stats   *s3api.Stats
-	most    int
+	ctx         context.Context
+	bucket      *s3api.Bucket
+	version     s3api.Version
+	memory      *membudget.Budget
+	stats       *s3api.Stats
+	maxRequests int
 
 	offset     int64       // of the next byte to read
 	stream     *Range      // reads from offset, unless the prefetcher does; nil until its first request
@@ -58,13 +58,13 @@ type Reader struct {
 }
 
 // NewReader returns a reader for a version from an offset. body is the body of a response with all these bytes. The
-// reader sends at most the given number of requests in parallel. The caller must call Close.
+// reader sends at most maxRequests in parallel. The caller must call Close.
 func NewReader(
 	ctx context.Context, b *s3api.Bucket, v s3api.Version, offset int64, body io.ReadCloser, memory *membudget.Budget,
-	stats *s3api.Stats, most int,
+	stats *s3api.Stats, maxRequests int,
 ) *Reader {
 	r := &Reader{
-		ctx: ctx, bucket: b, version: v, memory: memory, stats: stats, most: most, offset: offset,
+		ctx: ctx, bucket: b, version: v, memory: memory, stats: stats, maxRequests: maxRequests, offset: offset,
 		buffer: memory.TransferBuffer(), wanted: 1, since: time.Now().Add(firstInterval - interval),
 	}
 	r.openStream()
@@ -165,7 +165,7 @@ func (r *Reader) adjust(begin time.Time) {
 		share := r.waited.Seconds() / elapsed.Seconds()
 		switch open := r.requests(); {
 		case share >= waitingShare && r.stats.Nearest(now) >= parallelRTT:
-			r.wanted = r.most
+			r.wanted = r.maxRequests
 		case share <= idleShare && r.offset >= r.reduceAt:
 			r.wanted = max(open-max(open/reduction, 1), 1)
 			r.reduceAt = r.offset + int64(r.wanted)*maxChunk // prefetched data would distort the next measurement
@@ -207,7 +207,7 @@ func (r *Reader) chunkSize() int64 {
 		return r.prefetcher.size
 	}
 	left := r.version.Size - r.stream.offset
-	return min(max(left/int64(r.most), minChunk), maxChunk, r.memory.Limit()/budgetChunks)
+	return min(max(left/int64(r.maxRequests), minChunk), maxChunk, r.memory.Limit()/budgetChunks)
 }
 
 // prefetch requests one more chunk. The stream continues up to the first chunk.

@@ -263,7 +263,7 @@ func (j *Journal) Read(ctx context.Context, listed s3api.Version) (*Record, erro
 	}
 	seconds, _ := strconv.ParseInt(a.Metadata[recordSilence], 10, 32)
 	r.heartbeat = max(heartbeatInterval, time.Duration(seconds)*time.Second)
-	if j.bucket.Profile.UnendedUploads {
+	if j.bucket.Profile.PersistentUploads {
 		r.heartbeat = max(r.heartbeat, lateCompletion/missedHeartbeats)
 	}
 	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.TailSize < 0 || r.state == "" {

@@ -23,7 +23,7 @@ func (j *Journal) Delete(ctx context.Context, r *Record) error {
 	}
 	upload := r.MultipartUpload()
 	completed := false
-	if j.bucket.Profile.UnendedUploads && r.Upload != "" { // to abort it would remove the parts of the object
+	if j.bucket.Profile.PersistentUploads && r.Upload != "" { // to abort it would remove the parts of the object
 		var err error
 		if completed, err = j.bucket.IsCompleted(ctx, upload); err != nil {
 			return err

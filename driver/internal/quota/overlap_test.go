@@ -56,8 +56,8 @@ func (x *counted) stored() (sum int64) {
 	return sum
 }
 
-// look returns the object of a key as HeadObject describes it.
-func (x *counted) look(key string) (v s3api.Version) {
+// head returns the object of a key as HeadObject describes it.
+func (x *counted) head(key string) (v s3api.Version) {
 	for _, o := range x.server.Objects("bucket") {
 		if o.Key == key {
 			v = s3api.Version{Key: key, Size: o.Content.Size(), ModTime: o.Modified, ETag: o.ETag}
@@ -69,8 +69,8 @@ func (x *counted) look(key string) (v s3api.Version) {
 
 // delete deletes the current object of a key.
 func (x *counted) delete(key string) {
-	c := x.quotas.Change(key)
-	c.Saw(x.look(key))
+	c := x.quotas.Begin(key)
+	c.SetCurrent(x.head(key))
 	c.Send(0)
 	x.server.Delete("bucket", key)
 	c.End(nil)
@@ -87,22 +87,22 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 		less int64 // how much the quota may miss
 	}{
 		"stored-before-its-page": {act: func(x *counted) {
-			c := x.quotas.Change("file")
-			c.Saw(x.look("file"))
+			c := x.quotas.Begin("file")
+			c.SetCurrent(x.head("file"))
 			c.Send(300)
 			x.pages = []func(){func() { x.put("file", 300); c.End(nil) }}
 			x.count()
 		}},
 		"stored-after-its-page": {act: func(x *counted) {
-			c := x.quotas.Change("file")
+			c := x.quotas.Begin("file")
 			c.Send(300)
 			x.pages = []func(){nothing, func() { x.put("file", 300); c.End(nil) }}
 			x.count()
 		}},
 		"begun-and-stored-after-its-page": {act: func(x *counted) {
 			x.pages = []func(){nothing, func() {
-				c := x.quotas.Change("file")
-				c.Saw(x.look("file"))
+				c := x.quotas.Begin("file")
+				c.SetCurrent(x.head("file"))
 				c.Send(300)
 				x.put("file", 300)
 				c.End(nil)
@@ -110,7 +110,7 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 			x.count()
 		}, more: 100},
 		"stored-and-answered-after-the-count": {act: func(x *counted) {
-			c := x.quotas.Change("file")
+			c := x.quotas.Begin("file")
 			c.Send(300)
 			x.pages = []func(){nothing, func() { x.put("file", 300) }}
 			x.count()
@@ -121,9 +121,9 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 			x.count()
 		}, more: 100},
 		"known-and-deleted-after-its-page": {act: func(x *counted) {
-			c := x.quotas.Change("file")
+			c := x.quotas.Begin("file")
 			x.pages = []func(){nothing, func() {
-				c.Saw(x.look("file"))
+				c.SetCurrent(x.head("file"))
 				c.Send(0)
 				x.server.Delete("bucket", "file")
 				c.End(nil)
@@ -131,7 +131,7 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 			x.count()
 		}, more: 100},
 		"deleted-and-stored-by-others-before-the-answer": {act: func(x *counted) {
-			c := x.quotas.Change("file")
+			c := x.quotas.Begin("file")
 			c.Send(0)
 			x.server.Delete("bucket", "file")
 			x.put("file", 300)
@@ -139,13 +139,13 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 			c.End(nil)
 		}},
 		"deleted-twice": {act: func(x *counted) {
-			v := x.look("file")
+			v := x.head("file")
 			x.delete("file")
 			x.quotas.Removing(v)(nil)
 		}},
 		"stored-twice-at-once": {act: func(x *counted) {
-			first, second := x.quotas.Change("file"), x.quotas.Change("file")
-			first.Saw(x.look("file"))
+			first, second := x.quotas.Begin("file"), x.quotas.Begin("file")
+			first.SetCurrent(x.head("file"))
 			first.Send(300)
 			second.Send(50)
 			x.put("file", 300)
@@ -153,23 +153,23 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 			first.End(nil)
 		}},
 		"no-answer-and-stored-later": {act: func(x *counted) {
-			c := x.quotas.Change("file")
-			c.Saw(x.look("file"))
+			c := x.quotas.Begin("file")
+			c.SetCurrent(x.head("file"))
 			c.Send(300)
 			c.End(errors.New("no answer"))
 			x.put("file", 300)
 		}},
 		"no-answer-and-replaced": {act: func(x *counted) {
-			c := x.quotas.Change("file")
+			c := x.quotas.Begin("file")
 			c.Send(300)
 			c.End(errors.New("no answer"))
-			again := x.quotas.Change("file")
+			again := x.quotas.Begin("file")
 			again.Send(50)
 			x.put("file", 300)
 			again.End(nil)
 		}, more: 100},
 		"no-answer-while-another-is-under-way": {act: func(x *counted) {
-			c, other := x.quotas.Change("file"), x.quotas.Change("file")
+			c, other := x.quotas.Begin("file"), x.quotas.Begin("file")
 			other.Send(50)
 			c.Send(300)
 			c.End(errors.New("no answer"))

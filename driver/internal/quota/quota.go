@@ -2,16 +2,16 @@
 // a limit. It counts with ListObjectsV2, and uploads reserve room before they store anything.
 //
 // A [Usage] is the sum for one prefix. [Usages] is the table of all usages of a bucket, and a [Limit] restricts a usage
-// for some users. [Quotas] combines both for a file system. Every operation that changes a key begins a [Change]:
+// for some users. [Quotas] combines both for a file system. Every operation that changes a key begins a [Reservation]:
 //
-//	change := quotas.Change(key)
-//	change.Look(ctx, bucket, key) // gets the old size in the background
-//	if err := change.Grow(ctx, size); err != nil {
+//	reservation := quotas.Begin(key)
+//	reservation.StartHead(ctx, bucket, key) // gets the old size in the background
+//	if err := reservation.Grow(ctx, size); err != nil {
 //		return err // EDQUOT
 //	}
-//	change.Send(size)
+//	reservation.Send(size)
 //	_, err := bucket.Put(...)
-//	change.End(err)
+//	reservation.End(err)
 package quota
 
 import (

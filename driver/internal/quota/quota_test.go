@@ -34,7 +34,7 @@ func limited(client s3api.Client, limit int64) (Quotas, *Usage) {
 func bytesOf(size int64) s3sim.Content { return s3sim.Content{make([]byte, size)} }
 
 // TestRecountBackoff refuses uploads one after the other, with a quota whose count fails, is interrupted or succeeds.
-func TestRecountBackOff(t *testing.T) {
+func TestRecountBackoff(t *testing.T) {
 	const work = 100 * time.Millisecond
 	for _, test := range []struct {
 		label string
@@ -63,7 +63,7 @@ func TestRecountBackOff(t *testing.T) {
 				refused := func() time.Duration {
 					t.Helper()
 					begin := time.Now()
-					c := qs.Change("more")
+					c := qs.Begin("more")
 					defer c.End(nil)
 					if err := c.Grow(t.Context(), 1); !errors.Is(err, syscall.EDQUOT) {
 						t.Fatalf("error is %v, want EDQUOT", err)
@@ -112,7 +112,7 @@ func TestFirstCount(t *testing.T) {
 				store := func(wantWait time.Duration, wantRefused bool) {
 					t.Helper()
 					begin := time.Now()
-					c := qs.Change("more")
+					c := qs.Begin("more")
 					defer c.End(nil)
 					err := c.Open(t.Context())
 					wait := time.Since(begin)

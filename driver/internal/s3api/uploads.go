@@ -182,7 +182,7 @@ func (b *Bucket) CompleteUpload(
 			switch {
 			case err != nil:
 				return Result{}, err
-			case hasETag(out.ETag) && b.Profile.UnstoredAnswers && out.ChecksumType == "" && u.Name != "" &&
+			case hasETag(out.ETag) && b.Profile.FalseSuccess && out.ChecksumType == "" && u.Name != "" &&
 				b.headCompleted(ctx, u).Name == "":
 				// an equal ETag proves nothing: another client may have stored the same bytes
 				return Result{}, s3error.ErrNoResult
@@ -196,7 +196,7 @@ func (b *Bucket) CompleteUpload(
 			made.Name = u.Name
 			return made, nil
 		},
-		pending: func(ctx context.Context) bool { return !b.Profile.UnendedUploads && b.isOpen(ctx, u) },
+		pending: func(ctx context.Context) bool { return !b.Profile.PersistentUploads && b.isOpen(ctx, u) },
 		owns:    owns,
 	})
 	return made, c.replacedIfGone(err)

@@ -38,7 +38,7 @@ const swiftNoETag = "None"
 
 // noETag returns the error for a response to a write that has no ETag.
 func (b *Bucket) noETag(response middleware.Metadata) error {
-	if b.Profile.OvertakenAnswers && isFromS3(response) {
+	if b.Profile.OvertakenSuccess && isFromS3(response) {
 		return s3error.ErrOvertaken
 	}
 	return s3error.ErrNoETag

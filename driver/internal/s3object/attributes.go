@@ -96,8 +96,8 @@ type Encryption struct {
 	CustomerKey bool  // whether the client provides the key (SSE-C)
 }
 
-// OfFile returns the attributes for a new file.
-func (o *Objects) OfFile(name string) Attributes {
+// ForFile returns the attributes for a new file.
+func (o *Objects) ForFile(name string) Attributes {
 	a := o.Common()
 	a.ContentType, a.StorageClass, a.checksum = aws.String(mediaTypeOf(name, o.ContentTypes)), o.StorageClass,
 		o.Checksum
@@ -107,8 +107,8 @@ func (o *Objects) OfFile(name string) Attributes {
 	return a
 }
 
-// OfMarker returns the attributes for the marker of a directory.
-func (o *Objects) OfMarker() Attributes {
+// ForMarker returns the attributes for the marker of a directory.
+func (o *Objects) ForMarker() Attributes {
 	a := o.Common()
 	a.ContentType = aws.String(directoryType)
 	return a

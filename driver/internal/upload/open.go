@@ -19,10 +19,10 @@ import (
 func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (_ *Writer, err error) {
 	w := &Writer{
 		name: name, key: key, u: u, owner: u.Owner,
-		attributes: u.Objects.OfFile(name),
+		attributes: u.Objects.ForFile(name),
 		condition:  s3api.Condition{Absent: u.NoOverwrite || flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0},
 		partSize:   u.PartSize,
-		change:     u.Quotas.Change(key),
+		change:     u.Quotas.Begin(key),
 		endCopy:    func() {},
 		inspection: unjudged{},
 	}
@@ -43,9 +43,9 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 	}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	if w.kept.Key != "" || w.condition.Absent {
-		w.change.Saw(w.kept.Version)
+		w.change.SetCurrent(w.kept.Version)
 	} else {
-		w.change.Look(w.ctx, u.Bucket, key)
+		w.change.StartHead(w.ctx, u.Bucket, key)
 	}
 	if err := w.change.Open(w.ctx); err != nil {
 		w.cancel(err)

@@ -29,7 +29,7 @@ type Writer struct {
 
 	owner      string        // the user that can resume the upload; empty for none
 	open       *journal.Open // nil without an owner
-	change     *quota.Change
+	change     *quota.Reservation
 	attributes s3object.Attributes
 	condition  s3api.Condition // on the object that this one replaces
 

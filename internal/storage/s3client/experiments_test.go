@@ -39,7 +39,7 @@ func TestProfilesOfSimulators(t *testing.T) {
 			p, _ := driver.ProfileNamed(name)
 			server := s3sim.New(s3sim.Options{Profile: p})
 			server.CreateBucket("bucket")
-			p.Checksums, p.UntoldETags = true, false // what every simulator does
+			p.Checksums, p.CompletesWithoutETag = true, false // what every simulator does
 			keepsPromises(t, p, server.Client(nil, func(o *s3.Options) {
 				o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
 			}), "bucket")

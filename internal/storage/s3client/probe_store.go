@@ -42,7 +42,7 @@ func (p *prober) storeObject(ctx context.Context) {
 	}
 	copied := p.own + "-copy"
 	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &copied, CopySource: copySource(b.Name, p.own)}
-	a := o.OfFile("")
+	a := o.ForFile("")
 	a.ApplyToCopy(in)
 	if _, ok := try(ctx, p, p.client.CopyObject, in); ok {
 		p.noteTags(ctx, copied, "a copy with other attributes, as MFMT and some renames make it,")
@@ -93,7 +93,7 @@ func parts(o driver.Objects) []driver.Objects {
 // object is the request for the probe's object.
 func (p *prober) object(o driver.Objects) *s3.PutObjectInput {
 	in := &s3.PutObjectInput{Bucket: &p.bucket.Name, Key: &p.own, Body: strings.NewReader(content)}
-	a := o.OfFile("")
+	a := o.ForFile("")
 	a.ApplyToPut(in)
 	return in
 }
@@ -148,7 +148,7 @@ func (p *prober) useQuarantine(ctx context.Context) {
 func (p *prober) begin(ctx context.Context, key string, o driver.Objects) (id *string, ok bool) {
 	in := &s3.CreateMultipartUploadInput{Bucket: &p.bucket.Name, Key: &key}
 	o.Checksum = "" // parts would need it
-	a := o.OfFile("")
+	a := o.ForFile("")
 	a.ApplyToUpload(in)
 	out, ok := try(ctx, p, p.client.CreateMultipartUpload, in)
 	if !ok {

@@ -191,9 +191,9 @@ func showsItself(t *testing.T, s *s3test.Server) {
 		Name: "strict", ConditionalPut: known.ConditionalPut, ConditionalComplete: known.ConditionalComplete,
 		ExclusivePut: known.ConditionalPut, ExclusiveComplete: known.ConditionalComplete,
 		UnquotedETags:    known.UnquotedETags,
-		UncheckedSources: known.UncheckedSources, PartLimit: known.PartLimit, UnendedUploads: known.UnendedUploads,
-		UntoldETags:       known.UntoldETags,
-		ConditionalDelete: known.ConditionalDelete, ConditionalBatchDelete: known.ConditionalBatchDelete,
+		UncheckedSources: known.UncheckedSources, PartLimit: known.PartLimit, PersistentUploads: known.PersistentUploads,
+		CompletesWithoutETag: known.CompletesWithoutETag,
+		ConditionalDelete:    known.ConditionalDelete, ConditionalBatchDelete: known.ConditionalBatchDelete,
 		PartCopy: known.PartCopy, MD5ETags: known.MD5ETags, BatchDelete: known.BatchDelete,
 	}
 	strict, _ := driver.ProfileNamed("strict")

@@ -96,7 +96,7 @@ func facts() []fact {
 		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }},
 		{"`HeadObject` responses of the announced length", func(p driver.Profile) bool { return !p.UnframedHeads }},
 		{"writes that a later one overtook", func(p driver.Profile) bool {
-			return !p.OvertakenAnswers
+			return !p.OvertakenSuccess
 		}},
 		{"resumed uploads", func(p driver.Profile) bool { return p.Resumes() }},
 		{"markers and files in one `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }},
@@ -107,7 +107,7 @@ func facts() []fact {
 		{"`DeleteObject` of markers under Object Lock", func(p driver.Profile) bool { return !p.LockedMarkers }},
 		{"uploads into a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }},
 		{"responses about one object", func(p driver.Profile) bool { return p.AtomicReads }},
-		{"200 only for what is stored", func(p driver.Profile) bool { return !p.UnstoredAnswers }},
+		{"200 only for what is stored", func(p driver.Profile) bool { return !p.FalseSuccess }},
 		{"ACLs and keys of KMS in policies of IAM", func(p driver.Profile) bool { return p.FullIAM }},
 		{"gzip objects as stored", func(p driver.Profile) bool {
 			return !p.Decompresses

@@ -40,7 +40,7 @@ var (
 
 // RepeatUnstored makes a client send a request to store an object again, at once, if the server has not stored it.
 // Either the server refused for a moment only ([driver.Profile.EmptyDirectoryCode]), or it responded with 200 all the
-// same ([driver.Profile.UnstoredAnswers]). After some attempts the error is OperationAborted. For a request to complete
+// same ([driver.Profile.FalseSuccess]). After some attempts the error is OperationAborted. For a request to complete
 // an upload it is OperationAborted at once if the parts are gone, and the refusal itself if they are still there. For a
 // copy that is not there, which another client may have deleted, it is OperationAborted too.
 //
@@ -104,7 +104,7 @@ func (r *repeater) repeat(
 	for attempt := 1; ; attempt++ {
 		out, metadata, err = next.HandleFinalize(ctx, middleware.FinalizeInput{Request: request.Clone()})
 		p := r.profile(metadata)
-		if err == nil && p.UnstoredAnswers {
+		if err == nil && p.FalseSuccess {
 			if err = r.confirm(ctx, object, out.Result, conditional(request)); errors.Is(err, errUnstored) &&
 				!hadChecksum(metadata) {
 				return out, metadata, err

@@ -23,7 +23,7 @@ func (s *Server) goesEmpty(b *bucket, q *request, e *Event) *reply {
 			return nil
 		}
 		delete(b.uploads, q.UploadID)
-	case s.opts.Profile.UnstoredAnswers && e.Old == nil && b.emptyings(q.Key)%2 == 0:
+	case s.opts.Profile.FalseSuccess && e.Old == nil && b.emptyings(q.Key)%2 == 0:
 		e.New = e.Old
 		return s.unstored(q)
 	}

@@ -231,7 +231,7 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 		u, refusal = q.open, nil
 	}
 	switch {
-	case refusal != nil && s.opts.Emptying && s.opts.Profile.UnstoredAnswers && !known && e.Old != nil:
+	case refusal != nil && s.opts.Emptying && s.opts.Profile.FalseSuccess && !known && e.Old != nil:
 		e.New = e.Old
 		return s.unstored(q)
 	case refusal != nil:
@@ -249,7 +249,7 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 	o := s.assemble(u, parts)
 	o.broken = broken
 	delete(b.uploads, u.id)
-	if s.opts.Profile.UnendedUploads {
+	if s.opts.Profile.PersistentUploads {
 		b.unended[u.id] = u
 	}
 	s.store(b, o)

@@ -124,7 +124,7 @@ func (s *Server) conflicts(b *bucket, q *request) bool {
 // overtaken reports whether a server does not perform a request because another one of the key came later and took
 // effect first.
 func (s *Server) overtaken(b *bucket, q *request) bool {
-	return s.opts.Profile.OvertakenAnswers && (q.Name == "PutObject" || q.Name == "CopyObject") && b.changes[q.Key] != q.changes
+	return s.opts.Profile.OvertakenSuccess && (q.Name == "PutObject" || q.Name == "CopyObject") && b.changes[q.Key] != q.changes
 }
 
 // unperformed is the answer to a request that was overtaken.

@@ -74,7 +74,7 @@ type Options struct {
 	// and listings have the ETag of the old one and the rest of the new one.
 	Torn bool
 
-	// Emptying makes a server with an EmptyDirectoryCode, or with UnstoredAnswers, not perform a request that stores
+	// Emptying makes a server with an EmptyDirectoryCode, or with FalseSuccess, not perform a request that stores
 	// an object while a directory above it loses its last one.
 	Emptying bool
 

@@ -12,13 +12,13 @@ import (
 // TestCountAfterHead counts between the HEAD request of an operation and its delete, which finds that another client
 // has deleted the file already. The quota must not subtract the file, because the count has not included it. The
 // operation begins its change before the HEAD request, or after a listing.
-func TestCountAfterTheLook(t *testing.T) {
-	for name, early := range map[string]bool{"look": true, "listing": false} {
-		t.Run(name, func(t *testing.T) { testCountAfterTheLook(t, early) })
+func TestCountAfterHead(t *testing.T) {
+	for name, early := range map[string]bool{"head": true, "listing": false} {
+		t.Run(name, func(t *testing.T) { testCountAfterHead(t, early) })
 	}
 }
 
-func testCountAfterTheLook(t *testing.T, early bool) {
+func testCountAfterHead(t *testing.T, early bool) {
 	t.Helper()
 	s := newServer(s3sim.Options{})
 	for _, key := range []string{"file", "other"} {
@@ -26,9 +26,9 @@ func testCountAfterTheLook(t *testing.T, early bool) {
 	}
 	qs, q := limited(s.Client(nil), 1000)
 	must.OK(t, q.Count(t.Context()))
-	operation := &Change{}
+	operation := &Reservation{}
 	if early {
-		operation = qs.Change("file")
+		operation = qs.Begin("file")
 	}
 	seen := s3api.Version{Key: "file", Size: 100, Seen: time.Now()}
 	s.Delete("bucket", "file")

@@ -55,13 +55,14 @@ func (qs Quotas) smallest(match func(*Usage) bool) int64 {
 	return least
 }
 
-// A Change is the effect of one operation on the size of one key: an upload, a copy or a delete. Its methods are called
-// in this order: Saw or Look when S3 has described the current object, Grow or Move to reserve room, Send before the
-// request, and End after it. A usage that is added during the operation takes part from the next call on.
-type Change struct {
+// A Reservation is the effect of one operation on the size of one key: an upload, a copy or a delete. Its methods are
+// called in this order: SetCurrent or StartHead when S3 has described the current object, Grow or Move to reserve room,
+// Send before the request, and End after it. A usage that is added during the operation takes part from the next call
+// on.
+type Reservation struct {
 	quotas Quotas
 	key    string
-	look   sync.WaitGroup // waits for the HEAD request in the background
+	heads  sync.WaitGroup // waits for the HEAD request in the background
 
 	// The following fields are guarded by the mutex of the table.
 	held []*held
@@ -79,31 +80,31 @@ type held struct {
 // An entry is a key that operations are changing now, or have changed since the last count. All these operations share
 // the entry, so that the old size is subtracted only once. It is guarded by the mutex of the table.
 type entry struct {
-	size    int64 // size of the key that the sum includes
-	sized   bool  // size is known; otherwise the sum may include more
-	open    int   // number of changes in progress
-	sent    int   // number of changes with a request that S3 may still perform
-	largest int64 // largest size that these requests, or requests that overlapped with them, store
-	least   int64 // size that a request without a response may still store
-	listed  int64 // size in the current count
+	size        int64 // size of the key that the sum includes
+	sized       bool  // size is known; otherwise the sum may include more
+	open        int   // number of changes in progress
+	sent        int   // number of changes with a request that S3 may still perform
+	largest     int64 // largest size that these requests, or requests that overlapped with them, store
+	unconfirmed int64 // size that a request without a response may still store
+	listed      int64 // size in the current count
 }
 
-// Change begins a change of a key. Objects of the server itself count in no usage.
-func (qs Quotas) Change(key string) *Change {
+// Begin begins a change of a key. Objects of the server itself count in no usage.
+func (qs Quotas) Begin(key string) *Reservation {
 	qs.Smallest(key) // adds usages that do not exist yet
-	c := &Change{quotas: qs, key: key}
+	c := &Reservation{quotas: qs, key: key}
 	c.usages()
 	return c
 }
 
 // usages returns the usages that contain the key.
-func (c *Change) usages() (all []*held) {
+func (c *Reservation) usages() (all []*held) {
 	c.each(func(h *held) { all = append(all, h) })
 	return all
 }
 
 // each calls do for each usage that contains the key, while holding the lock.
-func (c *Change) each(do func(*held)) {
+func (c *Reservation) each(do func(*held)) {
 	c.quotas.Usages.locked(func() {
 		for _, u := range c.quotas.Usages.containing(c.key) {
 			if !slices.ContainsFunc(c.held, func(h *held) bool { return h.Usage == u }) {
@@ -117,7 +118,7 @@ func (c *Change) each(do func(*held)) {
 }
 
 // join adds the change to a usage.
-func (c *Change) join(u *Usage) {
+func (c *Reservation) join(u *Usage) {
 	e := u.entries[c.key]
 	if e == nil {
 		e = &entry{}
@@ -130,9 +131,9 @@ func (c *Change) join(u *Usage) {
 	c.held = append(c.held, &held{Usage: u, entry: e})
 }
 
-// Saw records the object that S3 has returned, or the zero value if it does not exist. Without a call to Saw, the
-// change subtracts only the size that the sum is known to include.
-func (c *Change) Saw(v s3api.Version) {
+// SetCurrent records the object that S3 has returned, or the zero value if it does not exist. Without a call to
+// SetCurrent, the change subtracts only the size that the sum is known to include.
+func (c *Reservation) SetCurrent(v s3api.Version) {
 	c.each(func(h *held) {
 		if !h.sized && !v.Seen.Before(h.since) {
 			h.size = v.Size
@@ -141,16 +142,16 @@ func (c *Change) Saw(v s3api.Version) {
 	})
 }
 
-// Look sends a HEAD request in the background if a usage contains the key. Grow and Send wait for its response.
-func (c *Change) Look(ctx context.Context, bucket *s3api.Bucket, key string) {
+// StartHead sends a HEAD request in the background if a usage contains the key. Grow and Send wait for its response.
+func (c *Reservation) StartHead(ctx context.Context, bucket *s3api.Bucket, key string) {
 	if len(c.usages()) == 0 {
 		return
 	}
-	c.look.Go(func() {
+	c.heads.Go(func() {
 		_ = panics.Catch(func() error { // if it fails, the change subtracts nothing
 			v, _, err := bucket.Head(ctx, key)
 			if err == nil {
-				c.Saw(v)
+				c.SetCurrent(v)
 			}
 			return err
 		})
@@ -159,18 +160,18 @@ func (c *Change) Look(ctx context.Context, bucket *s3api.Bucket, key string) {
 
 // Grow reserves room for an object of this size, before the caller stores it. The error is EDQUOT if there is not
 // enough room.
-func (c *Change) Grow(ctx context.Context, size int64) error {
+func (c *Reservation) Grow(ctx context.Context, size int64) error {
 	return c.grow(ctx, size, func(*Usage) bool { return false })
 }
 
 // Move is like Grow, for a copy of an object that the caller then deletes. Usages that contain the source already count
 // its bytes and need no room.
-func (c *Change) Move(ctx context.Context, size int64, from Quotas, key string) error {
+func (c *Reservation) Move(ctx context.Context, size int64, from Quotas, key string) error {
 	return c.grow(ctx, size, func(u *Usage) bool { return u.table == from.Usages && u.contains(key) })
 }
 
-func (c *Change) grow(ctx context.Context, size int64, exempt func(*Usage) bool) error {
-	c.look.Wait()
+func (c *Reservation) grow(ctx context.Context, size int64, exempt func(*Usage) bool) error {
+	c.heads.Wait()
 	for _, h := range c.usages() {
 		if exempt(h.Usage) {
 			continue
@@ -201,12 +202,12 @@ func (h *held) take(size, limit int64) bool {
 }
 
 // limit returns the smallest limit of a usage.
-func (c *Change) limit(h *held) int64 {
+func (c *Reservation) limit(h *held) int64 {
 	return c.quotas.smallest(func(u *Usage) bool { return u == h.Usage })
 }
 
 // Open returns EDQUOT if there is no room for a single byte, so that a client gets the error before it sends any.
-func (c *Change) Open(ctx context.Context) error {
+func (c *Reservation) Open(ctx context.Context) error {
 	for _, h := range c.usages() {
 		if used, known := h.Used(); !known || used >= c.limit(h) {
 			return c.Grow(ctx, 1)
@@ -216,8 +217,8 @@ func (c *Change) Open(ctx context.Context) error {
 }
 
 // Send records that the next request stores this number of bytes, or deletes the object if size is 0.
-func (c *Change) Send(size int64) {
-	c.look.Wait()
+func (c *Reservation) Send(size int64) {
+	c.heads.Wait()
 	c.each(func(h *held) { h.send(size) })
 	c.size, c.sent = size, true
 }
@@ -232,17 +233,17 @@ func (e *entry) send(size int64) {
 
 // End ends the change with the error of its request, if one was sent. If the request may have been performed despite
 // the error, the usages count what it may have stored.
-func (c *Change) End(err error) {
+func (c *Reservation) End(err error) {
 	c.each(func(h *held) {
 		h.reserved -= h.room
 		if c.sent {
 			before := h.size
 			switch {
 			case err == nil: // the order in which S3 performs overlapping requests is unknown
-				h.size = max(h.largest, h.least)
+				h.size = max(h.largest, h.unconfirmed)
 			case !certain(err):
-				h.least = max(h.least, c.size)
-				h.size = max(h.size, h.least)
+				h.unconfirmed = max(h.unconfirmed, c.size)
+				h.size = max(h.size, h.unconfirmed)
 			}
 			h.used = max(0, h.used+h.size-before)
 			h.sized = true
@@ -270,10 +271,10 @@ func certain(err error) bool {
 // Removing begins to delete versions that S3 has described. The caller calls end with one error per version, which must
 // be nil if the key no longer has the version.
 func (qs Quotas) Removing(versions ...s3api.Version) (end func(...error)) {
-	changes := make([]*Change, len(versions))
+	changes := make([]*Reservation, len(versions))
 	for i, v := range versions {
-		changes[i] = qs.Change(v.Key)
-		changes[i].Saw(v)
+		changes[i] = qs.Begin(v.Key)
+		changes[i].SetCurrent(v)
 		changes[i].Send(0)
 	}
 	return func(errs ...error) {
