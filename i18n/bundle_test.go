@@ -187,13 +187,13 @@ func TestOverlayForms(t *testing.T) {
 	tests := map[string]string{
 		"gotext-fields":   `{"id": "goodbye", "key": "", "meaning": "", "comment": "", "fuzzy": true, "position": "x:1", "translation": "Bless."}`,
 		"per-cent-sign":   `{"id": "goodbye", "translation": "Bless till 100%!"}`,
-		"plural-objects":  `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Eitt bæti"}, "other": {"msg": "{Bytes} bæti"}}}}}`,
+		"plural-objects":  `{"id": "size-bytes", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Eitt bæti"}, "other": {"msg": "{Bytes} bæti"}}}}}`,
 		"list-as-id":      `{"id": ["goodbye", "Goodbye."], "translation": "Bless."}`,
 		"features":        `{"id": "goodbye", "translation": {"msg": "Bless.", "example": "Bless."}, "placeholders": [{"id": "X", "features": [{"type": "plural"}]}]}`,
 		"empty-forms":     `{"id": "goodbye", "translation": {"select": {"feature": "plural", "cases": {"one": {"msg": ""}, "other": {"msg": ""}}}}}`,
-		"exact-number":    `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"=1": {"msg": "Eitt bæti"}, "one": {"msg": "{Bytes} bæti"}, "other": {"msg": "{Bytes} bæti"}}}}}`,
-		"empty-other":     `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": ""}, "many": {"msg": "{Bytes} bæti"}, "other": {"msg": ""}}}}}`,
-		"dollar-and-name": `{"id": "status-transfer", "translation": "${Bytes}"}`,
+		"exact-number":    `{"id": "size-bytes", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"=1": {"msg": "Eitt bæti"}, "one": {"msg": "{Bytes} bæti"}, "other": {"msg": "{Bytes} bæti"}}}}}`,
+		"empty-other":     `{"id": "size-bytes", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": ""}, "many": {"msg": "{Bytes} bæti"}, "other": {"msg": ""}}}}}`,
+		"dollar-and-name": `{"id": "size-bytes", "translation": "${Bytes}"}`,
 	}
 	want := map[string]string{
 		"gotext-fields":   "Bless.",
@@ -213,7 +213,7 @@ func TestOverlayForms(t *testing.T) {
 			l := load(t, fstest.MapFS{"is/messages.gotext.json": file}).Localizer(language.Icelandic)
 			id, args := i18n.Goodbye, []string(nil)
 			if strings.Contains(message, "Bytes") {
-				id, args = i18n.StatusTransfer, []string{"1"}
+				id, args = i18n.SizeBytes, []string{"1"}
 			}
 			if got := l.Text(id, args...); got != want[name] {
 				t.Errorf("got %q, want %q", got, want[name])
@@ -323,12 +323,12 @@ func TestRefused(t *testing.T) {
 	second := fstest.MapFS{"fr/messages.gotext.json": catalogueFile(
 		"fr", text(i18n.Goodbye, "Salut {User}.")+","+text(i18n.OK, "Bon\n.")+","+
 			`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {"one": {"msg": "Une {X}"}, "other": {"msg": "{Seconds}"}}}}},`+
-			`{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Un seul"}, "other": {"msg": "{Bytes} octets"}}}}}`)}
+			`{"id": "size-bytes", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Un seul"}, "other": {"msg": "{Bytes} octets"}}}}}`)}
 	bundle := load(t, first, second)
 	builtIn, l := load(t).Localizer(language.French), bundle.Localizer(language.French)
 	for id, want := range map[i18n.ID]string{
 		i18n.Goodbye: builtIn.Text(i18n.Goodbye), i18n.OK: "Bon.", i18n.TransferComplete: "Fini.",
-		i18n.IdleTimeout: builtIn.Text(i18n.IdleTimeout, "1"), i18n.StatusTransfer: "Un seul",
+		i18n.IdleTimeout: builtIn.Text(i18n.IdleTimeout, "1"), i18n.SizeBytes: "Un seul",
 	} {
 		if got := l.Text(id, "1"); got != want {
 			t.Errorf("%s is %q, want %q", id, got, want)

@@ -17,11 +17,11 @@ type Cases map[string]string
 // Forms returns the plural forms of CLDR, in the order in which catalogues show them.
 func Forms() []string { return []string{"zero", "one", "two", "few", "many", "other"} }
 
-var number = regexp.MustCompile(`^=(?:0|[1-9]\d*)$`)
+var numberSelector = regexp.MustCompile(`^=(?:0|[1-9]\d*)$`)
 
 // isNumber reports whether a selector is a number such as =1, which gotext allows next
 // to the plural forms.
-func isNumber(selector string) bool { return number.MatchString(selector) }
+func isNumber(selector string) bool { return numberSelector.MatchString(selector) }
 
 // Selectors returns the selectors in the order in which catalogues show them: numbers,
 // then the plural forms.

@@ -149,6 +149,9 @@ func checkCharacters(id ID, tag language.Tag, text string) (problems []string) {
 	if id.InSyntax() && strings.ContainsFunc(text, unicode.IsSpace) {
 		return []string{"a word in the syntax of a command has a space; write a hyphen, or one word"}
 	}
+	if units := len(strings.Fields(text)); id == SizeUnits && units != len("KMGTPE") {
+		return []string{fmt.Sprintf("has %d units; write the six from KiB to EiB, with a space between them", units)}
+	}
 	if strings.TrimSpace(text) != text {
 		problems = append(problems, "the text begins or ends with white space; remove it")
 	}

@@ -71,7 +71,6 @@ const (
 
 	// Directories and files.
 
-	DirectoryChanged ID = "directory-changed"
 	CurrentDirectory ID = "current-directory"
 	DirectoryCreated ID = "directory-created"
 	DirectoryRemoved ID = "directory-removed"
@@ -194,13 +193,18 @@ const (
 	StatusAddress     ID = "status-address" // address
 	StatusUser        ID = "status-user"    // user
 	StatusNoUser      ID = "status-no-user"
-	StatusLanguage    ID = "status-language" // tag
+	StatusLanguage    ID = "status-language" // language
 	StatusCharset     ID = "status-charset"  // charset
 	StatusEncrypted   ID = "status-encrypted"
 	StatusUnencrypted ID = "status-unencrypted"
-	StatusTransfer    ID = "status-transfer" // bytes
+	StatusTransfer    ID = "status-transfer" // size
 	StatusNoTransfer  ID = "status-no-transfer"
 	StatusEnd         ID = "status-end"
 	PathStatusIntro   ID = "path-status-intro"
 	PathStatusEnd     ID = "path-status-end"
+
+	// Values in replies.
+
+	SizeBytes ID = "size-bytes" // bytes
+	SizeUnits ID = "size-units"
 )

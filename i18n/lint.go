@@ -9,9 +9,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
+	"golang.org/x/text/width"
 
 	"github.com/babelftp/babelftp/locales"
 )
@@ -159,6 +161,9 @@ func (c *catalogue) reviewText(e Message, source source, form, text string, mayB
 	if strings.Contains(text, "  ") {
 		c.errorf(e, "%s", inForm(form, "there are two spaces in a row; leave one"))
 	}
+	for _, problem := range presentationProblems(ID(e.ID), form, text) {
+		c.errorf(e, "%s", inForm(form, problem))
+	}
 	for _, name := range protocolWords(source.entry.Message.Msg) {
 		if !strings.Contains(text, name) {
 			c.errorf(
@@ -169,6 +174,53 @@ func (c *catalogue) reviewText(e Message, source source, form, text string, mayB
 	if base(c.tag) != base(language.English) && !mayBeEnglish && source.entry.Translation.Has(text) {
 		c.warnf(e, "%s", inForm(form, "is the English text; translate it unless the words are the same"))
 	}
+}
+
+var (
+	escape   = regexp.MustCompile(`\\[nrtuxU]|&(?:#\w+|[a-z]+);|%[0-9A-F]{2}`)
+	option   = regexp.MustCompile(`(?:^|[\s(])(--?[a-z][a-z-]*)`)
+	unit     = regexp.MustCompile(`\{\w+\}[ \x{A0}]?(?:[kKMGTPE]i?B|[Bs]|bytes?|seconds?)(?:[^\pL]|$)`)
+	sentence = regexp.MustCompile(`[;；؛·]|[.!?؟](?: |$)|[。।۔։]`)
+)
+
+// presentationProblems finds what a program shows otherwise than the author of a text sees it: escapes, options that a
+// text from right to left turns around, units that belong to the values, and a reason that a display of 80 columns cuts
+// off. The reason is the first clause of a reply.
+func presentationProblems(id ID, form, text string) (problems []string) {
+	if found := escape.FindString(text); found != "" {
+		problems = append(problems, fmt.Sprintf("%q is an escape, which readers would see; write the character", found))
+	}
+	if found := option.FindStringSubmatch(text); found != nil {
+		problems = append(problems, fmt.Sprintf("%q is an option; put it into a placeholder, which is isolated in a text "+
+			"from right to left", found[1]))
+	}
+	if found := unit.FindString(text); found != "" && form == "" && id != SizeBytes {
+		problems = append(problems, fmt.Sprintf("%q has a unit; let the value have it, or use plural forms", found))
+	}
+	const columns = 80
+	reason := placeholder.ReplaceAllString(text, "")
+	if end := sentence.FindStringIndex(reason); end != nil {
+		reason = strings.TrimRightFunc(reason[:end[0]], unicode.IsSpace)
+	}
+	if n := displayWidth(reason); id.InReply() && n > columns {
+		problems = append(problems, fmt.Sprintf("the first clause is %d columns wide without its placeholders, and displays "+
+			"of %d columns cut it off; make it shorter", n, columns))
+	}
+	return problems
+}
+
+// displayWidth returns how many columns of a terminal a text takes.
+func displayWidth(text string) (columns int) {
+	for _, r := range text {
+		switch kind := width.LookupRune(r).Kind(); {
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		case kind == width.EastAsianWide, kind == width.EastAsianFullwidth:
+			columns += 2
+		default:
+			columns++
+		}
+	}
+	return columns
 }
 
 // protocolWords finds the names of commands and other words of the protocol, which

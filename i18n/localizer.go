@@ -90,6 +90,16 @@ func (l *Localizer) Colon() string {
 	return ": "
 }
 
+// Prompt returns a message as the prompt before an input: with a colon in place of its full stop.
+func (l *Localizer) Prompt(id ID, args ...string) string {
+	return strings.TrimRight(l.WithoutStop(id, args...)+l.Colon(), " ") + " "
+}
+
+// WithoutStop returns a message without its full stop.
+func (l *Localizer) WithoutStop(id ID, args ...string) string {
+	return strings.TrimRight(l.Text(id, args...), ".。।۔։")
+}
+
 // choose returns the text for the number among the arguments, if it has plural forms.
 func (t *text) choose(args []string) string {
 	if t.Select == nil {

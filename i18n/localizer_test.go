@@ -43,8 +43,8 @@ func TestText(t *testing.T) {
 	}{
 		{"plain", "de", i18n.TransferComplete, nil, "Übertragung abgeschlossen."},
 		{"argument", "ja", i18n.PasswordRequired, []string{"alice"}, "aliceのパスワードが必要です。"},
-		{"two-arguments", "en", i18n.LanguageSetNearest, []string{"pt-PT", "PT-BR"},
-			"pt-PT is not available; replies are now in PT-BR."},
+		{"two-arguments", "en", i18n.LanguageSetNearest, []string{"pt-PT", "português (pt-BR)"},
+			"pt-PT is not available; replies are now in português (pt-BR)."},
 		{"digits-not-grouped", "de", i18n.RestartAccepted, []string{"65535"},
 			"Die nächste Übertragung beginnt bei Byte 65535."},
 		{"argument-like-a-format", "en", i18n.StatusUser, []string{"%d ${x} {User} 100%"},
@@ -55,12 +55,11 @@ func TestText(t *testing.T) {
 		{"english-one", "en", i18n.IdleTimeout, []string{"1"}, "Idle timeout (1 second); closing the control connection."},
 		{"english-other", "en", i18n.IdleTimeout, []string{"300"},
 			"Idle timeout (300 seconds); closing the control connection."},
-		{"arabic-two", "ar", i18n.StatusTransfer, []string{"2"}, "يجري نقل، بايتان حتى الآن"},
-		{"arabic-few", "ar", i18n.StatusTransfer, []string{"10"}, "يجري نقل، 10 بايتات حتى الآن"},
-		{"russian-many", "ru", i18n.StatusTransfer, []string{"11"}, "Идёт передача, уже передано 11 байт"},
-		{"russian-big", "ru", i18n.StatusTransfer, []string{"9007199254740993"},
-			"Идёт передача, уже передано 9007199254740993 байта"},
-		{"not-a-number", "ru", i18n.StatusTransfer, []string{"?"}, "Идёт передача, уже передано ? байт"},
+		{"arabic-two", "ar", i18n.SizeBytes, []string{"2"}, "بايتان"},
+		{"arabic-few", "ar", i18n.SizeBytes, []string{"10"}, "10 بايتات"},
+		{"russian-many", "ru", i18n.SizeBytes, []string{"11"}, "11 байт"},
+		{"russian-big", "ru", i18n.SizeBytes, []string{"9007199254740993"}, "9007199254740993 байта"},
+		{"not-a-number", "ru", i18n.SizeBytes, []string{"?"}, "? байт"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package i18n
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,11 +30,13 @@ type Match struct {
 	// script, for en-AU also en. It is not what is written in another region, such
 	// as pt-BR for pt-PT.
 	Exact bool
+	// OtherScript says that the language is written in another script than the requested one.
+	OtherScript bool
 }
 
 // Negotiate finds the language for the argument of LANG (RFC 2640, section 4.2). It
-// may be another variant of the requested language, but never another language: a
-// reader of Basque gets no Spanish. The error is ErrSyntax or ErrUnsupported.
+// may be another variant of the requested language, also in another script, but never
+// another language: a reader of Basque gets no Spanish. The error is ErrSyntax or ErrUnsupported.
 func (b *Bundle) Negotiate(arg string) (Match, error) {
 	if !tagSyntax.MatchString(arg) {
 		return Match{}, fmt.Errorf("%w: %q", ErrSyntax, arg)
@@ -45,11 +46,16 @@ func (b *Bundle) Negotiate(arg string) (Match, error) {
 	if err != nil && !errors.As(err, &unknown) {
 		return Match{}, fmt.Errorf("%w: %q: %w", ErrUnsupported, arg, err)
 	}
-	found, ok := b.Match(want)
-	if !ok {
-		return Match{}, fmt.Errorf("%w: %q", ErrUnsupported, arg)
+	if found, ok := b.Match(want); ok {
+		return Match{Tag: found, Exact: err == nil && sameLanguage(want, found)}, nil
 	}
-	return Match{Tag: found, Exact: err == nil && sameLanguage(want, found)}, nil
+	wantBase, wantConfidence := want.Base()
+	for _, tag := range b.tags {
+		if tagBase, _ := tag.Base(); wantConfidence == language.Exact && tagBase == wantBase {
+			return Match{Tag: tag, OtherScript: true}, nil
+		}
+	}
+	return Match{}, fmt.Errorf("%w: %q", ErrUnsupported, arg)
 }
 
 // sameLanguage reports whether a reader of want finds in found what was wanted. A
@@ -105,27 +111,36 @@ func base(tag language.Tag) language.Base {
 // It is in upper case like the examples of RFC 2640, section 4.3.1: PT-BR.
 func FeatTag(tag language.Tag) string { return strings.ToUpper(tag.String()) }
 
-// SelectText returns the text for a reader from texts by language, such as a
-// tenant's greetings. It takes that of the first language which has one, else the
-// English text, else the only text. It returns "" if there is none.
-func SelectText(texts map[language.Tag]string, wanted ...language.Tag) string {
-	if text, ok := texts[wanted[0]]; ok {
-		return text
-	}
-	tags := slices.SortedFunc(maps.Keys(texts), func(a, b language.Tag) int {
-		return cmp.Compare(a.String(), b.String())
-	})
-	if len(tags) == 0 {
-		return ""
-	}
-	matcher := language.NewMatcher(tags)
+// SelectText returns a text for a reader, and its language, from texts by language such as the greetings of a tenant.
+// For each wanted language, and then for English, it takes the first of the choices that has a text. Otherwise it takes
+// the only text of a choice. It returns "" if no choice has a text for the reader.
+func SelectText(wanted []language.Tag, choices ...map[language.Tag]string) (language.Tag, string) {
 	for _, want := range append(slices.Clip(wanted), language.English) {
-		if i, ok := match(matcher, tags, want); ok {
-			return texts[tags[i]]
+		for _, texts := range choices {
+			if tag, ok := matchText(texts, want); ok {
+				return tag, texts[tag]
+			}
 		}
 	}
-	if len(tags) == 1 {
-		return texts[tags[0]]
+	for _, texts := range choices {
+		if len(texts) == 1 {
+			for tag, text := range texts {
+				return tag, text
+			}
+		}
 	}
-	return ""
+	return language.Und, ""
+}
+
+// matchText returns the language of the text for a reader of want.
+func matchText(texts map[language.Tag]string, want language.Tag) (language.Tag, bool) {
+	if _, ok := texts[want]; ok {
+		return want, true
+	}
+	tags := slices.SortedFunc(maps.Keys(texts), compareTags)
+	if len(tags) == 0 {
+		return language.Und, false
+	}
+	i, ok := match(language.NewMatcher(tags), tags, want)
+	return tags[i], ok
 }

@@ -37,8 +37,8 @@ func TestNegotiate(t *testing.T) {
 		{arg: "fr-abcde", tag: "fr"}, // an unknown sub-tag
 		{arg: "i-default", tag: "en", exact: true},
 
-		// A variant that its reader may not be able to read.
-		{arg: "ru-Latn", err: i18n.ErrUnsupported},
+		// Another script of the same language.
+		{arg: "ru-Latn", tag: "ru"},
 		// Another language, even one that many of its readers know.
 		{arg: "nb", err: i18n.ErrUnsupported},
 		{arg: "eu", err: i18n.ErrUnsupported},
@@ -77,8 +77,7 @@ func TestNegotiate(t *testing.T) {
 	}
 }
 
-// Readers of Norwegian find Bokmål by each of its tags. Serbian is written in two
-// scripts, and many cannot read the other one; Croatian and Danish are no substitutes.
+// Readers of Norwegian find Bokmål by each of its tags. Croatian and Danish are no substitutes.
 func TestNegotiateScandinavianAndSerbian(t *testing.T) {
 	bundle := override(t, load(t), "en da nb fi hr sr", nil)
 	for arg, want := range map[string]i18n.Match{
@@ -87,12 +86,14 @@ func TestNegotiateScandinavianAndSerbian(t *testing.T) {
 		"nn":      {Tag: language.MustParse("nb")},
 		"sr":      {Tag: language.MustParse("sr"), Exact: true},
 		"sr-Cyrl": {Tag: language.MustParse("sr"), Exact: true},
+		"sr-ME":   {Tag: language.MustParse("sr"), OtherScript: true}, // in Latin script
+		"sh":      {Tag: language.MustParse("sr"), OtherScript: true},
 	} {
 		if match, err := bundle.Negotiate(arg); err != nil || match != want {
 			t.Errorf("Negotiate(%q) = %v, error %v; want %v", arg, match, err, want)
 		}
 	}
-	for _, arg := range []string{"sr-Latn", "sr-Latn-RS", "sr-ME", "sh", "bs", "sv", "is", "fo"} {
+	for _, arg := range []string{"bs", "sv", "is", "fo"} {
 		if match, err := bundle.Negotiate(arg); !errors.Is(err, i18n.ErrUnsupported) {
 			t.Errorf("Negotiate(%q) = %v, error %v; want %v", arg, match, err, i18n.ErrUnsupported)
 		}
@@ -133,8 +134,33 @@ func TestNegotiateOverlay(t *testing.T) {
 				test.tag, test.exact)
 		}
 	}
-	if match, err := bundle.Negotiate("sr-Cyrl"); err == nil {
-		t.Errorf("Negotiate(sr-Cyrl) = %v, want an error: only the Latin script is there", match.Tag)
+}
+
+// A language in another script than the requested one is better than none, and its name says which script it is.
+func TestNegotiateScript(t *testing.T) {
+	latin := load(t, fstest.MapFS{"sr-Latn/messages.gotext.json": catalogueFile("sr-Latn", "")})
+	bundle := load(t)
+	for _, test := range []struct {
+		bundle    *i18n.Bundle
+		arg, name string // empty for an error
+	}{
+		{bundle, "sr-Latn", "српски, ћирилица (sr)"},
+		{bundle, "sr-Latn-RS", "српски, ћирилица (sr)"},
+		{bundle, "sr-Cyrl", "српски (sr)"},
+		{bundle, "az-Cyrl", "azərbaycan, latın (az)"},
+		{bundle, "kk-Latn", "қазақ тілі, кирилл жазуы (kk)"},
+		{bundle, "ur-Deva", "اردو, عربی (ur)"},
+		{bundle, "en-Cyrl", "English, Latin (en)"},
+		{bundle, "eu", ""},
+		{override(t, latin, "en sr-Latn", nil), "sr-Cyrl", "srpskohrvatski (sr-Latn)"},
+		{override(t, bundle, "en zh-Hans", nil), "zh-TW", "简体中文 (zh-Hans)"},
+		{override(t, bundle, "en zh-Hans", nil), "yue", ""},
+		{override(t, bundle, "en pt-PT", nil), "pt-BR", "português europeu (pt-PT)"},
+	} {
+		match, err := test.bundle.Negotiate(test.arg)
+		if name := match.Name(); (err != nil) != (test.name == "") || err == nil && name != test.name {
+			t.Errorf("Negotiate(%q) is %q, %v; want %q", test.arg, name, err, test.name)
+		}
 	}
 }
 
@@ -177,10 +203,30 @@ func TestSelectText(t *testing.T) {
 			for tag, text := range test.texts {
 				texts[language.Make(tag)] = text
 			}
-			if got := i18n.SelectText(texts, language.MustParse(test.tag), language.Turkish); got != test.want {
+			_, got := i18n.SelectText([]language.Tag{language.MustParse(test.tag), language.Turkish}, texts)
+			if got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// The language of the reader counts more than the choice, and the choice more than a default.
+func TestSelectTextOfChoices(t *testing.T) {
+	welcome := map[language.Tag]string{language.French: "Bienvenue!", language.Arabic: "مرحبا!"}
+	greeting := map[language.Tag]string{
+		language.English: "Hello", language.French: "Bonjour", language.Arabic: "أهلا", language.Japanese: "ようこそ",
+	}
+	for _, test := range []struct{ reader, server, want string }{
+		{"en", "fr", "Hello"}, {"ja", "fr", "ようこそ"}, {"fr", "en", "Bienvenue!"}, {"ar", "en", "مرحبا!"},
+		{"fr-CA", "en", "Bienvenue!"}, {"de", "en", "Hello"}, {"de", "fr", "Bienvenue!"}, {"de", "ja", "ようこそ"},
+		{"de", "tr", "Hello"},
+	} {
+		wanted := []language.Tag{language.MustParse(test.reader), language.MustParse(test.server)}
+		tag, text := i18n.SelectText(wanted, welcome, greeting)
+		if text != test.want || welcome[tag] != text && greeting[tag] != text {
+			t.Errorf("a reader of %s gets %q of %s, want %q", test.reader, text, tag, test.want)
+		}
 	}
 }
 

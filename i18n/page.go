@@ -11,10 +11,10 @@ import (
 // reply has such a message. The page names it, so there is no constant for it.
 func (id ID) OnPage() bool { return strings.HasPrefix(string(id), "page-") }
 
-// shownOnPage reports whether the page has the message: its own ones, and two that it
+// shownOnPage reports whether the page has the message: its own ones, and three that it
 // shares with replies and babelftp doctor.
 func (id ID) shownOnPage() bool {
-	return id.OnPage() || id == AuditUnavailable || id == "doctor-storage-refuses"
+	return id.OnPage() || id == AuditUnavailable || id == SizeUnits || id == "doctor-storage-refuses"
 }
 
 // InReply reports whether replies may have the message: it is neither on the page nor

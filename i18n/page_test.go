@@ -35,7 +35,7 @@ func TestPageTexts(t *testing.T) {
 			t.Errorf("%s: %s is %q, want %q", test.tag, test.id, got, test.want)
 		}
 		for _, id := range messageIDs(t) {
-			shared := id == i18n.AuditUnavailable || id == "doctor-storage-refuses"
+			shared := id == i18n.AuditUnavailable || id == i18n.SizeUnits || id == "doctor-storage-refuses"
 			if _, ok := texts[id]; ok != (id.OnPage() || shared) {
 				t.Errorf("%s: has %s: %t", test.tag, id, ok)
 			}

@@ -171,7 +171,7 @@ func (r *Rules) Compare(english *Rules, known func(message string) bool) (proble
 
 // MayBeEnglish reports whether the text of a message may be the English one.
 func (r *Rules) MayBeEnglish(message string) bool {
-	return r != nil && slices.Contains(r.SameAsEnglish, message)
+	return ID(message).isSize() || r != nil && slices.Contains(r.SameAsEnglish, message)
 }
 
 var (
@@ -217,6 +217,7 @@ func (r *Rules) Check(english *Rules, message, source, text string) (problems []
 		}
 	}
 	switch {
+	case ID(message).isSize():
 	case !r.latin:
 		problems = append(problems, r.wrongScript(english, text)...)
 	case !r.english && !r.MayBeEnglish(message) && ID(message).InReply() && !ID(message).InSyntax():

@@ -21,8 +21,8 @@ import (
 	"github.com/babelftp/babelftp/internal/doctor"
 )
 
-// errWrong makes the exit code tell that doctor has found something.
-var errWrong = errors.New("something is wrong: see above")
+// errWrong makes the exit code 1 because doctor has found something. The findings say it, so run prints no error.
+var errWrong = errors.New("doctor has found something")
 
 // doctorPassword is the variable of the environment that may have the password.
 const doctorPassword = "BABELFTP_DOCTOR_PASSWORD"
@@ -93,14 +93,17 @@ func newDoctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			doctor.Render(shown, texts.Text)
+			for i := range shown { // a newer server may have texts that this program lacks
+				shown[i].Cause, shown[i].Change = visible(shown[i].Cause), visible(shown[i].Change)
+			}
+			doctor.Render(shown, f.render(texts))
 			return showFindings(cmd.OutOrStdout(), shown, *f.asJSON, texts)
 		}
 		var found *doctor.Findings
 		if f.log != "" {
 			found, err = readLog(cmd, f.log)
 		} else {
-			found, err = f.examine(cmd, args[0])
+			found, err = f.examine(cmd, args[0], texts)
 		}
 		if found == nil {
 			return err
@@ -108,7 +111,7 @@ func newDoctorCommand() *cobra.Command {
 		if found.Skipped > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d lines longer than 1 MiB were skipped\n", found.Skipped)
 		}
-		return cmp.Or(err, showFindings(cmd.OutOrStdout(), found.Shown(texts.Text), *f.asJSON, texts))
+		return cmp.Or(err, showFindings(cmd.OutOrStdout(), found.Shown(f.render(texts)), *f.asJSON, texts))
 	}
 	return cmd
 }
@@ -123,8 +126,23 @@ func (f *doctorFlags) ask(cmd *cobra.Command) ([]doctor.Finding, error) {
 	return client.Findings(cmd.Context(), f.address, f.since)
 }
 
+// render returns the function that renders the texts of findings. Arguments may come from a client or a server, so on a
+// terminal they are escaped, and isolated in a text from right to left. JSON has them unchanged.
+func (f *doctorFlags) render(texts *i18n.Localizer) func(i18n.ID, ...string) string {
+	if *f.asJSON {
+		return texts.Text
+	}
+	return func(id i18n.ID, args ...string) string {
+		shown := make([]string, len(args))
+		for i, arg := range args {
+			shown[i] = texts.Isolate(visible(arg))
+		}
+		return texts.Text(id, shown...)
+	}
+}
+
 // examine looks at the server of a URL, until a signal at most.
-func (f *doctorFlags) examine(cmd *cobra.Command, address string) (*doctor.Findings, error) {
+func (f *doctorFlags) examine(cmd *cobra.Command, address string, texts *i18n.Localizer) (*doctor.Findings, error) {
 	target, err := doctor.ParseTarget(address)
 	switch {
 	case err != nil:
@@ -138,7 +156,7 @@ func (f *doctorFlags) examine(cmd *cobra.Command, address string) (*doctor.Findi
 		return nil, fmt.Errorf("--ca-file: %w", err)
 	}
 	if target.Password == "" {
-		if target.Password, err = f.password(cmd, target.User); err != nil {
+		if target.Password, err = f.password(cmd, target.User, texts); err != nil {
 			return nil, err
 		}
 	}
@@ -172,8 +190,8 @@ func progress(out io.Writer, verbose bool) (show func(step string), done func())
 		}
 }
 
-// password is that of the user, from the first place that has one.
-func (f *doctorFlags) password(cmd *cobra.Command, user string) (string, error) {
+// password returns the password of the user from the first place that has one.
+func (f *doctorFlags) password(cmd *cobra.Command, user string, texts *i18n.Localizer) (string, error) {
 	if f.passwordFile != "" {
 		return passwordInFile(f.passwordFile)
 	}
@@ -181,7 +199,7 @@ func (f *doctorFlags) password(cmd *cobra.Command, user string) (string, error) 
 		return checkPassword([]byte(text))
 	}
 	if fd, ok := terminal(cmd.InOrStdin()); ok {
-		return askPassword(fd, cmd.ErrOrStderr(), "Password of "+visible(user)+": ")
+		return askPassword(fd, cmd.ErrOrStderr(), texts.Prompt(i18n.PasswordRequired, texts.Isolate(visible(user))))
 	}
 	return passwordIn(cmd.InOrStdin())
 }
@@ -211,7 +229,7 @@ func showFindings(out io.Writer, found []doctor.Finding, asJSON bool, texts *i18
 		}
 	} else {
 		for _, f := range found {
-			writeFinding(out, f)
+			writeFinding(out, f, texts)
 		}
 		if !wrong {
 			fmt.Fprintln(out, texts.Text(doctor.NothingFound))
@@ -237,26 +255,27 @@ func localizer() (*i18n.Localizer, error) {
 	return bundle.Localizer(language.English), nil
 }
 
-// writeFinding prints a finding. Its marks need no translation: ! is the problem, > what was seen, = what to do, and @
-// the configuration keys to check.
-func writeFinding(out io.Writer, f doctor.Finding) {
+// writeFinding prints a finding. Its marks need no translation: ! is the problem, > is evidence, = is what to do, and @
+// lists the configuration keys to check. The cause and the change are texts of the catalogs, or of a newer server, whose
+// arguments are safe to show.
+func writeFinding(out io.Writer, f doctor.Finding, texts *i18n.Localizer) {
 	mark := "!"
 	if f.Level == doctor.Note {
 		mark = "-"
 	}
-	who := ""
+	cause := f.Cause
 	if f.Client != "" || f.User != "" {
-		who = cmp.Or(f.User, "?") + " (" + cmp.Or(f.Client, "?") + "): "
+		who := visible(cmp.Or(f.User, "?") + " (" + cmp.Or(f.Client, "?") + ")")
+		cause = texts.Isolate(who) + texts.Colon() + cause
 	}
-	times := ""
 	if f.Times > 1 {
-		times = fmt.Sprintf(" (%d ×)", f.Times)
+		cause += fmt.Sprintf(" (%d ×)", f.Times)
 	}
-	fmt.Fprintf(out, "%s %s%s%s\n", mark, visible(who), visible(f.Cause), times)
+	fmt.Fprintf(out, "%s %s\n", mark, texts.IsolateLine(cause))
 	for _, seen := range f.Evidence {
 		fmt.Fprintf(out, "    > %s\n", visible(seen))
 	}
-	fmt.Fprintf(out, "    = %s\n", visible(f.Change))
+	fmt.Fprintf(out, "    = %s\n", texts.IsolateLine(f.Change))
 	if len(f.Keys) > 0 {
 		fmt.Fprintf(out, "    @ babelftp.yaml: %s\n", strings.Join(f.Keys, ", "))
 	}

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/language"
+
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/doctor"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -73,7 +76,7 @@ func TestDoctorLog(t *testing.T) {
 	t.Setenv("LANG", "fr_FR.UTF-8") // of the command; the server has answered another language
 	var out bytes.Buffer
 	_ = run(t.Context(), []string{"doctor", "--address", "192.0.2.7", "--socket", socket}, nil, &out, &out)
-	if !strings.Contains(out.String(), "scanner (192.0.2.7): 192.0.2.7 ne peut pas joindre") {
+	if !strings.Contains(out.String(), "scanner (192.0.2.7)\u00a0: 192.0.2.7 ne peut pas joindre") {
 		t.Errorf("in French: %s", &out)
 	}
 	for _, test := range []struct{ all, messages, lang, want string }{
@@ -88,6 +91,49 @@ func TestDoctorLog(t *testing.T) {
 		var out bytes.Buffer
 		if run(t.Context(), []string{"doctor", "--log", "-"}, strings.NewReader(fine), &out, &out); out.String() != test.want {
 			t.Errorf("%+v: %q", test, out.String())
+		}
+	}
+}
+
+// Each kind of finding shows the texts of the catalog as they are, and its arguments escaped, in every language. In a text
+// from right to left an argument keeps its own direction.
+func TestDoctorInEveryLanguage(t *testing.T) {
+	bundle, err := i18n.Load()
+	must.OK(t, err)
+	asJSON := false
+	f := doctorFlags{asJSON: &asJSON}
+	for _, tag := range bundle.Tags() {
+		texts := bundle.Localizer(tag)
+		for _, kind := range doctor.Kinds() {
+			found := []doctor.Finding{{ID: kind.ID, Args: []string{"30012-30015, 30040\u202e", "--insecure", "x"}, Client: "192.0.2.7"}}
+			doctor.Render(found, f.render(texts))
+			var out bytes.Buffer
+			writeFinding(&out, found[0], texts)
+			shown := out.String()
+			if strings.Contains(shown, `\u{200`) || strings.Contains(shown, "\u202e") {
+				t.Errorf("%s, %s: %q", tag, kind.ID, shown)
+			}
+			isolated := strings.Contains(shown, "\u206830012-30015, 30040\\u{202E}\u2069")
+			if strings.Contains(shown, "30012") && isolated != texts.RightToLeft() {
+				t.Errorf("%s, %s: the ports are isolated: %t: %q", tag, kind.ID, isolated, shown)
+			}
+			if strings.Contains(shown, "--insecure") && strings.Contains(shown, "\u2068--insecure\u2069") != texts.RightToLeft() {
+				t.Errorf("%s, %s: %q", tag, kind.ID, shown)
+			}
+		}
+	}
+}
+
+// The prompt for the password is in the language of the reader.
+func TestDoctorPrompt(t *testing.T) {
+	bundle, err := i18n.Load()
+	must.OK(t, err)
+	for tag, want := range map[string]string{
+		"en": "Password required for alice: ", "fa": "\u2068alice\u2069", "ja": "alice",
+	} {
+		texts := bundle.Localizer(language.MustParse(tag))
+		if got := texts.Prompt(i18n.PasswordRequired, texts.Isolate("alice")); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q in it", tag, got, want)
 		}
 	}
 }

@@ -45,7 +45,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return exitOK
 	}
-	printError(stderr, err)
+	if !errors.Is(err, errWrong) {
+		printError(stderr, err)
+	}
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return exitUsage
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -37,10 +38,14 @@ func (t *table) row(cells ...string) {
 
 func (t *table) flush() error { return t.w.Flush() }
 
-// visible escapes what a terminal would obey and not show: control characters, and those that turn the direction of
-// text around.
+// visible escapes what a terminal would obey and not show: control characters, and characters that change the direction
+// of text. The joiners (U+200C, U+200D) stay, because Persian and Indic words and emoji need them.
 func visible(text string) string {
 	return report.EscapeUnprintable(text, func(b *strings.Builder, r rune, bytes string) {
+		if unicode.Is(unicode.Join_Control, r) {
+			b.WriteRune(r)
+			return
+		}
 		if r < ' ' || r == utf8.RuneError {
 			fmt.Fprintf(b, `\x%02x`, bytes)
 			return

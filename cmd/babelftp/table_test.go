@@ -25,7 +25,8 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"é\t日本": `é\x09日本`, "a\xff\r\n": `a\xff\x0d\x0a`,
-		"\u202e\u2028\U000E0001": `\u{202E}\u{2028}\u{E0001}`} {
+		"\u202e\u2028\U000E0001": `\u{202E}\u{2028}\u{E0001}`,
+		"می\u200cخواهم\u2068":    "می\u200cخواهم" + `\u{2068}`, "क्\u200dष": "क्\u200dष", "\u200b": `\u{200B}`} {
 		if got := visible(text); got != want {
 			t.Errorf("%q is shown as %s, want %s", text, got, want)
 		}

@@ -178,7 +178,7 @@ func TestLogin(t *testing.T) {
 func TestLanguagesOfTheState(t *testing.T) {
 	srv := start(t, func(cfg *config.Config) {
 		cfg.Tenants["acme"].DefaultLanguage = language.Japanese
-		cfg.Tenants["acme"].Quota = 1_500_000
+		cfg.Tenants["acme"].Quota = 3 << 19
 		cfg.Tenants["acme"].Limits.User.Sessions = 1
 		missing := *cfg.Tenants["acme"]
 		missing.Hosts, missing.Bucket, missing.Quota = []string{"ftp.umbrella.example"}, "missing", 0
@@ -186,17 +186,17 @@ func TestLanguagesOfTheState(t *testing.T) {
 	})
 	c := ftptest.Dial(t, srv.Addr().String())
 	c.Login("alice@acme", servicetest.Password)
-	c.Store("f", strings.Repeat("x", 600_000))
+	c.Store("f", strings.Repeat("x", 600<<10))
 	ban(t, srv, "203.0.113.7")
 	second := ftptest.Dial(t, srv.Addr().String())
 	second.Command(331, "USER alice@acme")
 	second.Command(421, "PASS "+servicetest.Password)
 	for _, test := range []struct{ accept, lang, dir, session, quota, storage, upload, ok, banned, refused string }{
-		{"fr-CA,en", "fr", "ltr", "japonais", "600\u00a0ko sur 1,5\u00a0Mo", "Injoignable",
+		{"fr-CA,en", "fr", "ltr", "japonais", "600\u00a0Kio sur 1,5\u00a0Mio", "Injoignable",
 			"Envoi", "Succès", "Un administrateur", "Utilisateur – Sessions (user.sessions)"},
-		{"ar", "ar", "rtl", "اليابانية", "600 كيلوبايت من 1.5 م.ب", "يتعذر الوصول إليه",
+		{"ar", "ar", "rtl", "اليابانية", "600 كيبيبايت من 1.5 ميبيبايت", "يتعذر الوصول إليه",
 			"رفع", "نجح", "أحد المسؤولين", "المستخدم – الجلسات (user.sessions)"},
-		{"ja", "ja", "ltr", "日本語", "600 KB / 1.5 MB", "接続不可",
+		{"ja", "ja", "ltr", "日本語", "600 KiB / 1.5 MiB", "接続不可",
 			"アップロード", "成功", "管理者", "ユーザー – セッション (user.sessions)"},
 	} {
 		t.Run(test.lang, func(t *testing.T) {
@@ -249,11 +249,11 @@ func TestTransfer(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	c := login(t, srv)
 	c.Command(200, "TYPE I")
-	c.Command(200, "ALLO 4000000")
-	data := upload(t, c, "été.bin", strings.Repeat("x", 1_000_000))
+	c.Command(200, "ALLO 4194304")
+	data := upload(t, c, "été.bin", strings.Repeat("x", 1<<20))
 	tab := openPage(t, srv, "en")
 	tab.resize(800, 400)
-	tab.wait(cell("transfers", "été.bin", "progress") + ` === '1 MB of 4 MB (25%)'`)
+	tab.wait(cell("transfers", "été.bin", "progress") + ` === '1 MiB of 4 MiB (25%)'`)
 	if got := eval[string](tab, cell("transfers", "été.bin", "direction")); got != "Upload" {
 		t.Errorf("the direction is %q", got)
 	}
@@ -266,8 +266,8 @@ func TestTransfer(t *testing.T) {
 	keeps := `JSON.stringify([document.activeElement.id, getSelection().toString(), scrollY > 0])`
 	before := eval[string](tab, keeps)
 	eval[any](tab, `window.kept = [`+row("transfers", "été.bin")+`, `+row("sessions", "alice")+`]`)
-	must.Write(t, data, strings.Repeat("x", 2_000_000))
-	tab.wait(cell("transfers", "été.bin", "progress") + ` === '3 MB of 4 MB (75%)'`)
+	must.Write(t, data, strings.Repeat("x", 2<<20))
+	tab.wait(cell("transfers", "été.bin", "progress") + ` === '3 MiB of 4 MiB (75%)'`)
 	if got := eval[string](tab, keeps); got != before || !strings.Contains(before, "127.0.0.1") ||
 		!strings.Contains(before, "button") {
 		t.Errorf("focus, selection and position are %s, and were %s", got, before)
@@ -275,7 +275,7 @@ func TestTransfer(t *testing.T) {
 	if !eval[bool](tab, `kept[0] === `+row("transfers", "été.bin")+` && kept[1] === `+row("sessions", "alice")) {
 		t.Error("the rows are others")
 	}
-	must.Write(t, data, strings.Repeat("x", 1_000_000))
+	must.Write(t, data, strings.Repeat("x", 1<<20))
 	_ = data.Close()
 	c.Reply(226)
 	tab.wait(`!(` + row("transfers", "été.bin") + `) && !document.querySelector('#transfers-empty').hidden`)
@@ -287,8 +287,8 @@ func TestSizesFromRightToLeft(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	c := login(t, srv)
 	c.Command(200, "TYPE I")
-	c.Command(200, "ALLO 4000000")
-	data := upload(t, c, "f", strings.Repeat("x", 1_000_000))
+	c.Command(200, "ALLO 4194304")
+	data := upload(t, c, "f", strings.Repeat("x", 1<<20))
 	defer data.Close()
 	for _, lang := range []string{"he", "fa", "ur"} {
 		tab := openPage(t, srv, lang)
@@ -301,7 +301,7 @@ func TestSizesFromRightToLeft(t *testing.T) {
 			range.setEnd(text, at + 1)
 			return range.getBoundingClientRect().left
 		}`)
-		// positions of numbers and units in 1 MB of 4 MB
+		// where the number and the unit of each size stand, as 1 MiB of 4 MiB
 		places := eval[[]float64](
 			tab, `Array.from(`+sizes+`, size => [/\p{N}/u, /M/].map(c => place(size.firstChild, c))).flat()`)
 		if len(places) != 4 || places[2] >= places[3] || places[3] >= places[0] || places[0] >= places[1] {

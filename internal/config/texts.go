@@ -74,7 +74,7 @@ func (c *Config) Warnings() []string {
 			key   string
 			texts map[language.Tag]string
 		}{{"greeting", t.Greeting}, {"welcome", t.Welcome}} {
-			if len(of.texts) > 0 && i18n.SelectText(of.texts, own) == "" {
+			if _, text := i18n.SelectText([]language.Tag{own}, of.texts); len(of.texts) > 0 && text == "" {
 				warnings = append(
 					warnings, fmt.Sprintf(
 						"tenants.%s.%s has a text neither in %s, the default language, nor in English: "+

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -596,8 +597,11 @@ func (x *examination) idle(_ context.Context, s *session) {
 	}
 	switch r.code {
 	case 0:
-		x.note(idleCut, []string{fmt.Sprintf("%.0f s", idle.Seconds())}, "NOOP: "+r.String())
+		x.note(idleCut, []string{wholeSeconds(idle)}, "NOOP: "+r.String())
 	case 421:
-		x.Progress(fmt.Sprintf("%.0f s: %s", idle.Seconds(), r))
+		x.Progress(r.String())
 	}
 }
+
+// wholeSeconds returns a time as the argument of a text with plural forms.
+func wholeSeconds(d time.Duration) string { return strconv.Itoa(int(math.Round(d.Seconds()))) }

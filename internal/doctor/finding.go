@@ -32,7 +32,7 @@ const (
 	protocolMismatch     ID = "protocol-mismatch"
 	proxyHeader          ID = "proxy-header"
 	noGreeting           ID = "no-greeting" // address
-	slow                 ID = "slow"        // time
+	slow                 ID = "slow"        // seconds
 	limitReached         ID = "limit"
 	addressRefused       ID = "address-refused"
 	unavailable          ID = "unavailable"
@@ -59,7 +59,7 @@ const (
 	portsUnreachable     ID = "ports-unreachable" // address, ports
 	dataElsewhere        ID = "data-elsewhere"
 	activeFailed         ID = "active-failed"
-	idleCut              ID = "idle-cut" // time
+	idleCut              ID = "idle-cut" // seconds
 	transferCut          ID = "transfer-cut"
 	commandRefused       ID = "command-refused" // command
 	commandFailed        ID = "command-failed"  // command
@@ -371,13 +371,17 @@ func (fs *Findings) Shown(text func(id i18n.ID, args ...string) string) []Findin
 	return shown
 }
 
+// insecure is the argument of doctor-do-insecure. Other texts of what to do have no placeholder.
+const insecure = "--insecure"
+
 // Render gives findings the texts of another language. One that only a newer server knows keeps those it has.
 func Render(found []Finding, text func(id i18n.ID, args ...string) string) {
 	kinds := Kinds()
 	for i := range found {
 		f := &found[i]
 		if at := slices.IndexFunc(kinds, func(k Kind) bool { return k.ID == f.ID }); at >= 0 {
-			f.Level, f.Cause, f.Change = kinds[at].Level, text(kinds[at].Cause, f.Args...), text(kinds[at].Change)
+			f.Level, f.Cause = kinds[at].Level, text(kinds[at].Cause, f.Args...)
+			f.Change = text(kinds[at].Change, insecure)
 			if len(f.Keys) == 0 {
 				f.Keys = kinds[at].Keys
 			}

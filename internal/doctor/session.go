@@ -172,7 +172,7 @@ func (x *examination) greet(ctx context.Context, s *session, newest uint16) *Fin
 		r = s.wait(replyTimeout)
 	}
 	if waited := time.Since(began); r.code == 220 && waited > slowGreeting {
-		f := newFinding(slow, []string{fmt.Sprintf("%.0f s", waited.Seconds())}, r.String()+" (DNS? ident?)")
+		f := newFinding(slow, []string{wholeSeconds(waited)}, r.String()+" (DNS? ident?)")
 		f.harmless = true
 		s.unsafe = append(s.unsafe, f)
 	}

@@ -65,13 +65,18 @@ export function speed(n) {
   return node
 }
 
-// scaled formats a number of bytes with the largest unit in which it is at least 1.
+const binary = shared('size-units').split(' ')
+
+// scaled writes a number of bytes in the largest binary unit that it has one of, rounded as in replies. Intl has decimal units only, so their names
+// are replaced by the names of the binary ones.
 function scaled(n, per) {
   const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte']
   let i = 0
-  for (; n >= 1000 && i < units.length - 1; i++) n /= 1000
-  const options = {maximumFractionDigits: i > 0 && n < 10 ? 1 : 0, unitDisplay: i > 0 || per ? 'short' : 'long'}
-  return new Intl.NumberFormat(locale, {style: 'unit', unit: units[i] + per, ...options}).format(n)
+  for (; n >= 1024 && i < units.length - 1; i++) n /= 1024
+  const format = (unit, unitDisplay) => new Intl.NumberFormat(locale, {style: 'unit', unit, unitDisplay, maximumFractionDigits: i > 0 ? 1 : 0, roundingMode: 'halfEven'})
+  if (i === 0) return format(units[i] + per, per ? 'short' : 'long').format(n)
+  const name = format(units[i], 'short').formatToParts(n).find(part => part.type === 'unit').value
+  return format(units[i] + per, 'short').format(n).replace(name, binary[i - 1])
 }
 
 // time formats the time of day, with the date unless it is today.

@@ -11,7 +11,7 @@ import (
 // directoryChanged makes the directory of CWD the working directory, in the spelling that the storage has.
 func directoryChanged(r *fileRequest) wire.Reply {
 	r.directory = r.Path
-	return r.reply(250, i18n.DirectoryChanged)
+	return r.named(250, r.Path, i18n.CurrentDirectory)
 }
 
 // cdup is CDUP, which is CWD of the parent.
@@ -21,11 +21,11 @@ func (s *session) cdup(string) (wire.Reply, error) {
 
 // pwd is PWD.
 func (s *session) pwd(string) (wire.Reply, error) {
-	return s.request().named(s.settings.directory, i18n.CurrentDirectory), nil
+	return s.request().named(257, s.settings.directory, i18n.CurrentDirectory), nil
 }
 
 // directoryCreated is the reply to MKD.
-func directoryCreated(r *fileRequest) wire.Reply { return r.named(r.Path, i18n.DirectoryCreated) }
+func directoryCreated(r *fileRequest) wire.Reply { return r.named(257, r.Path, i18n.DirectoryCreated) }
 
 // renameReady keeps the source of RNFR for RNTO.
 func renameReady(r *fileRequest) wire.Reply {

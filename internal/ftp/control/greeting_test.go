@@ -151,8 +151,8 @@ func TestQuotaShown(t *testing.T) {
 		welcome, quotaReply string
 		status              string // a line, empty for none
 	}{
-		{"used", &account.Usage{Used: used, Limit: limit, Known: true}, "230-1.2 GiB / 10 GiB\n230 ", "200 Space used: 1.2 GiB / 10 GiB", " Space used: 1.2 GiB / 10 GiB"},
-		{"empty", &account.Usage{Limit: 1023, Known: true}, "230-0 B / 1023 B\n230 ", "200 Space used: 0 B / 1023 B", " Space used: 0 B / 1023 B"},
+		{"used", &account.Usage{Used: used, Limit: limit, Known: true}, "230-1.2 GiB of 10 GiB\n230 ", "200 Space used: 1.2 GiB of 10 GiB", " Space used: 1.2 GiB of 10 GiB"},
+		{"empty", &account.Usage{Limit: 1023, Known: true}, "230-0 bytes of 1023 bytes\n230 ", "200 Space used: 0 bytes of 1023 bytes", " Space used: 0 bytes of 1023 bytes"},
 		{"uncounted", &account.Usage{Limit: limit}, "230 ", "451 Space used is not known yet.", ""},
 		{"none", nil, "230 ", "200 No quota is set.", ""},
 		// a file that replaces one which the user may not list takes less of it
@@ -181,4 +181,47 @@ func TestGreetingAfterLogin(t *testing.T) {
 	c.do("HOST ftp.example.com", "220-Willkommen!\n220 Bitte eintreten.")
 	c.do("USER marie", "331 ")
 	c.do("PASS demo", "230-Willkommen!\n Bitte eintreten.\n230 ")
+}
+
+// A greeting in the language of the reader comes before a welcome in another one, and its values are in its language.
+func TestGreetingInTheLanguageOfTheReader(t *testing.T) {
+	demo := loginTo(config.Tenant{
+		Welcome:  map[language.Tag]string{language.French: "{Quota}", language.Arabic: "مرحبا {Quota}"},
+		Greeting: map[language.Tag]string{language.English: "Hello", language.French: "Ici", language.Japanese: "ようこそ"},
+	})
+	demo.Tenant.DefaultLanguage = language.French
+	demo.Usage = func() *account.Usage { return &account.Usage{Used: 17, Limit: 1 << 40, Known: true} }
+	demo.Policy = view.Policy{view.NewLayer(view.Rights{List: true}, nil)}
+	c := newTenantSite(t, demo).connect()
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230-17\u00a0octets sur 1 Tio\n230 ")
+	for lang, want := range map[string]string{
+		"EN": "Hello", "JA": "ようこそ", "FR": "17\u00a0octets sur 1 Tio", "RU": "17\u00a0octets sur 1 Tio",
+		"HE": "17\u00a0octets sur 1 Tio", "AR": "\u2067مرحبا \u206817 بايتًا من 1 تيبيبايت\u2069\u2069",
+	} {
+		c.do("LANG "+lang, "200-"+want+"\n200 ")
+	}
+}
+
+// Times are in the time zone of the user, or else of the tenant.
+func TestTimesInTheZone(t *testing.T) {
+	last := time.Date(2026, 7, 20, 22, 59, 0, 0, time.UTC)
+	for _, test := range []struct{ tenant, user, want string }{
+		{"", "", "2026-07-20 22:59 UTC"},
+		{"Europe/Paris", "", "2026-07-21 00:59 UTC+02:00"},
+		{"Europe/Paris", "Asia/Kolkata", "2026-07-21 04:29 UTC+05:30"},
+		{"America/New_York", "", "2026-07-20 18:59 UTC-04:00"},
+	} {
+		demo := loginTo(config.Tenant{Welcome: map[language.Tag]string{language.English: "{LastLogin}"}})
+		must.OK(t, demo.Tenant.Timezone.UnmarshalText([]byte(test.tenant)))
+		if test.user != "" {
+			must.OK(t, demo.User.User.Timezone.UnmarshalText([]byte(test.user)))
+		}
+		demo.LastLogin = last
+		t.Run(test.tenant+test.user, func(t *testing.T) {
+			c := newTenantSite(t, demo).connect()
+			c.do("USER demo", "331 ")
+			c.do("PASS demo", "230-"+test.want+"\n230 ")
+		})
+	}
 }

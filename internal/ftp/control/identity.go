@@ -50,11 +50,11 @@ func (id *identity) describe(c *report.Client) {
 // selected one.
 func (id *identity) setTenant(t *account.Tenant) {
 	id.tenant = t
-	user := language.Und
+	preferences, user := reply.PreferencesOf(t, id.charset()), language.Und
 	if id.login != nil {
-		user = id.login.Language
+		preferences.Zone, user = id.login.Zone(), id.login.Language
 	}
-	id.locale.SetTenant(reply.PreferencesOf(t, id.charset()), user)
+	id.locale.SetTenant(preferences, user)
 }
 
 // charset returns the encoding of a client that has not shown that it writes UTF-8: from its login, or else from its

@@ -22,14 +22,14 @@ func lang(id *identity, _ *settings, arg string) (wire.Reply, error) {
 	case errors.Is(err, i18n.ErrSyntax):
 		return wire.Reply{}, errSyntax
 	case err != nil:
-		return id.reply(504, i18n.LanguageUnsupported, arg, id.locale.Tags(""))
+		return wire.NewReply(504, id.locale.LanguageUnsupported(arg)), nil
 	}
 	id.locale.Choice = pathname.UTF8
 	id.locale.Select(match.Tag)
 	if match.Exact {
 		return id.languageSet(i18n.LanguageSet)
 	}
-	return id.languageSet(i18n.LanguageSetNearest, arg, i18n.FeatTag(match.Tag))
+	return id.languageSet(i18n.LanguageSetNearest, arg, id.locale.Name(match))
 }
 
 // languageSet returns the reply to LANG, with the greeting of the tenant in the language (RFC 2640 4.1).

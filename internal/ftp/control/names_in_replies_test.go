@@ -143,7 +143,7 @@ func TestIsolates(t *testing.T) {
 	for _, tt := range []struct{ lang, command, want string }{
 		{"AR", "CWD nowhere", "550 \u2067\u2068nowhere\u2069: لا يوجد ملف أو دليل بهذا الاسم.\u2069"},
 		{"AR", "LANG AR", "200-\u2067أهلًا \u2068demo\u2069.\u2069\n FTP\n200 \u2067"},
-		{"HE", "LANG HE", "200-Hello \u2068demo\u2069.\n200 \u2067"},
+		{"HE", "LANG HE", "200-Hello demo.\n200 \u2067"},
 		{"HE", "HELP PWD", "214 \u2067תחביר: \u2068PWD\u2069\u2069"},
 		{"HE", "HELP EPRT", "214 \u2067תחביר: \u2068EPRT <SP> |1|\u2068כתובת\u2069|\u2068פורט\u2069|\u2069\u2069"},
 		{"HE", "REST 5", "350 \u2067"},

@@ -15,7 +15,6 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/report"
-	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
 // Classes of codes (RFC 959 4.2.1).
@@ -167,21 +166,15 @@ var errUnknown = errors.New("no reason is known")
 // errorReply is the reply to an error. Package reply has its code and its message. A user who may replace no file
 // learns that, because another name helps then.
 func (s *session) errorReply(err error) wire.Reply {
-	code, id, args := reply.ForError(err)
+	locale := s.identity.locale
+	code, id, args := locale.ForError(err)
 	if id == i18n.AlreadyExists && s.op != nil && s.op.replaces() && s.identity.login.NoOverwrite() {
 		id = i18n.OverwriteDenied
-	}
-	if large, ok := errors.AsType[*view.SizeError](err); ok && id == i18n.FileSizeLimit {
-		args = []string{s.identity.locale.Size(large.Most)}
-	}
-	if large, ok := errors.AsType[contract.PartsError](err); ok && id == i18n.FileSizeLimit {
-		args = []string{s.identity.locale.PartsLimit(large)}
 	}
 	var names []string
 	if of, ok := errors.AsType[*reply.FileError](err); ok && reply.AboutFile(id) {
 		names = of.Names
 	}
-	locale := s.identity.locale
 	sentences := []string{locale.Words(id, args...)}
 	if refusal, ok := errors.AsType[*inspect.Refusal](err); ok && id == i18n.FileRefused {
 		sentences[0] = locale.WordsWith(id, refusal.Text(locale.Tag()))

@@ -220,6 +220,7 @@ var protocolFields = map[int]*regexp.Regexp{
 	215: regexp.MustCompile(`.*`),
 	227: regexp.MustCompile(`\(\d+,\d+,\d+,\d+,\d+,\d+\)$`),
 	229: regexp.MustCompile(`\(\|\|\|\w+\|\)$`), // RFC 2428 3
+	250: regexp.MustCompile(`^"(?:[^"]|"")*" `), // CWD
 	257: regexp.MustCompile(`^"(?:[^"]|"")*" `), // RFC 959, appendix II
 	522: regexp.MustCompile(`\([\d,]+\)$`),      // RFC 2428 2
 }
@@ -297,6 +298,9 @@ func englishIn(r *i18n.Rules, tag language.Tag, english, text string) []string {
 		return nil
 	}
 	english, text = syntaxShown.ReplaceAllString(english, ""), syntaxShown.ReplaceAllString(text, "")
+	for _, tag := range locales.Tags() {
+		text = strings.ReplaceAll(text, i18n.LanguageName(language.MustParse(tag)), "")
+	}
 	found := latinWord.FindAllString(text, -1)
 	if script, _ := tag.Script(); script.String() == "Latn" {
 		found = r.LeftOver(english, text)

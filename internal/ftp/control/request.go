@@ -193,9 +193,9 @@ func (r *fileRequest) echo(arg string) string { return r.codec.Echo(r.directory,
 
 func (r *fileRequest) text(id i18n.ID, args ...string) string { return r.locale.Text(id, args...) }
 
-// named returns 257 with a pathname first (RFC 959 4.2.2 and appendix II).
-func (r *fileRequest) named(pathname string, id i18n.ID) wire.Reply {
-	return wire.NewReply(257, wire.Quote(r.codec.EncodePath(pathname))+" "+r.locale.Words(id))
+// named returns a reply with a pathname first, as 257 has it (RFC 959 4.2.2 and appendix II).
+func (r *fileRequest) named(code int, pathname string, id i18n.ID) wire.Reply {
+	return wire.NewReply(code, wire.Quote(r.codec.EncodePath(pathname))+" "+r.locale.Words(id))
 }
 
 // reply returns a reply of one line in the client's language.

@@ -92,6 +92,7 @@ func TestIdleEngine(t *testing.T) {
 var (
 	portInReply = regexp.MustCompile(`\(\|\|\|\d+\|\)`)
 	tagsInReply = regexp.MustCompile(`[A-Z-]+\*?(?:;[A-Z-]+\*?){9,}`)
+	nameInReply = regexp.MustCompile(`English \(en\).*\(zh-Hant\)`)
 	timeInReply = regexp.MustCompile(`modify=\d{14}|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d`)
 )
 
@@ -104,6 +105,7 @@ func playTranscript(s *site, language string, pause func(before string)) []strin
 	answer := func(reply string) {
 		reply = portInReply.ReplaceAllString(reply, "(|||PORT|)")
 		reply = tagsInReply.ReplaceAllString(reply, "TAGS")
+		reply = nameInReply.ReplaceAllString(reply, "LANGUAGES")
 		reply = timeInReply.ReplaceAllString(reply, "TIME")
 		exchanges[len(exchanges)-1] += reply + "\n"
 	}

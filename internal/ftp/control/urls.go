@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/pathname"
 )
@@ -60,7 +59,7 @@ func sitePresign(usage string) fileCommand {
 			return wire.Reply{}, err
 		}
 		return wire.NewReply(
-			200, r.text(i18n.LinkIntro, reply.Time(time.Now().Add(life))), " "+link, r.text(i18n.LinkEnd)), nil
+			200, r.text(i18n.LinkIntro, r.locale.Time(time.Now().Add(life))), " "+link, r.text(i18n.LinkEnd)), nil
 	}
 }
 

@@ -226,7 +226,7 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	}
 	_, tooLarge := errors.AsType[*view.SizeError](err)
 	if _, tooMany := errors.AsType[contract.PartsError](err); tooLarge || tooMany {
-		id = i18n.FileSizeLimit // the caller knows how its language writes the size
+		id = i18n.FileSizeLimit // with an argument of Locale.ForError
 	}
 	if pending, ok := errors.AsType[contract.PendingError](err); ok {
 		code, id, args = 554, i18n.ResumeElsewhere, []string{strconv.FormatInt(pending.ResumeOffset(), 10)}
@@ -234,14 +234,30 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 			id, args = i18n.ResumeChanged, nil
 		}
 	}
-	if restoring, ok := errors.AsType[contract.RestoringError](err); ok {
-		code, id, args = 450, i18n.FileRestoring, []string{Time(restoring.ReadyAt())}
+	if _, ok := errors.AsType[contract.RestoringError](err); ok {
+		code, id = 450, i18n.FileRestoring // with an argument of Locale.ForError
 	}
 	if name, ok := errors.AsType[*pathname.EncodingError](err); ok && !name.Encoding.UTF8() {
 		id, args = i18n.NameNotInCharset, []string{name.Encoding.DisplayName()}
 	}
 	if other, ok := errors.AsType[*CodeError](err); ok {
 		code = other.Code
+	}
+	return code, id, args
+}
+
+// ForError returns the code and the message for an error, with the arguments of the message as the language and the time
+// zone of the session have them.
+func (l *Locale) ForError(err error) (code int, id i18n.ID, args []string) {
+	code, id, args = ForError(err)
+	if large, ok := errors.AsType[*view.SizeError](err); ok && id == i18n.FileSizeLimit {
+		args = []string{l.Size(large.Most)}
+	}
+	if large, ok := errors.AsType[contract.PartsError](err); ok && id == i18n.FileSizeLimit {
+		args = []string{l.partsLimit(large)}
+	}
+	if restoring, ok := errors.AsType[contract.RestoringError](err); ok && id == i18n.FileRestoring {
+		args = []string{l.Time(restoring.ReadyAt())}
 	}
 	return code, id, args
 }

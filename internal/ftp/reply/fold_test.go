@@ -90,23 +90,3 @@ func TestEncode(t *testing.T) {
 		}
 	}
 }
-
-func TestSize(t *testing.T) {
-	for _, tt := range []struct {
-		tag   string
-		bytes int64
-		want  string
-	}{
-		{"en", 0, "0 B"}, {"en", 1023, "1023 B"}, {"en", 1 << 10, "1 KiB"}, {"en", 5 << 28, "1.2 GiB"},
-		{"en", 10 << 30, "10 GiB"},
-		{"en", 1<<20 - 1<<8, "1023.8 KiB"}, {"en", 1<<63 - 1, "8 EiB"},
-		{"de", 5 << 28, "1,2 GiB"}, {"fr", 5 << 28, "1,2 Gio"}, {"fr", 17, "17 o"}, {"ru", 5 << 28, "1,2 ГиБ"},
-		{"uk", 5 << 28, "1,2 ГіБ"},
-		{"pt-BR", 5 << 28, "1,2 GiB"}, {"ja", 5 << 28, "1.2 GiB"}, {"ar", 5 << 28, "1.2 GiB"},
-		{"hi", 5 << 28, "1.2 GiB"},
-	} {
-		if got := newLocale(t, tt.tag, "utf-8").Size(tt.bytes); got != tt.want {
-			t.Errorf("%s: %d bytes are %q, want %q", tt.tag, tt.bytes, got, tt.want)
-		}
-	}
-}

@@ -10,8 +10,8 @@ package reply
 
 import (
 	"cmp"
-	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"golang.org/x/text/language"
@@ -28,6 +28,7 @@ type Preferences struct {
 	Bundle          *i18n.Bundle
 	DefaultLanguage language.Tag
 	Encoding        *pathname.Encoding // of clients that have not shown that they read UTF-8
+	Zone            *time.Location     // of times, nil for UTC
 }
 
 // PreferencesOf returns the preferences of a tenant, which may be nil, for a client that writes in a charset.
@@ -35,7 +36,9 @@ func PreferencesOf(t *account.Tenant, charset *pathname.Encoding) Preferences {
 	if t == nil {
 		return Preferences{Encoding: charset}
 	}
-	return Preferences{Bundle: t.Bundle, DefaultLanguage: t.DefaultLanguage, Encoding: charset}
+	return Preferences{
+		Bundle: t.Bundle, DefaultLanguage: t.DefaultLanguage, Encoding: charset, Zone: t.Timezone.Location(),
+	}
 }
 
 // A Locale is the language and the charset in which a session answers.
@@ -85,7 +88,7 @@ func (l *Locale) WordsWith(id i18n.ID, said string) string {
 	if said == "" {
 		return l.Words(id)
 	}
-	return l.Encode(strings.TrimRight(l.lang.Text(id), ".。।۔։") + l.lang.Colon() + l.isolate(said))
+	return l.Encode(l.lang.WithoutStop(id) + l.lang.Colon() + l.isolate(said))
 }
 
 // About puts the names of the files that sentences describe before them, if there are any. The names are as in TextFor,
@@ -121,31 +124,25 @@ func (l *Locale) Field(field string) string {
 	return " \u2066 " + field + "\u2069"
 }
 
-// line isolates a line from the code before it, which would make a window show its sentences from left to right
-// (Unicode Standard Annex 9: RLI and PDI). A text that has no letter of the language's script is not translated.
+// line isolates a line from the code before it, which would make a window show its sentences from left to right. A text that has no letter of the language's script is not translated.
 func (l *Locale) line(text string) string {
 	if !l.isolates() || !strings.ContainsFunc(text, fromRightToLeft) {
 		return text
 	}
-	return "\u2067" + text + "\u2069"
+	return l.lang.IsolateLine(text)
 }
 
-// isolate keeps words of another direction together in a text from right to left (Unicode Standard Annex 9: FSI and
-// PDI). Digits need no isolate, and a plural form is chosen by them.
+// isolate keeps words of another direction together in a text from right to left.
 func (l *Locale) isolate(words string) string {
-	if !l.isolates() || strings.Trim(words, "0123456789") == "" {
+	if !l.isolates() {
 		return words
 	}
-	return "\u2068" + words + "\u2069"
+	return l.lang.Isolate(words)
 }
 
-// isolates says whether the language is written from right to left, and the charset has the characters for it: it is
-// UTF-8.
-func (l *Locale) isolates() bool {
-	script, _ := l.Tag().Script()
-	return slices.Contains([]string{"Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Adlm"}, script.String()) &&
-		l.textCharset().UTF8()
-}
+// isolates reports whether the language is written from right to left and the charset, UTF-8, has the characters for
+// isolates.
+func (l *Locale) isolates() bool { return l.lang.RightToLeft() && l.textCharset().UTF8() }
 
 // fromRightToLeft says whether a letter is written so.
 func fromRightToLeft(r rune) bool {
@@ -154,17 +151,21 @@ func fromRightToLeft(r rune) bool {
 	return class == bidi.R || class == bidi.AL
 }
 
-// Lines renders a text of a tenant, by lines, in the language. A line with a variable
-// that has no value is left out. It returns nil where there is no text.
-func (l *Locale) Lines(texts map[language.Tag]string, values map[string]string) []string {
-	text := strings.TrimSpace(i18n.SelectText(texts, l.Tag(), l.defaultLanguage()))
-	if text == "" {
+// lines renders a text of a tenant for the reader, by lines. The choices are texts by language, in order of preference.
+// values returns what the variables stand for, in the language of the chosen text. A line with a variable that has no
+// value is left out. It returns nil if there is no text.
+func (l *Locale) lines(values func(*Locale) map[string]string, choices ...map[language.Tag]string) []string {
+	tag, text := i18n.SelectText([]language.Tag{l.Tag(), l.defaultLanguage()}, choices...)
+	if text = strings.TrimSpace(text); text == "" {
 		return nil
 	}
+	in := *l
+	in.lang = l.localizer(tag)
+	own := values(&in)
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		if line, ok := l.fillIn(strings.TrimSpace(line), values); ok {
-			lines = append(lines, l.line(l.Encode(line)))
+		if line, ok := in.fillIn(strings.TrimSpace(line), own); ok {
+			lines = append(lines, in.line(in.Encode(line)))
 		}
 	}
 	return lines
@@ -227,6 +228,26 @@ func (l *Locale) Tags(mark string) string {
 	return strings.Join(tags, ";")
 }
 
+// LanguageUnsupported says which language a client has requested in vain, and lists the languages that LANG accepts.
+func (l *Locale) LanguageUnsupported(requested string) string {
+	var names []string
+	for _, tag := range l.bundle().Tags() {
+		names = append(names, l.isolate(l.inCharset(i18n.LanguageName(tag), tag)))
+	}
+	return l.line(l.Encode(l.lang.Text(i18n.LanguageUnsupported, l.isolate(requested), l.lang.List(names))))
+}
+
+// Name returns the name of the language of a match, with its tag.
+func (l *Locale) Name(m i18n.Match) string { return l.inCharset(m.Name(), m.Tag) }
+
+// inCharset returns the name of a language, or only its tag if the charset of the client lacks the letters of the name.
+func (l *Locale) inCharset(name string, tag language.Tag) string {
+	if !l.textCharset().UTF8() && !isASCII(name) && l.Encode(name) == name {
+		return tag.String()
+	}
+	return name
+}
+
 // bundle is the tenant's languages and texts, or else the server's.
 func (l *Locale) bundle() *i18n.Bundle { return cmp.Or(l.tenant.Bundle, l.server.Bundle) }
 
@@ -267,13 +288,15 @@ func (l *Locale) InEnglish() *Locale {
 	return &english
 }
 
-// localizer has a language of the server in the tenant's words. Where the tenant does not offer the language, the
-// words are the server's.
+// localizer returns a language of the server in the tenant's words. If the tenant does not offer the language, the words
+// are the server's. If the server has none either, its values are written as in English.
 func (l *Locale) localizer(tag language.Tag) *i18n.Localizer {
-	if own := l.bundle().Localizer(tag); own.Tag() == tag {
-		return own
+	for _, bundle := range []*i18n.Bundle{l.bundle(), l.server.Bundle} {
+		if found, ok := bundle.Match(tag); ok {
+			return bundle.Localizer(found)
+		}
 	}
-	return l.server.Bundle.Localizer(tag)
+	return l.server.Bundle.Localizer(language.English).In(tag)
 }
 
 // SetTenant takes the preferences of a tenant, zero for none, and the language of

@@ -1,8 +1,6 @@
 package reply
 
 import (
-	"strconv"
-
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -28,13 +26,13 @@ func (st Status) Lines(l *Locale) []string {
 		encryption = l.Text(i18n.StatusEncrypted)
 	}
 	if st.Transfers {
-		transfer = l.Text(i18n.StatusTransfer, strconv.FormatInt(st.Transferred, 10))
+		transfer = l.Text(i18n.StatusTransfer, l.Size(st.Transferred))
 	}
 	lines := []string{
 		l.Text(i18n.StatusIntro),
 		" " + l.Text(i18n.StatusAddress, st.Client),
 		" " + user,
-		" " + l.Text(i18n.StatusLanguage, i18n.FeatTag(l.Tag())),
+		" " + l.Text(i18n.StatusLanguage, l.Name(i18n.Match{Tag: l.Tag()})),
 		" " + l.Text(i18n.StatusCharset, l.Charset().DisplayName()),
 		" " + st.Parameters,
 		" " + encryption,

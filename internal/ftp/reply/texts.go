@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/text/language"
-	"golang.org/x/text/message"
-	"golang.org/x/text/number"
 
 	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/users/account"
@@ -27,22 +25,9 @@ func (l *Locale) fillIn(line string, values map[string]string) (string, bool) {
 	return strings.NewReplacer(pairs...).Replace(line), true
 }
 
-// units returns the names of units of bytes, each 1,024 times the one before. They are those of file managers: GLib,
-// of GNOME's, writes these languages so, and the others as IEC 80000-13 has them.
-func units(tag language.Tag) []string {
-	names := map[string]string{
-		"":   "B KiB MiB GiB TiB PiB EiB",
-		"fr": "o Kio Mio Gio Tio Pio Eio",
-		"ru": "Б КиБ МиБ ГиБ ТиБ ПиБ ЭиБ",
-		"uk": "Б КіБ МіБ ГіБ ТіБ ПіБ ЕіБ",
-	}
-	base, _ := tag.Base()
-	return strings.Fields(cmp.Or(names[base.String()], names[""]))
-}
-
-// PartsLimit writes how large a file may be because of its parts, and names the key of the configuration that decides
+// partsLimit writes how large a file may be because of its parts, and names the key of the configuration that decides
 // it, such as "4.9 GiB (1000 x part_size 5 MiB)".
-func (l *Locale) PartsLimit(e contract.PartsError) string {
+func (l *Locale) partsLimit(e contract.PartsError) string {
 	parts, partSize, bytes, equal := e.PartsLimit()
 	than := ""
 	if !equal {
@@ -51,20 +36,8 @@ func (l *Locale) PartsLimit(e contract.PartsError) string {
 	return fmt.Sprintf("%s (%d x part_size %s%s)", l.Size(bytes), parts, than, l.Size(partSize))
 }
 
-// Size is a number of bytes as people read it, rounded. Digits are those of ASCII in every language.
-func (l *Locale) Size(bytes int64) string {
-	size, names := float64(bytes), units(l.Tag())
-	for size >= 1<<10 {
-		size /= 1 << 10
-		names = names[1:]
-	}
-	tag, err := l.Tag().SetTypeForKey("nu", "latn")
-	if err != nil {
-		tag = l.Tag()
-	}
-	return message.NewPrinter(tag).Sprint(number.Decimal(size, number.MaxFractionDigits(1), number.NoSeparator())) +
-		" " + names[0]
-}
+// Size writes a number of bytes for people, rounded.
+func (l *Locale) Size(bytes int64) string { return l.lang.Size(bytes) }
 
 // Usage shows how much of a user's quota is used.
 type Usage struct{ Used, Limit string }
@@ -88,21 +61,23 @@ func Greeting(l *Locale, t *account.Tenant, login *account.Login) []string {
 	if t == nil {
 		return nil
 	}
-	texts := t.Greeting
-	values := map[string]string{"{Tenant}": t.Name, "{User}": "", "{LastLogin}": "", "{Quota}": ""}
-	if usage, known := l.UsageOf(login); known {
-		values["{Quota}"] = usage.Used + " / " + usage.Limit
-	}
+	choices := []map[language.Tag]string{t.Greeting}
 	if login != nil {
-		values["{User}"] = login.Name
-		if !login.LastLogin.IsZero() {
-			values["{LastLogin}"] = Time(login.LastLogin)
-		}
-		if len(t.Welcome) > 0 {
-			texts = t.Welcome
-		}
+		choices = []map[language.Tag]string{t.Welcome, t.Greeting}
 	}
-	return l.Lines(texts, values)
+	return l.lines(func(l *Locale) map[string]string {
+		values := map[string]string{"{Tenant}": t.Name, "{User}": "", "{LastLogin}": "", "{Quota}": ""}
+		if usage, known := l.UsageOf(login); known {
+			values["{Quota}"] = l.lang.Text("page-of", usage.Used, usage.Limit)
+		}
+		if login != nil {
+			values["{User}"] = login.Name
+			if !login.LastLogin.IsZero() {
+				values["{LastLogin}"] = l.Time(login.LastLogin)
+			}
+		}
+		return values
+	}, choices...)
 }
 
 // Columns writes the names of commands as lines of HELP do.
@@ -119,5 +94,7 @@ func Columns(names []string) []string {
 	return lines
 }
 
-// Time is a time as people read it, the same in every language.
-func Time(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+// Time writes a time in the time zone of the user or the tenant, in the same form in every language.
+func (l *Locale) Time(t time.Time) string {
+	return strings.TrimSuffix(t.In(cmp.Or(l.tenant.Zone, time.UTC)).Format("2006-01-02 15:04 UTC-07:00"), "+00:00")
+}

@@ -64,7 +64,7 @@ func readers() map[string][]i18n.ID {
 			i18n.TooManyCommands, i18n.TooManyOperations, i18n.TooManySessions, i18n.TooManySessionsAddress,
 			i18n.TooManySessionsUser, i18n.UploadKept, i18n.UserDisabled, i18n.UserExpired, i18n.VersionsReadOnly,
 		},
-		"": {i18n.CommandFailed}, // of a bug
+		"": {i18n.CommandFailed, i18n.SizeUnits}, // of a bug; a list whose words stand alone
 	}
 }
 

@@ -182,7 +182,7 @@ func (r *Registry) view(u *User, client config.Compatibility, mounts view.Mounts
 		v.Events, v.Skip = u.Tenant.events, u.Tenant.skip
 	}
 	if name := u.Tenant.VersionsDirectory; name != "" {
-		v.Past = view.Past{Dir: "/" + name, Zone: u.zone(), Policy: u.past}
+		v.Past = view.Past{Dir: "/" + name, Zone: u.Zone(), Policy: u.past}
 	}
 	return v
 }

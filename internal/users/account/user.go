@@ -117,8 +117,8 @@ func (u *User) addUse() (unsuited []*s3client.Bucket) {
 	return unsuited
 }
 
-// zone returns the time zone for dates that the user sees.
-func (u *User) zone() *time.Location {
+// Zone returns the time zone of the user's dates.
+func (u *User) Zone() *time.Location {
 	if u.Timezone.Given() {
 		return u.Timezone.Location()
 	}
