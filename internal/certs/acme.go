@@ -23,38 +23,38 @@ import (
 )
 
 const (
-	// challengeTimeout is how long the connection of a challenge may take.
+	// challengeTimeout limits the time that a connection for a challenge may take.
 	challengeTimeout = 10 * time.Second
-	// retryLoading is the time between two attempts to load the certificates from a folder that cannot be read.
+	// retryLoading is the time between attempts to load the certificates from the folder.
 	retryLoading = time.Minute
-	// protocol is how a client names TLS-ALPN-01 (RFC 8737, section 6.1).
+	// protocol is the ALPN protocol name of TLS-ALPN-01 (RFC 8737, section 6.1).
 	protocol = "acme-tls/1"
 )
 
-// ACMEOptions is what an ACME needs beyond the configuration. The zero value is the default.
+// ACMEOptions are the options of an ACME that are not in the configuration. The zero value is valid.
 type ACMEOptions struct {
-	// Observe is called when the authority has issued a certificate for a host, and with an error when it has not.
+	// Observe is called with nil after a certificate was issued, and with an error if issuing one failed.
 	Observe func(err error)
 
-	// Logger gets what happens. The default discards it.
+	// Logger receives log messages. By default they are discarded.
 	Logger *slog.Logger
 
-	// CheckInterval is the time between two looks at which certificates are to be renewed. The default is ten minutes.
+	// CheckInterval is how often certificates are checked for renewal. The default is ten minutes.
 	CheckInterval time.Duration
 }
 
-// An ACME obtains the certificates of the hosts of a configuration from an authority (RFC 8555), and renews them.
+// An ACME obtains and renews the certificates for the hosts of a configuration from a certificate authority (RFC
+// 8555).
 //
-// It answers the challenges HTTP-01 and TLS-ALPN-01 (RFC 8737) on addresses of its own, because an FTP server has no
-// port 80 or 443. The account, the keys and the certificates lie in a folder. Servers that share it share the
-// certificates, renew them one after another, and answer the challenges of each other.
+// It answers HTTP-01 and TLS-ALPN-01 (RFC 8737) challenges on addresses of its own, because an FTP server does not
+// listen on ports 80 and 443. The account, the keys and the certificates are stored in a folder. Servers that share
+// the folder use the same certificates, take turns renewing them, and answer each other's challenges.
 //
-// certmagic speaks the protocol. Where the authority refuses or does not answer, the certificates before stay, and
-// certmagic tries again.
+// The protocol is implemented by certmagic, which retries if the authority fails. Existing certificates stay in use.
 type ACME struct {
 	cfg   config.ACME
 	opts  ACMEOptions
-	roots *x509.CertPool // nil: those of the system
+	roots *x509.CertPool // nil: the roots of the system
 
 	storage certmagic.Storage
 	cache   *certmagic.Cache
@@ -66,11 +66,11 @@ type ACME struct {
 	listeners []net.Listener
 	servers   []*web.Server
 	work      context.Context    // nil before Start
-	stop      context.CancelFunc // of the work
+	stop      context.CancelFunc // cancels work
 	stopOnce  sync.Once
 }
 
-// NewACME makes an ACME of a valid section. It reads the authorities of the directory, and sends no request.
+// NewACME returns an ACME for a valid configuration. It reads the CA file, but sends no request.
 func NewACME(cfg config.ACME, opts ACMEOptions) (*ACME, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -102,15 +102,15 @@ func NewACME(cfg config.ACME, opts ACMEOptions) (*ACME, error) {
 	return m, nil
 }
 
-// Hosts are the names that have certificates, or will.
+// Hosts returns the host names whose certificates are managed.
 func (m *ACME) Hosts() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.hosts
 }
 
-// SetHosts replaces the names. The ACME obtains the certificates that are missing in the background, and no longer
-// renews those of other names.
+// SetHosts replaces the host names. Missing certificates are obtained in the background; those of removed hosts are
+// no longer renewed.
 func (m *ACME) SetHosts(hosts []string) {
 	m.mu.Lock()
 	before := m.hosts
@@ -130,7 +130,7 @@ func (m *ACME) SetHosts(hosts []string) {
 	panics.Go(func() { m.manage(work) })
 }
 
-// Certificate is the certificate of a host, nil as long as there is none. It makes no request.
+// Certificate returns the certificate for a host, or nil if it was not issued yet. It makes no request.
 func (m *ACME) Certificate(host string) *tls.Certificate {
 	var latest *tls.Certificate
 	for _, c := range m.cache.AllMatchingCertificates(host) {
@@ -142,7 +142,7 @@ func (m *ACME) Certificate(host string) *tls.Certificate {
 	return latest
 }
 
-// event counts what the authority has done.
+// event logs and observes the result of requesting a certificate.
 func (m *ACME) event(_ context.Context, name string, data map[string]any) error {
 	log := m.opts.Logger.With("host", data["identifier"], "renewal", data["renewal"])
 	switch name {
@@ -163,7 +163,8 @@ func (m *ACME) event(_ context.Context, name string, data map[string]any) error 
 	return nil
 }
 
-// hint is what to do about a certificate that the authority has not issued, empty where its answer says that.
+// hint returns what to do if a certificate was not issued, or an empty string if the response of the authority says
+// it.
 func hint(err error) string {
 	problem, answered := errors.AsType[acme.Problem](err)
 	switch {
@@ -179,11 +180,11 @@ func hint(err error) string {
 	return ""
 }
 
-// A Listen opens an address that a key of the configuration names, nil for an empty one.
+// A Listen opens the address in the configuration key. It returns nil if the address is empty.
 type Listen func(ctx context.Context, key, address string) (net.Listener, error)
 
-// Start opens the listeners of the challenges, and then obtains the certificates in the background until Stop. The
-// error is that of listen.
+// Start opens the listeners for challenges, and then obtains certificates in the background until Stop is called. It
+// fails if listen fails.
 func (m *ACME) Start(ctx context.Context, listen Listen) error {
 	challenges, err := listen(ctx, "tls.acme.http_listen", m.cfg.HTTPListen)
 	if err != nil {
@@ -203,13 +204,13 @@ func (m *ACME) Start(ctx context.Context, listen Listen) error {
 	if challenges != nil {
 		issuer.ListenHost, issuer.AltHTTPPort = hostPort(challenges)
 		server := m.server(issuer.HTTPChallengeHandler(http.NotFoundHandler()), nil)
-		panics.Go(func() { _ = server.Serve(challenges) }) // ends with Stop
+		panics.Go(func() { _ = server.Serve(challenges) }) // until Stop
 	}
 	if alpn != nil {
 		issuer.ListenHost, issuer.AltTLSALPNPort = hostPort(alpn)
 		handshakes := m.handshakes()
 		server := m.server(http.NotFoundHandler(), func(conn net.Conn) net.Conn { return tls.Server(conn, handshakes) })
-		panics.Go(func() { _ = server.Serve(alpn) }) // ends with Stop
+		panics.Go(func() { _ = server.Serve(alpn) }) // until Stop
 	}
 	m.mu.Lock()
 	m.work = ctx
@@ -218,7 +219,7 @@ func (m *ACME) Start(ctx context.Context, listen Listen) error {
 	return nil
 }
 
-// issuer is the authority.
+// issuer returns the configured certificate authority.
 func (m *ACME) issuer() *certmagic.ACMEIssuer {
 	issuer := certmagic.NewACMEIssuer(m.magic, certmagic.ACMEIssuer{
 		CA: m.cfg.Directory, Agreed: true, TrustedRoots: m.roots, Logger: m.magic.Logger,
@@ -235,7 +236,8 @@ func (m *ACME) keep(l net.Listener) {
 	}
 }
 
-// server answers challenges until Stop. wrap is nil without TLS, and nothing follows the handshake of a challenge.
+// server returns a server for challenges that runs until Stop. wrap starts TLS on a connection; it is nil for HTTP. A
+// TLS-ALPN-01 challenge ends with the handshake.
 func (m *ACME) server(handler http.Handler, wrap func(net.Conn) net.Conn) *web.Server {
 	s := web.NewServer(handler, web.Options{
 		Timeout: challengeTimeout, Wrap: wrap, Log: m.opts.Logger,
@@ -245,13 +247,13 @@ func (m *ACME) server(handler http.Handler, wrap func(net.Conn) net.Conn) *web.S
 	return s
 }
 
-// hostPort is where certmagic finds that the challenges are answered already.
+// hostPort returns the address where certmagic finds the listener for challenges already open.
 func hostPort(l net.Listener) (host string, port int) {
 	address := l.Addr().(*net.TCPAddr)
 	return address.IP.String(), address.Port
 }
 
-// manage loads the certificates of all hosts, and has certmagic obtain those that are missing.
+// manage loads the certificates of all hosts and lets certmagic obtain the missing ones.
 func (m *ACME) manage(ctx context.Context) {
 	for {
 		err := panics.Catch(func() error { return m.magic.ManageAsync(ctx, m.Hosts()) })
@@ -268,7 +270,8 @@ func (m *ACME) manage(ctx context.Context) {
 	}
 }
 
-// handshakes is how TLS-ALPN-01 is answered: the handshake shows the certificate of the challenge.
+// handshakes returns the TLS configuration for TLS-ALPN-01, where the handshake presents the certificate of the
+// challenge.
 func (m *ACME) handshakes() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -285,7 +288,7 @@ func (m *ACME) handshakes() *tls.Config {
 	}
 }
 
-// Stop ends the work and closes the listeners. The certificates stay.
+// Stop closes the listeners and ends the background work. Certificates remain available.
 func (m *ACME) Stop() {
 	m.stopOnce.Do(func() {
 		m.stop()

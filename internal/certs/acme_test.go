@@ -32,14 +32,14 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
-// waitTimeout is how long a test waits for what must come, on a busy machine.
+// waitTimeout limits how long a test waits on a busy machine.
 const waitTimeout = time.Minute
 
-// A journal is what a ACME tells.
+// A journal counts the results that an ACME observes.
 type journal struct {
 	mu    sync.Mutex
 	log   bytes.Buffer
-	count map[bool]int // of certificates, by whether they were issued
+	count map[bool]int // results by whether a certificate was issued
 	news  chan struct{}
 }
 
@@ -65,7 +65,7 @@ func (j *journal) text() string {
 	return j.log.String()
 }
 
-// listen opens an address as the server does.
+// listen opens an address like the server does.
 func listen(ctx context.Context, _, address string) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
@@ -73,17 +73,17 @@ func listen(ctx context.Context, _, address string) (net.Listener, error) {
 	return new(net.ListenConfig).Listen(ctx, "tcp", address)
 }
 
-// results are how many certificates were issued, and how many were not.
+// results returns the numbers of issued and failed certificates.
 func (j *journal) results() map[bool]int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return maps.Clone(j.count)
 }
 
-// issued is how many certificates were issued.
+// issued returns the number of issued certificates.
 func (j *journal) issued() int { return j.results()[true] }
 
-// start starts a ACME until the end of the test.
+// start starts an ACME that is stopped at the end of the test.
 func start(t *testing.T, cfg config.ACME) (*ACME, *journal) {
 	t.Helper()
 	j := &journal{count: map[bool]int{}, news: make(chan struct{}, 1)}
@@ -101,8 +101,8 @@ func start(t *testing.T, cfg config.ACME) (*ACME, *journal) {
 	return m, j
 }
 
-// await waits for a certificate of a host that differs from the one before, and checks that the authority has issued
-// it for the host.
+// await waits for a certificate of a host that differs from before, and checks that the authority issued it for the
+// host.
 func await(t *testing.T, m *ACME, a *servicetest.Authority, host string, before *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	deadline := time.After(waitTimeout)
@@ -131,8 +131,8 @@ func await(t *testing.T, m *ACME, a *servicetest.Authority, host string, before 
 	}
 }
 
-// folder is where certificates are kept. The jobs of certmagic may write there for a moment after [ACME.Stop], so no
-// error of its removal counts.
+// folder returns a folder for certificates. Background jobs of certmagic may still write to it shortly after
+// [ACME.Stop], so errors when it is removed are ignored.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "acme")
@@ -141,14 +141,14 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// configOf is a section for an authority, which reaches the server by one challenge. Each test has hosts of its own,
-// because certmagic knows the challenges of a process by their hosts.
+// configOf returns a configuration for an authority that uses one challenge. Each test needs its own host names,
+// because certmagic keys challenges by host in the whole process.
 func configOf(t *testing.T, a *servicetest.Authority, hosts ...string) config.ACME {
 	return config.ACME{Hosts: hosts, Directory: a.Directory,
 		CAFile: a.CAFile, Folder: folder(t)}
 }
 
-// Each challenge obtains certificates. A second server that shares the folder needs no new ones.
+// Certificates are obtained by each challenge. A second server with the same folder does not request new ones.
 func TestObtain(t *testing.T) {
 	t.Parallel()
 	for name, listens := range map[string]func(*config.ACME, *servicetest.Authority){
@@ -184,15 +184,15 @@ func TestObtain(t *testing.T) {
 	}
 }
 
-// Two servers that share a folder share the account and the certificate, also if they start at the same time. Each
-// answers the challenges of the other.
+// Servers that share a folder use the same account and certificate, even if they start at the same time, and answer
+// each other's challenges.
 func TestSharedFolder(t *testing.T) {
 	t.Parallel()
 	a := servicetest.StartAuthority(t, time.Hour)
 	cfg := configOf(t, a, "shared.acme.example")
 	var managers []*ACME
 	var journals []*journal
-	for _, address := range []string{a.HTTPAddress, "127.0.0.1:0"} { // the authority does not reach the second
+	for _, address := range []string{a.HTTPAddress, "127.0.0.1:0"} { // the authority cannot reach the second one
 		cfg.HTTPListen = address
 		m, j := start(t, cfg)
 		managers, journals = append(managers, m), append(journals, j)
@@ -207,7 +207,7 @@ func TestSharedFolder(t *testing.T) {
 	}
 }
 
-// Check finds what the server has stored, and folders that do not work.
+// Check reports the stored certificates, and folders that cannot be used.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	a := servicetest.StartAuthority(t, time.Hour)
@@ -231,7 +231,7 @@ func TestCheck(t *testing.T) {
 	} {
 		notes, warnings, err := checked.Check(t.Context(), tc.now)
 		others := strings.Join(slices.DeleteFunc(slices.Clone(warnings), func(w string) bool {
-			return w == missing || strings.HasPrefix(w, "tls.acme.folder: ") // the folder belongs to who runs the test
+			return w == missing || strings.HasPrefix(w, "tls.acme.folder: ") // depends on who runs the test
 		}), "")
 		if !slices.Contains(warnings, missing) || !mentions(strings.Join(notes, ""), tc.notes) ||
 			!mentions(others, tc.warning) || !mentions(fmt.Sprint(err), cmp.Or(tc.err, "<nil>")) {
@@ -254,8 +254,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Check does not make the folder, because it would belong to root where root checks the configuration of a service. The
-// server makes it. A folder of root is worth a warning.
+// Check does not create the folder, because it would belong to root if root checks the configuration of a service.
+// The server creates it. A folder that belongs to root is reported.
 func TestCheckMakesNoFolder(t *testing.T) {
 	t.Parallel()
 	a := servicetest.StartAuthority(t, time.Hour)
@@ -283,12 +283,12 @@ func TestCheckMakesNoFolder(t *testing.T) {
 	}
 }
 
-// mentions says whether a text has a part, or is empty where there is none to have.
+// mentions reports whether text contains part. An empty part requires an empty text.
 func mentions(text, part string) bool {
 	return strings.Contains(text, part) && (part != "" || text == "")
 }
 
-// An authority that knows its customers from elsewhere issues certificates to those that have its key.
+// An authority that requires an external account only issues certificates to accounts with its key.
 func TestExternalAccountBinding(t *testing.T) {
 	t.Parallel()
 	const key = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W"
@@ -313,8 +313,8 @@ func TestExternalAccountBinding(t *testing.T) {
 	}
 }
 
-// A server answers the challenges of another one that shares its folder: a load balancer may send the authority to
-// any of them.
+// A server answers the challenges of another server with the same folder, because a load balancer may send the
+// authority to any of them.
 func TestChallengeOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	a := servicetest.StartAuthority(t, time.Hour)
@@ -323,12 +323,12 @@ func TestChallengeOfAnotherServer(t *testing.T) {
 	answering := cfg
 	answering.Hosts = []string{"challenge.umbrella.example"}
 	start(t, answering)
-	cfg.HTTPListen = "127.0.0.1:0" // the authority does not reach this one
+	cfg.HTTPListen = "127.0.0.1:0" // the authority cannot reach this one
 	m, _ := start(t, cfg)
 	await(t, m, a, "challenge.acme.example", nil)
 }
 
-// A certificate is renewed before it ends, without a restart.
+// A certificate is renewed before it expires, without a restart.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	a := servicetest.StartAuthority(t, 15*time.Second)
@@ -345,8 +345,8 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// Where the authority does not answer, or cannot reach the server, the log and the metric say so, and the certificate
-// before stays.
+// If the authority fails or cannot reach the server, the failure is logged and counted, and the previous certificate
+// stays in use.
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	a := servicetest.StartAuthority(t, time.Hour)
@@ -356,7 +356,7 @@ func TestFailure(t *testing.T) {
 	first := await(t, m, a, "failure.acme.example", nil)
 	m.Stop()
 
-	// where the authority does not ask
+	// where the authority does not connect
 	cfg.Hosts, cfg.HTTPListen = append(cfg.Hosts, "failure.umbrella.example"), "127.0.0.1:0"
 	m, j := start(t, cfg)
 	select {
@@ -374,7 +374,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// An authority that cannot be reached, one that does not reach the host, and one that refuses need different work.
+// The hint depends on whether the authority cannot be reached, cannot reach the host, or refuses.
 func TestHint(t *testing.T) {
 	refused := fmt.Errorf("order: %w", acme.Problem{Type: acme.ProblemTypeNamespace + "rateLimited"})
 	unreached := fmt.Errorf("challenge: %w", acme.Problem{Type: acme.ProblemTypeConnection})
@@ -387,7 +387,7 @@ func TestHint(t *testing.T) {
 	}
 }
 
-// The listeners answer challenges and nothing else.
+// The listeners accept nothing but challenges.
 func TestListeners(t *testing.T) {
 	m, err := NewACME(config.ACME{
 		Hosts: []string{"ftp.acme.example"}, Directory: "https://127.0.0.1:1/dir", Folder: folder(t),
@@ -409,7 +409,7 @@ func TestListeners(t *testing.T) {
 		t.Errorf("HTTP answers %d %s", response.StatusCode, body)
 	}
 	for _, protocols := range [][]string{nil, {"h2"}, {protocol}, {protocol, "h2"}} {
-		// no certificate may come
+		// no certificate may be presented
 		conn, err := tls.Dial(
 			"tcp", addresses[1], &tls.Config{ServerName: "ftp.acme.example", NextProtos: protocols,
 				InsecureSkipVerify: true})
@@ -424,7 +424,7 @@ func TestListeners(t *testing.T) {
 	}
 }
 
-// A listener that does not open is an error, and closes the others.
+// If a listener cannot be opened, Start fails and closes the other one.
 func TestListenError(t *testing.T) {
 	m, err := NewACME(
 		config.ACME{Hosts: []string{"ftp.acme.example"}, Folder: t.TempDir(), HTTPListen: "127.0.0.1:0",

@@ -1,10 +1,11 @@
-// Package certs provides the certificates of the server and of the tenants to TLS (RFC 8446), and watches when
-// they expire.
+// Package certs provides TLS certificates (RFC 8446) for the server and its tenants.
 //
-// [Open] reads the files that a configuration names. [Set.Config] is for listeners: it chooses a certificate by the
-// host that the client names (SNI, RFC 6066, section 3). Files that change are read again, without a restart.
-// [Set.Shown] tells when each one expires, [Set.Problems] and [Set.Warn] which ones expire soon. An [ACME] obtains
-// certificates from an authority (RFC 8555), and renews them.
+// [Open] reads the certificate files in a configuration and returns a [Set]. [Set.Config] is the TLS configuration
+// for listeners. It selects the certificate by the host name that the client sends (SNI, RFC 6066, section 3): the
+// files of a tenant with this host, a certificate issued by an [ACME] (RFC 8555), or the files of the server. Changed
+// files are reloaded without a restart, and [Set.Prepare] replaces the certificates when the configuration changes.
+//
+// [Set.Problems] and [Set.Warn] report certificates that have expired or expire soon.
 package certs
 
 import (
@@ -23,34 +24,34 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// A Set is the certificates of the server and of the tenants that have their own. [Set.Prepare] replaces them while
-// they are in use.
+// A Set holds the certificates of the server and of the tenants. [Set.Prepare] replaces them while the set is in use.
 type Set struct {
 	builtIn *tls.Certificate
-	issued  Issuer // nil without ACME
+	issued  Issuer // nil if ACME is not configured
 	log     *slog.Logger
 	current atomic.Pointer[set]
 }
 
-// A set is the certificates of one configuration.
+// A set holds the certificates of one configuration.
 type set struct {
-	server  *Files            // nil: builtIn
-	tenants map[string]*Files // by name
+	server  *Files            // nil: use builtIn
+	tenants map[string]*Files // by tenant
 	byHost  map[string]*Files
 	owners  map[string]string // tenants by host
 	config  *tls.Config
 }
 
-// An Issuer has certificates that an authority issues while the server runs. An [ACME] is one.
+// An Issuer provides certificates that are issued while the server runs, such as an [ACME].
 type Issuer interface {
-	// Hosts are the names that have certificates, or will. The first one's is for clients that name no host.
+	// Hosts returns the managed host names. The certificate of the first one is used for clients that send no host
+	// name.
 	Hosts() []string
-	// Certificate is the certificate of a host, nil as long as there is none.
+	// Certificate returns the certificate for a host, or nil if there is none yet.
 	Certificate(host string) *tls.Certificate
 }
 
-// Open reads the certificates of a configuration. builtIn is shown where the configuration names no files; nil is
-// none. So is a nil issuer. The error says which file cannot be read.
+// Open reads the certificates of a configuration. builtIn is used if the configuration has no files for the server.
+// builtIn and issuer may be nil.
 func Open(cfg *config.Config, builtIn *tls.Certificate, issuer Issuer, log *slog.Logger) (*Set, error) {
 	s := &Set{builtIn: builtIn, issued: issuer, log: log}
 	s.current.Store(&set{})
@@ -62,16 +63,16 @@ func Open(cfg *config.Config, builtIn *tls.Certificate, issuer Issuer, log *slog
 	return s, nil
 }
 
-// A Change is the certificates of another configuration.
+// A Change replaces the certificates by those of another configuration.
 type Change struct {
 	of   *Set
 	next *set
 }
 
-// Apply shows the certificates from then on in place of those before.
+// Apply makes the new certificates current.
 func (c *Change) Apply() { c.of.current.Store(c.next) }
 
-// Prepare reads the certificates of a configuration, and changes nothing. The error says which file cannot be read.
+// Prepare reads the certificates of a configuration without using them. Errors name the file.
 func (s *Set) Prepare(cfg *config.Config) (c *Change, err error) {
 	before := s.current.Load()
 	next := &set{tenants: map[string]*Files{}, byHost: map[string]*Files{}, owners: map[string]string{}}
@@ -98,15 +99,15 @@ func (s *Set) Prepare(cfg *config.Config) (c *Change, err error) {
 	return &Change{s, next}, nil
 }
 
-// configOf is how connections are encrypted. It is the one before if nothing has changed, whose tickets clients can
-// go on to use.
+// configOf returns the TLS configuration. It returns the previous one if the settings are unchanged, so that session
+// tickets stay valid.
 func (s *Set) configOf(cfg *config.Config, next *set, before *tls.Config) *tls.Config {
 	if next.server == nil && s.builtIn == nil && s.issued == nil {
 		return nil
 	}
 	version := uint16(cfg.TLS.MinVersion)
 	if version == 0 {
-		version = tls.VersionTLS12 // RFC 8996 forbids those before
+		version = tls.VersionTLS12 // RFC 8996 forbids older versions
 	}
 	suites, auth := cfg.TLS.SuiteIDs(), clientAuth(cfg)
 	if before != nil && before.MinVersion == version && before.ClientAuth == auth &&
@@ -119,8 +120,8 @@ func (s *Set) configOf(cfg *config.Config, next *set, before *tls.Config) *tls.C
 	}
 }
 
-// clientAuth is whether the server asks clients for certificates. The login verifies them, because the tenant that it
-// chooses says by which authorities.
+// clientAuth returns whether clients are asked for a certificate. It is verified by the login, because the
+// certificate authorities depend on the tenant.
 func clientAuth(cfg *config.Config) tls.ClientAuthType {
 	asks := cfg.TLS.ClientCertificates.CAFile != ""
 	for _, t := range cfg.Tenants {
@@ -132,18 +133,18 @@ func clientAuth(cfg *config.Config) tls.ClientAuthType {
 	return tls.NoClientCert
 }
 
-// Config is how connections are encrypted, nil without a certificate of the server.
+// Config returns the TLS configuration for listeners, or nil if the server has no certificate.
 func (s *Set) Config() *tls.Config { return s.current.Load().config }
 
 var (
-	// errNotIssued is for handshakes before the authority has issued a certificate.
+	// errNotIssued fails handshakes until the authority has issued a certificate.
 	errNotIssued = errors.New("ACME has obtained no certificate yet")
-	// errRemoved is for handshakes that began before a reload.
+	// errRemoved fails handshakes that started before a reload removed the certificate.
 	errRemoved = errors.New("the configuration has no certificate any more")
 )
 
-// certificate returns the one for a handshake: that of the tenant whose host the client names, or the one issued for
-// this host, else the server's.
+// certificate returns the certificate for a handshake: the one of the tenant with this host, the one issued for this
+// host, or the one of the server.
 func (s *Set) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	current, host := s.current.Load(), netaddr.NormalizeHost(hello.ServerName)
 	if f, ok := current.byHost[host]; ok {
@@ -170,16 +171,16 @@ func (s *Set) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, errNotIssued
 }
 
-// A Shown is a certificate that clients are shown.
+// A Shown is a certificate that is presented to clients.
 type Shown struct {
-	Tenant string // empty for the server's
+	Tenant string // empty for the certificate of the server
 	Host   string // the first name in the certificate
-	File   string // empty if ACME has obtained it
+	File   string // empty if issued by ACME
 	Ends   time.Time
 }
 
-// Shown are the certificates of a configuration: the server's, those of the tenants by their names, and those of
-// ACME. Files that have changed are read first.
+// Shown returns the certificates of the server, of the tenants in the order of their names, and of ACME. Changed
+// files are reloaded first.
 func (s *Set) Shown() []Shown {
 	var all []Shown
 	add := func(tenant string, f *Files) {
@@ -206,7 +207,7 @@ func (s *Set) Shown() []Shown {
 	return all
 }
 
-// hostOf is the first name in a certificate. An old one has it in its subject alone.
+// hostOf returns the first DNS name of a certificate, or the common name of old certificates without DNS names.
 func hostOf(c *x509.Certificate) string {
 	if len(c.DNSNames) > 0 {
 		return c.DNSNames[0]
@@ -215,17 +216,18 @@ func hostOf(c *x509.Certificate) string {
 }
 
 const (
-	// soon is how long before its expiry [Set.Problems] warns: a certificate of 90 days is renewed then.
+	// soon is the time before expiry when [Set.Problems] starts to warn. A certificate with a lifetime of 90 days is
+	// due for renewal then.
 	soon = 30 * 24 * time.Hour
-	// verySoon is how long before its expiry the log warns. What renews a certificate of 90 days has failed for two
-	// weeks then.
+	// verySoon is the time before expiry when the log starts to warn. Renewing a certificate with a lifetime of 90
+	// days has failed for two weeks then.
 	verySoon = 14 * 24 * time.Hour
 )
 
-// Ended reports whether the certificate is no longer valid.
+// Ended reports whether the certificate has expired.
 func (c Shown) Ended(now time.Time) bool { return now.After(c.Ends) }
 
-// String says whose certificate it is, and when it expires.
+// String describes the certificate by its configuration key, its file and its host.
 func (c Shown) String() string {
 	if c.File == "" {
 		return "tls.acme: the certificate for " + c.Host
@@ -237,7 +239,7 @@ func (c Shown) String() string {
 	return fmt.Sprintf("%s.cert_file: the certificate in %s for %s", key, c.File, c.Host)
 }
 
-// Problems says which certificates have expired, and which expire within 30 days, each in one line with what to do.
+// Problems returns a line for each certificate that has expired, or that expires within 30 days.
 func (s *Set) Problems(now time.Time) (ended, warnings []string) {
 	for _, c := range s.Shown() {
 		day := c.Ends.UTC().Format(time.DateOnly)
@@ -251,7 +253,7 @@ func (s *Set) Problems(now time.Time) (ended, warnings []string) {
 	return ended, warnings
 }
 
-// Warn writes to the log which certificates have expired, and which expire within 14 days.
+// Warn logs the certificates that have expired or expire within 14 days.
 func (s *Set) Warn(now time.Time) {
 	for _, c := range s.Shown() {
 		log := s.log.With("tenant", c.Tenant, "host", c.Host, "file", c.File, "end", c.Ends)

@@ -19,13 +19,13 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// writeCertificate writes a certificate with a serial number, and its key.
+// writeCertificate writes a certificate with this serial number and its key.
 func writeCertificate(t *testing.T, files config.TLS, serial int64) {
 	t.Helper()
 	must.WriteCertificate(t, files.CertFile, files.KeyFile, &x509.Certificate{SerialNumber: big.NewInt(serial)})
 }
 
-// tlsConfig is how the connections of a configuration are encrypted.
+// tlsConfig returns the TLS configuration for listeners.
 func tlsConfig(cfg *config.Config, builtIn *tls.Certificate, log *slog.Logger) (*tls.Config, error) {
 	s, err := Open(cfg, builtIn, nil, log)
 	if err != nil {
@@ -34,20 +34,21 @@ func tlsConfig(cfg *config.Config, builtIn *tls.Certificate, log *slog.Logger) (
 	return s.Config(), nil
 }
 
-// serial is that of the certificate which a handshake shows to a client that names a server, or none.
+// serial returns the serial number of the certificate that is presented to a client with this server name, which may
+// be empty.
 func serial(t *testing.T, cfg *tls.Config, serverName string) int64 {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	defer ours.Close()
 	defer theirs.Close()
-	go func() { _ = tls.Server(theirs, cfg).HandshakeContext(t.Context()) }() // the client's side tells
-	// it looks at the serial number only
+	go func() { _ = tls.Server(theirs, cfg).HandshakeContext(t.Context()) }() // errors are reported by the client
+	// only the serial number matters
 	client := tls.Client(ours, &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
 	must.OK(t, client.HandshakeContext(t.Context()))
 	return client.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
-// The server shows a changed certificate without a restart. While the new one is invalid, it shows the one before.
+// A changed certificate is used without a restart. If it is invalid, the previous one stays in use.
 func TestCertificateIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	files := config.TLS{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
@@ -72,7 +73,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}
 }
 
-// A client is shown the certificate of the tenant that it names, which is read again when it changes.
+// A client gets the certificate of the tenant that it names, which is reloaded when it changes.
 func TestCertificateOfATenant(t *testing.T) {
 	dir := t.TempDir()
 	pair := func(name string) config.TLS {
@@ -119,7 +120,7 @@ func TestCertificateOfATenant(t *testing.T) {
 	}
 }
 
-// Suites in CBC mode are refused, unless the configuration names one.
+// Suites in CBC mode are disabled unless the configuration names one.
 func TestCipherSuites(t *testing.T) {
 	files := config.TLS{CertFile: filepath.Join(t.TempDir(), "crt"), KeyFile: filepath.Join(t.TempDir(), "key")}
 	writeCertificate(t, files, 1)
@@ -139,7 +140,7 @@ func TestCipherSuites(t *testing.T) {
 	handshake := func(cfg *tls.Config) error {
 		ours, theirs := net.Pipe()
 		defer ours.Close()
-		// the client's side tells
+		// errors are reported by the client
 		go func() { _ = tls.Server(theirs, cfg).HandshakeContext(t.Context()); _ = theirs.Close() }()
 		return tls.Client(ours, &tls.Config{
 			InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12,
@@ -159,7 +160,7 @@ func TestCipherSuites(t *testing.T) {
 	}
 }
 
-// The server tells which certificates have expired or expire soon, with what to do, and not those that were renewed.
+// Expired and expiring certificates are reported with what to do, until they are renewed.
 func TestEndingCertificates(t *testing.T) {
 	dir := t.TempDir()
 	const day = 24 * time.Hour
@@ -210,7 +211,7 @@ func TestEndingCertificates(t *testing.T) {
 		t.Errorf("the log has %d lines:\n%s", n, &log)
 	}
 
-	write("acme", "ftp.acme.example", 90*day) // the files alone change
+	write("acme", "ftp.acme.example", 90*day) // the files change, but not the configuration
 	write("umbrella", "ftp.umbrella.example", 90*day)
 	if shown := s.Shown(); len(shown) != 4 || shown[1].Tenant != "acme" ||
 		shown[1].Ends.Unix() != now.Add(90*day).Unix() {
@@ -236,7 +237,7 @@ func TestTLSConfig(t *testing.T) {
 	}
 }
 
-// An issued is what an authority has issued so far, by host, in the order of the hosts.
+// issued is an Issuer with a fixed list of hosts and certificates.
 type issued struct {
 	hosts []string
 	by    map[string]*tls.Certificate
@@ -245,8 +246,8 @@ type issued struct {
 func (i issued) Hosts() []string                          { return i.hosts }
 func (i issued) Certificate(host string) *tls.Certificate { return i.by[host] }
 
-// A certificate that was issued for a host is shown to clients that name it. The files of a tenant come before it,
-// and those of the server after it.
+// A certificate issued for a host is used for clients that name the host. The files of a tenant take precedence over
+// it, and it takes precedence over the files of the server.
 func TestIssuedCertificates(t *testing.T) {
 	dir := t.TempDir()
 	pair := func(serial int64) (cert, key string) {
@@ -292,7 +293,7 @@ func TestIssuedCertificates(t *testing.T) {
 	check(open(), map[string]int64{"ftp.acme.example": 3, "ftp.umbrella.example": 2, "ftp.late.example": 1, "ftp.example": 1, "": 1})
 }
 
-// A configuration that changes shows other certificates on the same listeners. One that cannot be read changes nothing.
+// A change of the configuration replaces certificates on open listeners. If a file cannot be read, nothing changes.
 func TestPrepare(t *testing.T) {
 	dir := t.TempDir()
 	first := config.TLS{CertFile: filepath.Join(dir, "1.crt"), KeyFile: filepath.Join(dir, "1.key")}

@@ -15,15 +15,16 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// overdue is the part of the life of a certificate in which its renewal has failed several times: the first attempt
-// is at a third.
+// overdue is the divisor of a certificate's lifetime: if less than this part is left, several renewals have failed,
+// because the first attempt is made when a third is left.
 const overdue = 6
 
-// Check looks at the folder: whether the server may write there, and what certificates there are. Notes say when each
-// certificate expires, and warnings name those that are missing or should have been renewed. The error names a folder
-// that does not work, or expired certificates.
+// Check verifies that the server can write to the ACME folder, and reports the certificates in it. Notes have the
+// expiry of each certificate. Warnings name certificates that are missing or overdue for renewal. It returns an error
+// if the folder cannot be used or certificates have expired.
 //
-// Check never makes the folder: it would belong to the user who runs the check, and not to that of the server.
+// Check does not create the folder, because it would belong to the user who runs the check instead of the user of the
+// server.
 func (m *ACME) Check(ctx context.Context, now time.Time) (notes, warnings []string, err error) {
 	warning, err := m.checkFolder(ctx)
 	if err != nil {
@@ -67,8 +68,8 @@ func (m *ACME) Check(ctx context.Context, now time.Time) (notes, warnings []stri
 	return notes, warnings, errors.Join(ended...)
 }
 
-// checkFolder stores a file in the folder for a moment. Root may write everywhere, so the check of root looks at the
-// owner instead.
+// checkFolder tests whether a file can be created in the folder. Root can write anywhere, so for root it checks the
+// owner of the folder instead.
 func (m *ACME) checkFolder(ctx context.Context) (warning string, err error) {
 	info, err := os.Stat(m.cfg.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,7 +97,7 @@ func (m *ACME) checkFolder(ctx context.Context) (warning string, err error) {
 	return "", nil
 }
 
-// stored is a certificate in the folder.
+// stored reads a certificate from the folder.
 func (m *ACME) stored(ctx context.Context, key string) (*x509.Certificate, error) {
 	text, err := m.storage.Load(ctx, key)
 	if err != nil {

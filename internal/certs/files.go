@@ -9,13 +9,14 @@ import (
 	"github.com/babelftp/babelftp/internal/base/reload"
 )
 
-// Files are those of a certificate, which is read again when they change, as they do when an ACME client renews them.
+// Files are the certificate and key files, which are reloaded when they change, for example after a renewal by an
+// ACME client.
 type Files struct {
 	*reload.Value[*tls.Certificate]
 	cert, key string
 }
 
-// OpenFiles reads a certificate and its key for the first time. The error says which file cannot be read.
+// OpenFiles reads a certificate and its key. Errors name the files.
 func OpenFiles(cert, key string, log *slog.Logger) (*Files, error) {
 	load := func() (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(cert, key)
@@ -36,8 +37,7 @@ func OpenFiles(cert, key string, log *slog.Logger) (*Files, error) {
 	return &Files{value, cert, key}, err
 }
 
-// orOpen is f, which may be nil, if that is the certificate in these files, or else opens it. The error says that it
-// cannot be used as it is now.
+// orOpen returns f if it has these files and they can still be read; otherwise it opens them. f may be nil.
 func (f *Files) orOpen(cert, key string, log *slog.Logger) (*Files, error) {
 	if f == nil || f.cert != cert || f.key != key {
 		return OpenFiles(cert, key, log)
@@ -48,7 +48,8 @@ func (f *Files) orOpen(cert, key string, log *slog.Logger) (*Files, error) {
 	return f, nil
 }
 
-// Ends is when the certificate expires, and the first name in it. The time is zero where it cannot be read.
+// Ends returns the first host name in the certificate and the time when it expires, or zero if the file cannot be
+// read.
 func (f *Files) Ends() (host string, at time.Time) {
 	c, err := f.Current()
 	if err != nil || c.Leaf == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// Hosts that are added get certificates, and those that are removed are renewed no longer.
+// Certificates are obtained for added hosts, and no longer renewed for removed hosts.
 func TestSetHosts(t *testing.T) {
 	a := servicetest.StartAuthority(t, time.Hour)
 	cfg := configOf(t, a, "ftp.acme.example")

@@ -8,14 +8,14 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// A core writes what certmagic logs to a slog.Logger. What certmagic only informs of becomes a record for the search
-// for errors, because the ACME logs what matters itself.
+// A core is a zap core that writes the log of certmagic to a slog.Logger. Info messages become debug messages,
+// because the ACME logs important events itself.
 type core struct {
 	log    *slog.Logger
 	fields []zapcore.Field
 }
 
-// Enabled implements [zapcore.Core]. The logger decides.
+// Enabled implements [zapcore.Core]. Levels are filtered by the logger.
 func (c *core) Enabled(zapcore.Level) bool { return true }
 
 // With implements [zapcore.Core].

@@ -4,5 +4,5 @@ package certs
 
 import "io/fs"
 
-// ownerOf knows no owner, because files have no numbers of users here.
+// ownerOf returns false, because files do not have numeric owners on this platform.
 func ownerOf(fs.FileInfo) (uid uint32, known bool) { return 0, false }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownerOf is the identifier of the user who owns a file.
+// ownerOf returns the numeric owner of a file.
 func ownerOf(info fs.FileInfo) (uid uint32, known bool) {
 	stat, known := info.Sys().(*syscall.Stat_t)
 	if !known {
