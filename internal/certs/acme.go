@@ -154,9 +154,9 @@ func (m *ACME) event(_ context.Context, name string, data map[string]any) error 
 		host, _ := data["identifier"].(string)
 		log = log.With("hint", hint(err), "err", err)
 		if m.Certificate(host) != nil {
-			log.Error("ACME certificate not obtained, and the one before stays in use")
+			log.Error("ACME certificate not obtained; the previous one stays in use")
 		} else {
-			log.Error("ACME certificate not obtained, and TLS fails until it is")
+			log.Error("ACME certificate not obtained; TLS fails until it is")
 		}
 		m.opts.Observe(errors.Join(errors.New("no certificate was issued"), err))
 	}
@@ -169,13 +169,13 @@ func hint(err error) string {
 	problem, answered := errors.AsType[acme.Problem](err)
 	switch {
 	case !answered:
-		return "see that the server reaches tls.acme.directory, and that ca_file has its authority if it is none of the " +
-			"system's"
+		return "check that the server can reach tls.acme.directory, and that ca_file contains its CA if the system does " +
+			"not trust it"
 	case slices.Contains([]string{
 		acme.ProblemTypeConnection, acme.ProblemTypeDNS, acme.ProblemTypeTLS, acme.ProblemTypeUnauthorized,
 		acme.ProblemTypeIncorrectResponse,
 	}, problem.Type):
-		return "see that the name of the host leads here, and that the authority reaches it on port 80 or 443"
+		return "check that the host name resolves to this server, and that the authority can reach port 80 or 443"
 	}
 	return ""
 }
@@ -260,7 +260,7 @@ func (m *ACME) manage(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		m.opts.Logger.Error("ACME certificates cannot be loaded; see that the server may write in the folder",
+		m.opts.Logger.Error("loading ACME certificates failed; check that the server can write to the folder",
 			"folder", m.cfg.Folder, "err", err)
 		select {
 		case <-ctx.Done():
@@ -278,7 +278,7 @@ func (m *ACME) handshakes() *tls.Config {
 		NextProtos: []string{protocol},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if len(hello.SupportedProtos) != 1 || hello.SupportedProtos[0] != protocol {
-				return nil, errors.New("only challenges of ACME are answered here")
+				return nil, errors.New("only ACME challenges are accepted")
 			}
 			if err := netaddr.CheckServerName(hello); err != nil {
 				return nil, err

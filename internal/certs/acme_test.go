@@ -219,7 +219,7 @@ func TestCheck(t *testing.T) {
 	checked, err := NewACME(cfg, ACMEOptions{})
 	must.OK(t, err)
 	defer checked.Stop()
-	const missing = "tls.acme: there is no certificate for check.umbrella.example yet: the server obtains it when it runs"
+	const missing = "tls.acme: no certificate for check.umbrella.example yet: the server obtains it when it runs"
 	for name, tc := range map[string]struct {
 		now                 time.Time
 		notes, warning, err string
@@ -365,8 +365,8 @@ func TestFailure(t *testing.T) {
 		t.Fatal("nothing was observed")
 	}
 	if got := j.results(); got[true] != 0 || got[false] == 0 ||
-		!strings.Contains(j.text(), `msg="ACME certificate not obtained, and TLS fails until it is"`) ||
-		!strings.Contains(j.text(), `hint="see that the name of the host leads here`) {
+		!strings.Contains(j.text(), `msg="ACME certificate not obtained; TLS fails until it is"`) ||
+		!strings.Contains(j.text(), `hint="check that the host name resolves to this server`) {
 		t.Errorf("%v, and the log is %s", got, j.text())
 	}
 	if c := m.Certificate("failure.acme.example"); c == nil || c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
@@ -379,7 +379,7 @@ func TestHint(t *testing.T) {
 	refused := fmt.Errorf("order: %w", acme.Problem{Type: acme.ProblemTypeNamespace + "rateLimited"})
 	unreached := fmt.Errorf("challenge: %w", acme.Problem{Type: acme.ProblemTypeConnection})
 	for err, want := range map[error]string{
-		errors.New("x509: unknown authority"): "reaches tls.acme.directory", unreached: "leads here", refused: "",
+		errors.New("x509: unknown authority"): "reach tls.acme.directory", unreached: "resolves to this server", refused: "",
 	} {
 		if got := hint(err); !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%v: the hint is %q, want %q", err, got, want)

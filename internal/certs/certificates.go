@@ -138,9 +138,9 @@ func (s *Set) Config() *tls.Config { return s.current.Load().config }
 
 var (
 	// errNotIssued fails handshakes until the authority has issued a certificate.
-	errNotIssued = errors.New("ACME has obtained no certificate yet")
+	errNotIssued = errors.New("no ACME certificate has been issued yet")
 	// errRemoved fails handshakes that started before a reload removed the certificate.
-	errRemoved = errors.New("the configuration has no certificate any more")
+	errRemoved = errors.New("the configuration no longer has a certificate")
 )
 
 // certificate returns the certificate for a handshake: the one of the tenant with this host, the one issued for this
@@ -245,7 +245,7 @@ func (s *Set) Problems(now time.Time) (ended, warnings []string) {
 		day := c.Ends.UTC().Format(time.DateOnly)
 		switch left := c.Ends.Sub(now); {
 		case left < 0:
-			ended = append(ended, fmt.Sprintf("%s expired on %s: renew it, clients refuse it", c, day))
+			ended = append(ended, fmt.Sprintf("%s expired on %s, and clients reject it: renew it", c, day))
 		case left < soon:
 			warnings = append(warnings, fmt.Sprintf("%s expires on %s, in %d days: renew it", c, day, left/(24*time.Hour)))
 		}

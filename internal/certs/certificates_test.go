@@ -189,7 +189,7 @@ func TestEndingCertificates(t *testing.T) {
 	got := strings.ReplaceAll(strings.Join(append(ended, warnings...), "\n"), dir, "")
 	want := "tenants.acme.tls.cert_file: the certificate in /ftp.acme.example.crt for ftp.acme.example expired on " +
 		date(-time.Minute) +
-		": renew it, clients refuse it\n" +
+		", and clients reject it: renew it\n" +
 		"tenants.umbrella.tls.cert_file: the certificate in /ftp.umbrella.example.crt for ftp.umbrella.example expires on " + date(13*day+time.Hour) +
 		", in 13 days: renew it\n" +
 		"tenants.zebra.tls.cert_file: the certificate in /ftp.zebra.example.crt for ftp.zebra.example expires on " +

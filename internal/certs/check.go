@@ -40,7 +40,7 @@ func (m *ACME) Check(ctx context.Context, now time.Time) (notes, warnings []stri
 		if errors.Is(err, fs.ErrNotExist) {
 			warnings = append(
 				warnings, fmt.Sprintf(
-					"tls.acme: there is no certificate for %s yet: the server obtains it when it runs", host))
+					"tls.acme: no certificate for %s yet: the server obtains it when it runs", host))
 			continue
 		}
 		if err != nil {
@@ -52,12 +52,12 @@ func (m *ACME) Check(ctx context.Context, now time.Time) (notes, warnings []stri
 		case left <= 0:
 			ended = append(
 				ended, fmt.Errorf(
-					"tls.acme: the certificate for %s expired on %s: see in the log why the server does not renew it",
+					"tls.acme: the certificate for %s expired on %s: check the log for why the server does not renew it",
 					host, end))
 		case left < c.NotAfter.Sub(c.NotBefore)/overdue:
 			warnings = append(
 				warnings, fmt.Sprintf(
-					"tls.acme: the certificate for %s expires on %s, and should be renewed: see in the log why it is not",
+					"tls.acme: the certificate for %s expires on %s, but should have been renewed: check the log for the reason",
 					host, end))
 		default:
 			const day = 24 * time.Hour
@@ -73,8 +73,8 @@ func (m *ACME) Check(ctx context.Context, now time.Time) (notes, warnings []stri
 func (m *ACME) checkFolder(ctx context.Context) (warning string, err error) {
 	info, err := os.Stat(m.cfg.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Sprintf("tls.acme.folder: %s does not exist yet: the server makes it when it starts, so let its user "+
-			"write in %s", m.cfg.Folder, filepath.Dir(m.cfg.Folder)), nil
+		return fmt.Sprintf("tls.acme.folder: %s does not exist yet: the server creates it when it starts, and its user "+
+			"needs write access to %s", m.cfg.Folder, filepath.Dir(m.cfg.Folder)), nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("tls.acme.folder: %w", err)
@@ -89,7 +89,7 @@ func (m *ACME) checkFolder(ctx context.Context) (warning string, err error) {
 	probe := "check-" + rand.Text()
 	if err := m.storage.Store(ctx, probe, nil); err != nil {
 		return "", fmt.Errorf("tls.acme.folder: the user who runs this check cannot write here: %w: "+
-			"run the check as the user of the server, and let that user write here", err)
+			"run the check as the user of the server, who needs write access", err)
 	}
 	if err := m.storage.Delete(ctx, probe); err != nil {
 		return "", fmt.Errorf("tls.acme.folder: the user who runs this check cannot delete here: %w", err)

@@ -24,7 +24,7 @@ func OpenFiles(cert, key string, log *slog.Logger) (*Files, error) {
 	}
 	changed := func(err error) {
 		if err != nil {
-			log.Error("changed certificate cannot be used, and the server shows the previous one; correct the files",
+			log.Error("changed certificate is invalid; keeping the previous one",
 				"file", cert, "err", err)
 			return
 		}
