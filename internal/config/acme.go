@@ -16,33 +16,34 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// ACME obtains certificates from an authority, and renews them (RFC 8555). It is for servers that nothing else gives
-// certificates to.
+// ACME obtains and renews certificates from a certificate authority (RFC 8555). Use it if no other program provides
+// the certificates.
 type ACME struct {
-	// Names to obtain a certificate for, each. The first is for clients that name no host to TLS.
-	Hosts []string `yaml:"hosts" default:"those of all tenants without a certificate of their own"`
-	// URL of the authority's directory.
+	// Host names to obtain certificates for, one certificate each. Clients that send no server name get the
+	// certificate of the first.
+	Hosts []string `yaml:"hosts" default:"the hosts of all tenants without their own certificate"`
+	// Directory URL of the certificate authority.
 	Directory string `yaml:"directory" default:"https://acme-v02.api.letsencrypt.org/directory"`
-	// CAFile has authorities to trust in addition to those of the system. It is no key: it is that of the tenant or
-	// server.
+	// CAFile has CA certificates to trust in addition to those of the system. It is not a key; it is set from ca_file
+	// of the server.
 	CAFile string
-	// Folder for account, keys and certificates, which several servers can share. A relative path is below
-	// `/var/lib/babelftp`.
+	// Folder for the account, keys and certificates. Servers that share it use the same certificates. A relative path
+	// starts in `/var/lib/babelftp`.
 	Folder string `yaml:"folder" default:"/var/lib/babelftp/acme"`
-	// Address of the challenge HTTP-01, host:port, which the authority reaches on port 80.
+	// Address for HTTP-01 challenges, host:port. The certificate authority must reach it on port 80.
 	HTTPListen string `yaml:"http_listen" default:"none"`
-	// Address of the challenge TLS-ALPN-01 (RFC 8737), host:port, which the authority reaches on port 443.
+	// Address for TLS-ALPN-01 challenges (RFC 8737), host:port. The certificate authority must reach it on port 443.
 	TLSListen string `yaml:"tls_listen" default:"none"`
-	// Account at the authority (external account binding): the key's identifier, a colon, and the key in base64url.
+	// External account binding: the key identifier, a colon, and the HMAC key in base64url.
 	EAB value.Secret `yaml:"eab" default:"none"`
 }
 
-// ExternalAccount is `eab` in its two parts. ok is false where the text has no colon.
+// ExternalAccount returns the two parts of EAB. ok is false if it has no colon.
 func (a *ACME) ExternalAccount() (keyID, hmacKey string, ok bool) {
 	return strings.Cut(a.EAB.Reveal(), ":")
 }
 
-// stateFolder is where the server keeps what it must not lose. The systemd unit makes it (StateDirectory).
+// stateFolder is where the server keeps persistent state. The systemd unit creates it (StateDirectory).
 const stateFolder = "/var/lib/babelftp"
 
 // normalizeFolder makes the folder an absolute path.
@@ -52,7 +53,7 @@ func (a *ACME) normalizeFolder() {
 	}
 }
 
-// checkFolder takes a folder that does not exist, because the server makes it.
+// checkFolder accepts a missing folder, because the server creates it.
 func (a *ACME) checkFolder(v *validator, p yamlconf.Path) {
 	switch info, err := os.Stat(a.Folder); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -63,7 +64,7 @@ func (a *ACME) checkFolder(v *validator, p yamlconf.Path) {
 	}
 }
 
-// checkAccount does not show the text, because it holds a secret.
+// checkAccount validates EAB. Problems do not contain the value, because it is a secret.
 func (a *ACME) checkAccount(v *validator, p yamlconf.Path) {
 	if a.EAB.Empty() {
 		return
@@ -75,10 +76,10 @@ func (a *ACME) checkAccount(v *validator, p yamlconf.Path) {
 	}
 }
 
-// Given reports whether the section says anything.
+// Given reports whether any key of the section is set.
 func (a *ACME) Given() bool { return !reflect.ValueOf(*a).IsZero() }
 
-// check reports what is wrong with the section that p leads to.
+// check validates the section at p.
 func (a *ACME) check(v *validator, p yamlconf.Path) {
 	if !a.Given() {
 		return

@@ -12,33 +12,33 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Admin is how administrators reach the server over HTTP. An administrator sees all sessions and names of files,
-// and can end sessions and uploads.
+// Admin is the HTTP interface for administrators, who see all sessions and file names, and can end sessions and
+// uploads.
 type Admin struct {
-	// Address of the page and the API for administrators, host:port. Beyond this machine it needs `admin.tls`.
+	// Address of the admin page and API, host:port. An address other than loopback requires `admin.tls`.
 	Listen string `yaml:"listen" default:"none"`
-	// Administrators, one `NAME:HASH` a line, with a hash by `babelftp hash-password`.
+	// Administrators, one `NAME:HASH` per line. `babelftp hash-password` prints the hash.
 	Users value.Secret `yaml:"users" default:"none"`
-	// Encryption of the connections of administrators.
+	// TLS for connections of administrators.
 	TLS AdminTLS `yaml:"tls"`
 }
 
-// AdminTLS is how the connections of administrators are encrypted.
+// AdminTLS is the TLS configuration for connections of administrators.
 type AdminTLS struct {
-	// PEM file of the certificate and its chain.
+	// PEM file with the certificate and its chain.
 	CertFile string `yaml:"cert_file" path:"true" default:"none"`
-	// PEM file of the certificate's key.
+	// PEM file with the private key.
 	KeyFile string `yaml:"key_file" path:"true" default:"none"`
-	// PEM file of the authorities that issue certificates to administrators only. The common name is the
-	// administrator's name.
+	// PEM file with the CA certificates for client certificates of administrators. The common name of the certificate
+	// is the name of the administrator. Use a CA that issues certificates to administrators only.
 	ClientCAFile string `yaml:"client_ca_file" path:"true" default:"none"`
 }
 
-// errAdministrator is for a line that names no administrator. The line is not shown, because it may hold a password.
+// errAdministrator reports an invalid line, which is not shown because it may contain a password.
 var errAdministrator = errors.New("is no administrator: write NAME:HASH, with a hash by `babelftp hash-password`")
 
-// Administrators reads `admin.users`: the hashes of passwords by name. Lines that are empty or begin with # do not
-// count.
+// Administrators parses `admin.users` and returns the password hashes by name. Blank lines and lines that begin with
+// # are ignored.
 func (a *Admin) Administrators() (hashes map[string]string, err error) {
 	hashes = map[string]string{}
 	number := 0
@@ -67,12 +67,12 @@ func (a *Admin) Administrators() (hashes map[string]string, err error) {
 	return hashes, nil
 }
 
-// files are the values that name files.
+// files returns the values that are file names.
 func (a *Admin) files() []*string {
 	return []*string{&a.TLS.CertFile, &a.TLS.KeyFile, &a.TLS.ClientCAFile}
 }
 
-// check reports what is wrong with the section that p leads to. The validator checks that the address is one.
+// check validates the section at p. The address itself is validated with all other addresses.
 func (a *Admin) check(v *validator, p yamlconf.Path) {
 	given := a.TLS.CertFile != "" || a.TLS.KeyFile != ""
 	if a.Listen == "" {
@@ -106,7 +106,7 @@ func (a *Admin) check(v *validator, p yamlconf.Path) {
 	}
 }
 
-// IsLoopback tells whether a host, with or without a port, is this machine and no other.
+// IsLoopback reports whether a host, with or without a port, is a loopback address or localhost.
 func IsLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -13,42 +13,45 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Auth is the directory, HTTP hook or old FTP server that decides on logins of users who are not in the configuration.
-// There is one at most. That of the server serves all tenants without one of their own.
+// Auth is the service that authenticates users who are not in the configuration: an HTTP hook, a directory or an old
+// FTP server. At most one can be set. The service of the server is used by all tenants without their own.
 type Auth struct {
-	// HTTP service that gets each login in JSON and answers with the settings of the user.
+	// HTTP service that receives each login as JSON and returns the settings of the user.
 	Hook Hook `yaml:"hook"`
-	// Directory (LDAP, RFC 4511) that compares the password: the server binds as the user.
+	// LDAP directory (RFC 4511). The server checks a password by binding as the user.
 	LDAP LDAP `yaml:"ldap"`
-	// Old FTP server whose users keep their passwords: who logs in there once is stored in `users_file`.
+	// Old FTP server from which users are migrated. At the first login the server checks the password there, and
+	// stores the user in `users_file`.
 	FTP OldServer `yaml:"ftp"`
-	// How long the same login from the same address needs no further question to `hook` or `ldap`, up to 10m.
-	Cache time.Duration `yaml:"cache" default:"not at all"`
-	// Settings of each user of `ldap` and `ftp`. `{user}` in `root` and `home` stands for the name.
+	// How long a successful login to `hook` or `ldap` is cached, up to 10m. Only the same login from the same address
+	// uses the cache.
+	Cache time.Duration `yaml:"cache" default:"no caching"`
+	// Default settings for users of `ldap` and `ftp`. In `root` and `home`, `{user}` is replaced by the user name.
 	User UserSettings `yaml:"user"`
-	// Permissions of a group's members, by its name. Those of several groups add up; a user of none may not log in.
+	// Permissions of groups, by group name. A member of several groups has the permissions of all of them. Users who
+	// are in none of the groups cannot log in.
 	Groups map[string][]Permission `yaml:"groups" default:"none"`
 }
 
-// UserSettings are what all users of a directory or old server have, unless the entries of a directory say otherwise.
+// UserSettings are the default settings of users of a directory or an old FTP server.
 type UserSettings struct {
-	// Directory in which a login starts. It confines no user: use `root`.
+	// Directory in which a session starts. To restrict a user to a directory, use `root`.
 	Home string `yaml:"home" default:"/"`
 	// Directory of the tenant that the user sees as `/`.
 	Root string `yaml:"root" default:"/"`
-	// What the user may do.
+	// Operations that the user may perform.
 	Permissions []Permission `yaml:"permissions" default:"all"`
-	// What the user may do with some pathnames, by pattern, in place of `permissions`.
+	// Permissions for paths that match a pattern, instead of `permissions`.
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
-	// Language of the user's sessions until LANG chooses another one.
+	// Language of the user's sessions, unless the client selects another one with LANG.
 	Language language.Tag `yaml:"language" default:"the tenant's"`
-	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
+	// Maximum size of all files in `root`. The quota of the tenant applies as well.
 	Quota bytesize.Size `yaml:"quota" default:"no limit"`
-	// How the user's clients differ from the standards. It wins over the network and the tenant.
+	// Adaptations for the user's clients. They take precedence over those of the network and the tenant.
 	Compatibility Compatibility `yaml:"compatibility"`
 }
 
-// New is a user with the settings.
+// New returns a user with these settings.
 func (s UserSettings) New() User {
 	return User{
 		Home: s.Home, Root: s.Root, Permissions: s.Permissions, PathPermissions: s.PathPermissions,
@@ -56,19 +59,19 @@ func (s UserSettings) New() User {
 	}
 }
 
-// Given reports whether there is a service.
+// Given reports whether a service is configured.
 func (a *Auth) Given() bool { return a.Hook != Hook{} || a.usesLDAP() || a.UsesFTP() }
 
-// UsesFTP reports whether users move from an old FTP server.
+// UsesFTP reports whether users are migrated from an old FTP server.
 func (a *Auth) UsesFTP() bool { return a.FTP != OldServer{} }
 
 func (a *Auth) usesLDAP() bool { return !reflect.ValueOf(a.LDAP).IsZero() }
 
-// files are the values that name files.
+// files returns the values that are file names.
 func (a *Auth) files() []*string { return []*string{&a.Hook.CAFile, &a.LDAP.CAFile, &a.FTP.CAFile} }
 
-// ServerAuth is Auth, nil where it has no service. Of a Loader it is the same as before while neither the section nor
-// its files change.
+// ServerAuth returns the auth section of the server, or nil if it has no service. A Loader returns the same pointer
+// as long as the section and its files are unchanged.
 func (c *Config) ServerAuth() *Auth {
 	if !c.Auth.Given() {
 		return nil
@@ -76,7 +79,7 @@ func (c *Config) ServerAuth() *Auth {
 	return cmp.Or(c.loaded.auth, &c.Auth)
 }
 
-// trust gives the services authorities to trust.
+// trust sets the CA file of the services.
 func (a *Auth) trust(file string) {
 	if a.Hook != (Hook{}) {
 		a.Hook.CAFile = file
@@ -89,7 +92,7 @@ func (a *Auth) trust(file string) {
 	}
 }
 
-// fillIn gives the services the time for a login that the file does not.
+// fillIn sets the timeouts of the services.
 func (a *Auth) fillIn(loginTimeout time.Duration) {
 	inTime := min(defaultAuthTimeout, loginTimeout/2)
 	if a.Hook != (Hook{}) {
@@ -103,12 +106,12 @@ func (a *Auth) fillIn(loginTimeout time.Duration) {
 	}
 }
 
-// normalize gives directories their one form.
+// normalize cleans the paths of directories.
 func (a *Auth) normalize() {
 	a.User.Home, a.User.Root = cleanDirectory(a.User.Home), cleanDirectory(a.User.Root)
 }
 
-// checkOfServer reports what is wrong with the section of the server, whose answers name the tenant.
+// checkOfServer validates the section of the server, whose service must name the tenant of a user.
 func (a *Auth) checkOfServer(v *validator, p yamlconf.Path) {
 	a.check(v, p)
 	if a.usesLDAP() && a.LDAP.Attributes[LDAPTenant] == "" {
@@ -120,7 +123,7 @@ func (a *Auth) checkOfServer(v *validator, p yamlconf.Path) {
 	}
 }
 
-// checkOfTenant reports what is wrong with the section of a tenant.
+// checkOfTenant validates the section of a tenant.
 func (a *Auth) checkOfTenant(v *validator, p yamlconf.Path, usersFile string) {
 	a.check(v, p)
 	if a.UsesFTP() && usersFile == "" {
@@ -132,7 +135,7 @@ func (a *Auth) checkOfTenant(v *validator, p yamlconf.Path, usersFile string) {
 	}
 }
 
-// check reports what is wrong with the section that p leads to, wherever it is.
+// check validates what the sections of the server and of tenants have in common.
 func (a *Auth) check(v *validator, p yamlconf.Path) {
 	before := ""
 	for _, s := range []struct {

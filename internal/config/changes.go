@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// UserChanges are the users in which two configurations differ, as USER@TENANT, in order.
+// UserChanges are the differences between the users of two configurations, as sorted lists of USER@TENANT.
 type UserChanges struct{ Added, Changed, Removed []string }
 
-// UserChanges tells which users have come, changed or gone since another configuration. A user has changed whose own
-// settings have, such as the password, and not those of the tenant.
+// UserChanges returns the users that were added, changed or removed since another configuration. A user counts as
+// changed if its own settings, such as the password, differ; settings of the tenant are ignored.
 func (c *Config) UserChanges(before *Config) UserChanges {
 	var changes UserChanges
 	for name, t := range c.Tenants {
@@ -40,7 +40,7 @@ func (c *Config) UserChanges(before *Config) UserChanges {
 	return changes
 }
 
-// user is a user of a tenant, nil without one. A nil tenant has none.
+// user returns a user of a tenant, or nil. t may be nil.
 func (t *Tenant) user(name string) *User {
 	if t == nil {
 		return nil

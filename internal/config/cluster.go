@@ -12,24 +12,25 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Cluster is several replicas behind one address. Each hands out its own part of `passive.ports`, and passes other
-// data connections on.
+// Cluster configures several replicas behind one address. Each replica uses its own part of `passive.ports` and
+// forwards data connections for ports of other replicas.
 type Cluster struct {
-	// Number of this replica, from 0.
+	// Number of this replica, starting at 0.
 	Replica *int `yaml:"replica" default:"the number at the end of the host name, such as 2 of babelftp-2"`
-	// Most replicas that there may be. A change moves the ports of each.
+	// Maximum number of replicas. Changing it changes the passive ports of all replicas.
 	Replicas int `yaml:"replicas" default:"1"`
-	// Addresses or host names of all replicas in order, or one host name with `{replica}` for the number.
+	// Addresses or host names of all replicas in the order of their numbers, or a single host name in which
+	// `{replica}` is replaced by the number.
 	Peers yamlconf.OneOrMore `yaml:"peers" default:"required with replicas"`
 }
 
-// replicaMark stands for the number of a replica.
+// replicaMark is replaced by the number of a replica.
 const replicaMark = "{replica}"
 
-// Given tells whether there are several replicas.
+// Given reports whether there are several replicas.
 func (c Cluster) Given() bool { return c.Replicas > 1 }
 
-// Hosts are the addresses or names of all replicas, by their numbers.
+// Hosts returns the addresses or host names of all replicas in the order of their numbers.
 func (c Cluster) Hosts() []string {
 	if len(c.Peers) != 1 {
 		return c.Peers
@@ -41,7 +42,7 @@ func (c Cluster) Hosts() []string {
 	return hosts
 }
 
-// Number is the number of this replica, on a host with that name.
+// Number returns the number of this replica. Unless it is configured, it is the number at the end of the host name.
 func (c Cluster) Number(host string) (int, error) {
 	if c.Replica != nil {
 		return *c.Replica, nil
@@ -60,7 +61,7 @@ func (c Cluster) Number(host string) (int, error) {
 	return int(n), nil
 }
 
-// check reports what is wrong with the section that p leads to.
+// check validates the section at p.
 func (c Cluster) check(v *validator, p yamlconf.Path) {
 	listen, ports := v.cfg.Listen, v.cfg.Passive.Ports
 	switch {

@@ -9,30 +9,31 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// Compatibility is how clients and devices that differ from the standards are treated. A tenant, a network of its
-// clients and a user each have one: what the user says counts first, then the network, then the tenant.
+// Compatibility adapts the server to clients and devices that deviate from the standards. Settings of a user take
+// precedence over settings of the client's network, which take precedence over settings of the tenant.
 type Compatibility struct {
-	// How clients without UTF-8 write names: `utf-8`, `raw`, or the label of a charset, or a list of charsets in the order
-	// in which they are tried.
+	// Encoding of file names for clients that do not use UTF-8: `utf-8`, `raw`, a charset, or a list of charsets that
+	// are tried in order.
 	Charset value.Encoding `yaml:"charset" default:"utf-8"`
-	// TYPE A: `convert` between CR LF on the way and LF in the bucket, or `keep` all bytes.
+	// Line endings of transfers in TYPE A: `convert` between CR LF on the connection and LF in the bucket, or `keep`
+	// all bytes.
 	ASCII ASCII `yaml:"ascii" default:"convert"`
-	// SITE CHMOD: `refuse` with 502, or `ignore` with 200.
+	// Reply to SITE CHMOD: `refuse` it with 502, or `ignore` it with 200.
 	Chmod Chmod `yaml:"chmod" default:"refuse"`
-	// A backslash in a pathname: a character of a `name`, or a `separator` of directories.
+	// Meaning of a backslash in a path: a character of a `name`, or a `separator` of directories.
 	Backslash pathname.Backslash `yaml:"backslash" default:"name"`
-	// Bytes after those that STOR after REST sends: `keep` them, or `truncate` the file.
+	// Bytes of the old file after the end of an upload that follows REST: `keep` them, or `truncate` the file.
 	StorAfterRest StorAfterRest `yaml:"stor_after_rest" default:"keep"`
-	// Names with control characters, such as line ends: `allow`, or `refuse` with 553.
+	// New names with control characters, such as line breaks: `allow` them, or `refuse` them with 553.
 	ControlCharacters ControlCharacters `yaml:"control_characters" default:"allow"`
-	// Unicode form in which names are created. For raw names it is `none`.
+	// Unicode normalization of new names. It is always `none` for raw names.
 	Normalization pathname.Normalization `yaml:"normalization" default:"nfc"`
 }
 
-// Or fills the settings that x leaves unset from other.
+// Or returns x with unset settings filled from other.
 func (x Compatibility) Or(other Compatibility) Compatibility { return or(x, other) }
 
-// NormalizationOf is the Unicode form of new names: NFC unless x says otherwise, or has names that are no text.
+// NormalizationOf returns the normalization of new names. The default is NFC; raw names are not normalized.
 func (x Compatibility) NormalizationOf() pathname.Normalization {
 	if x.Charset.Raw() {
 		return pathname.None
@@ -40,7 +41,8 @@ func (x Compatibility) NormalizationOf() pathname.Normalization {
 	return cmp.Or(x.Normalization, pathname.NFC)
 }
 
-// BackslashOf is what a backslash stands for. In raw names no byte is known to be one.
+// BackslashOf returns the meaning of a backslash. In raw names it is always part of the name, because the encoding is
+// unknown.
 func (x Compatibility) BackslashOf() pathname.Backslash {
 	if x.Charset.Raw() {
 		return pathname.BackslashInName
@@ -48,8 +50,8 @@ func (x Compatibility) BackslashOf() pathname.Backslash {
 	return x.Backslash
 }
 
-// CompatibilityAt returns how the tenant treats a client at an address that has not logged in. Each login calls it
-// several times.
+// CompatibilityAt returns the settings for a client with this address before it logs in. Each login calls it several
+// times.
 func (t *Tenant) CompatibilityAt(addr netip.Addr) Compatibility {
 	if len(t.CompatibilityByNetwork) == 0 {
 		return t.Compatibility
@@ -57,7 +59,7 @@ func (t *Tenant) CompatibilityAt(addr netip.Addr) Compatibility {
 	return t.CompatibilityOfNetwork(addr).Or(t.Compatibility)
 }
 
-// CompatibilityOfNetwork returns the settings of the smallest configured network that has the address.
+// CompatibilityOfNetwork returns the settings of the most specific network that contains the address.
 func (t *Tenant) CompatibilityOfNetwork(addr netip.Addr) Compatibility {
 	found, bits := &Compatibility{}, -1
 	addr = addr.Unmap().WithZone("")
@@ -69,7 +71,7 @@ func (t *Tenant) CompatibilityOfNetwork(addr netip.Addr) Compatibility {
 	return *found
 }
 
-// check reports what contradicts itself in the section that p leads to.
+// check validates the section at p.
 func (x *Compatibility) check(v *validator, p yamlconf.Path) {
 	if x.Charset.Raw() && x.Normalization != "" && x.Normalization != pathname.None {
 		v.report(p.Child("normalization"), "raw names are kept as they are, byte for byte: write none, or remove the key")

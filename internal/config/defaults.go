@@ -9,19 +9,17 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// What stands for keys that a file leaves out. Default has none of them, because they depend on what the file says, or
-// on the machine.
+// Defaults for keys that are not set. They are not part of Default, because they depend on other keys.
 const (
-	// DefaultFile is the configuration where --config names no other.
+	// DefaultFile is the configuration file that is used without --config.
 	DefaultFile = "/etc/babelftp/babelftp.yaml"
-	// DefaultMetricsListen is where probes and metrics are answered.
+	// DefaultMetricsListen is the default address of metrics and probes.
 	DefaultMetricsListen = "127.0.0.1:9121"
-	// DefaultAdminSocket is where the commands look for a running server.
+	// DefaultAdminSocket is where commands connect to a running server by default.
 	DefaultAdminSocket = "/run/babelftp/admin/admin.sock"
 )
 
-// fillIn gives the keys that a file leaves out the values that go with the others: no default makes a key wrong that
-// the file has.
+// fillIn sets the defaults of keys that depend on other keys. A default must never make a key invalid that is set.
 func (c *Config) fillIn(given yamlconf.Positions) {
 	missing := func(keys ...string) bool { return !given.Given(keys) }
 	if missing("metrics_listen") && !c.uses(DefaultMetricsListen) {
@@ -31,7 +29,7 @@ func (c *Config) fillIn(given yamlconf.Positions) {
 		c.AdminSocket, c.OptionalSocket = DefaultAdminSocket, true
 	}
 	c.Limits.FailedLoginDelay = min(defaultFailedLoginDelay, c.Limits.LoginTimeout/2)
-	if c.Limits.Address.Sessions == 0 { // addresses do not tell clients apart
+	if c.Limits.Address.Sessions == 0 { // addresses do not identify clients
 		c.Limits.FailedLoginDelay = 0
 	}
 	if missing("memory") {
@@ -47,7 +45,7 @@ func (c *Config) fillIn(given yamlconf.Positions) {
 	}
 }
 
-// trust gives all that the server calls the authorities of the tenant, or of the server.
+// trust sets the CA file of every service that the server calls: the one of the tenant, or else of the server.
 func (c *Config) trust() {
 	if c.TLS.ACME.Given() {
 		c.TLS.ACME.CAFile = c.CAFile
@@ -62,11 +60,11 @@ func (c *Config) trust() {
 	}
 }
 
-// partsInMemory is how many parts have room in the memory that a large part_size brings with it. One takes nine
-// sixteenths at most.
+// partsInMemory is the number of parts that fit into the default memory of a large part_size. A part may take at most
+// nine sixteenths of the memory.
 const partsInMemory = 2
 
-// uses reports whether the port of an address is another one's already.
+// uses reports whether another listener uses the port of this address.
 func (c *Config) uses(address string) bool {
 	_, port, _ := net.SplitHostPort(address)
 	for _, other := range []string{
@@ -79,10 +77,10 @@ func (c *Config) uses(address string) bool {
 	return c.Passive.Ports.Contains(defaultMetricsPort)
 }
 
-const defaultMetricsPort = 9121 // of DefaultMetricsListen
+const defaultMetricsPort = 9121 // the port in DefaultMetricsListen
 
-// usesDirectoryBucket reports whether files of the tenant lie in a directory bucket of S3 Express. Interrupted uploads
-// cannot be found there.
+// usesDirectoryBucket reports whether the tenant has files in a directory bucket (S3 Express), where interrupted
+// uploads cannot be found.
 func (t *Tenant) usesDirectoryBucket(c *Config) bool {
 	buckets := []string{t.Bucket}
 	for _, f := range t.Folders {

@@ -1,27 +1,31 @@
-// Package config reads and checks the configuration of babelftp.
+// Package config loads and validates the configuration of babelftp.
 //
-// A configuration is one YAML document. [Load] reports everything that is wrong with it at once, each problem with
-// its file, line and column. A key that is unknown or given twice is a problem.
+// A configuration is a YAML document that is decoded into a [Config]. [Load] reports all problems at once, each with
+// its file, line and column. Unknown and duplicate keys are problems. A [Loader] loads the configuration repeatedly
+// and keeps the [Tenant] of each tenant that did not change, so that a reload only rebuilds what changed.
 //
-// # Variables and files
+// Package yamlconf decodes the document, and package value has the types of single values. The fields of the structs,
+// their comments and their tags are the source of docs/configuration.md and of the JSON Schema; see TestReference.
 //
-// Values stand in the file, under their keys. In addition there are two other forms:
+// # Environment variables and files
 //
-//   - A secret can come from another file, which its key with _file names: secret_access_key_file: /run/secrets/s3.
-//     One line break at the end of that file is dropped. access_key_id has that form too, because it is kept with a
-//     secret.
-//   - A single value of the server can come from the environment variable named BABELFTP_ and the keys that lead to
-//     it, in capitals and joined by _: BABELFTP_S3_ACCESS_KEY_ID. So can a list that may be written as one text
-//     (cluster.peers). For a secret the variable with _FILE names a file: BABELFTP_S3_SECRET_ACCESS_KEY_FILE. What
-//     stands below a name (of a tenant, a user, a network) has no variables.
+// Values are normally set in the configuration file. There are two alternatives:
 //
-// A variable replaces what the file says in either form. An empty one counts as not set. A value given together with
-// its _file form is a problem. So is a BABELFTP_ variable that is no setting. Those that Kubernetes sets for a
-// Service called babelftp, such as BABELFTP_SERVICE_HOST, are ignored.
+//   - A secret can be read from another file, which is named by the key with the suffix _file:
+//     secret_access_key_file: /run/secrets/s3. A line break at the end of the file is removed. access_key_id can be
+//     read from a file too, because it is usually stored together with the secret.
+//   - A single value of the server can be set by an environment variable. Its name is BABELFTP_ followed by the keys
+//     in upper case, joined by underscores: BABELFTP_S3_ACCESS_KEY_ID. This includes lists that may be written as a
+//     single value (cluster.peers). With the suffix _FILE, the variable of a secret names a file:
+//     BABELFTP_S3_SECRET_ACCESS_KEY_FILE. Keys below a name (of a tenant, a user, a network) have no variables.
 //
-// Relative paths of files are relative to the folder of the configuration file.
+// A variable overrides the file in both forms. An empty variable is ignored. It is an error to set a key both
+// directly and with _file, and to set a BABELFTP_ variable that does not exist. Variables that Kubernetes sets for a
+// Service named babelftp, such as BABELFTP_SERVICE_HOST, are ignored.
+//
+// Relative paths are relative to the folder of the configuration file.
 //
 // # Units
 //
-// Durations are written as Go writes them (30s, 5m, 1h30m), sizes in bytes or with a unit (64MiB, 1GB).
+// Durations have the format of Go (30s, 5m, 1h30m). Sizes are in bytes or have a unit (64MiB, 1GB).
 package config

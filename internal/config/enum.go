@@ -2,7 +2,7 @@ package config
 
 import "github.com/babelftp/babelftp/internal/config/yamlconf"
 
-// A LogFormat is how a log record is written. The zero value is LogText.
+// A LogFormat is the format of log records. The zero value is LogText.
 type LogFormat string
 
 // The log formats.
@@ -14,34 +14,33 @@ const (
 // Values implements [yamlconf.Enum].
 func (LogFormat) Values() []string { return yamlconf.EnumValues(LogText, LogJSON) }
 
-// A Permission is what a user may do.
+// A Permission allows an operation.
 type Permission string
 
 // The permissions.
 const (
-	List   Permission = "list"   // see what is in a directory
-	Read   Permission = "read"   // download
-	Write  Permission = "write"  // upload, append, replace a file, set its time
+	List   Permission = "list"   // list directories
+	Read   Permission = "read"   // download files
+	Write  Permission = "write"  // upload, append to and replace files, set their time
 	Delete Permission = "delete" // remove files and directories
-	Rename Permission = "rename" // move files and directories
-	Mkdir  Permission = "mkdir"  // make directories
+	Rename Permission = "rename" // rename files and directories
+	Mkdir  Permission = "mkdir"  // create directories
 )
 
-// AllPermissions is every permission, in the order of the documentation.
+// AllPermissions returns all permissions in the order of the documentation.
 func AllPermissions() []Permission { return []Permission{List, Read, Write, Delete, Rename, Mkdir} }
 
 // Values implements [yamlconf.Enum].
 func (Permission) Values() []string { return yamlconf.EnumValues(AllPermissions()...) }
 
-// Overwrite is what happens when a file is stored whose name another one has. The zero value stands for what the
-// layer above says.
+// Overwrite controls whether a file may replace an existing one. The zero value inherits the setting of the tenant.
 type Overwrite string
 
-// The modes.
+// The overwrite modes.
 const (
-	AllowOverwrite Overwrite = "allow" // the file is replaced
-	DenyOverwrite  Overwrite = "deny"  // the file stays, and the other is refused
-	// the file is replaced where the bucket keeps it as an older version, and only there
+	AllowOverwrite Overwrite = "allow" // replace the file
+	DenyOverwrite  Overwrite = "deny"  // refuse the new file
+	// replace the file only if the bucket keeps it as an older version
 	VersionOverwrite Overwrite = "version"
 )
 
@@ -65,11 +64,11 @@ func (RestoreTier) Values() []string {
 	return yamlconf.EnumValues(ExpeditedRestore, StandardRestore, BulkRestore)
 }
 
-// ControlCharacters is whether users may create names with control characters. The zero value is
+// ControlCharacters controls whether users may create names with control characters. The zero value is
 // AllowControlCharacters.
 type ControlCharacters string
 
-// The answers.
+// The modes.
 const (
 	AllowControlCharacters  ControlCharacters = "allow" // RFC 2640, section 3.1
 	RefuseControlCharacters ControlCharacters = "refuse"
@@ -80,22 +79,22 @@ func (ControlCharacters) Values() []string {
 	return yamlconf.EnumValues(AllowControlCharacters, RefuseControlCharacters)
 }
 
-// ASCII is what TYPE A does to lines. The zero value is ConvertLineEnds.
+// ASCII controls the conversion of line endings in TYPE A. The zero value is ConvertLineEnds.
 type ASCII string
 
-// The treatments.
+// The modes.
 const (
 	ConvertLineEnds ASCII = "convert" // RFC 959, section 3.1.1.1
-	KeepLineEnds    ASCII = "keep"    // for devices that send pictures after TYPE A
+	KeepLineEnds    ASCII = "keep"    // for devices that send binary files in TYPE A
 )
 
 // Values implements [yamlconf.Enum].
 func (ASCII) Values() []string { return yamlconf.EnumValues(ConvertLineEnds, KeepLineEnds) }
 
-// Chmod is how SITE CHMOD is answered. The zero value is RefuseChmod.
+// Chmod controls the reply to SITE CHMOD. The zero value is RefuseChmod.
 type Chmod string
 
-// The answers.
+// The modes.
 const (
 	RefuseChmod Chmod = "refuse"
 	IgnoreChmod Chmod = "ignore"
@@ -104,11 +103,10 @@ const (
 // Values implements [yamlconf.Enum].
 func (Chmod) Values() []string { return yamlconf.EnumValues(RefuseChmod, IgnoreChmod) }
 
-// StorAfterRest is what STOR after REST does with the bytes of the file after those that the client sends. The zero
-// value is KeepRest.
+// StorAfterRest controls what happens to the rest of the old file when STOR follows REST. The zero value is KeepRest.
 type StorAfterRest string
 
-// The choices. RFC 3659, section 5.3, leaves both to the server.
+// The modes. RFC 3659, section 5.3, allows both.
 const (
 	KeepRest     StorAfterRest = "keep"
 	TruncateRest StorAfterRest = "truncate"
@@ -117,10 +115,10 @@ const (
 // Values implements [yamlconf.Enum].
 func (StorAfterRest) Values() []string { return yamlconf.EnumValues(KeepRest, TruncateRest) }
 
-// OnFailure is what happens to a file that could not be judged. The zero value is RefuseUnjudged.
+// OnFailure controls what happens to a file that could not be inspected. The zero value is RefuseUnjudged.
 type OnFailure string
 
-// The choices.
+// The modes.
 const (
 	RefuseUnjudged OnFailure = "refuse"
 	AcceptUnjudged OnFailure = "accept"
@@ -129,13 +127,13 @@ const (
 // Values implements [yamlconf.Enum].
 func (OnFailure) Values() []string { return yamlconf.EnumValues(RefuseUnjudged, AcceptUnjudged) }
 
-// Resume is what happens to an interrupted upload. The zero value is DiscardInterrupted.
+// Resume controls what happens to interrupted uploads. The zero value is DiscardInterrupted.
 type Resume string
 
-// The choices.
+// The modes.
 const (
 	DiscardInterrupted Resume = "discard"
-	KeepInterrupted    Resume = "keep" // for the user who began it, to resume
+	KeepInterrupted    Resume = "keep" // so that the user who started it can resume it
 )
 
 // Values implements [yamlconf.Enum].

@@ -12,27 +12,28 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Inspect has each file judged by its content before it is stored: by `clamd`, `icap` or `hook`. A refused file is
-// never there.
+// Inspect scans the content of each file before it becomes visible, with `clamd`, `icap` or `hook`. Refused files
+// never appear in the directory.
 type Inspect struct {
 	// Address of clamd: `unix:/run/clamav/clamd.ctl` or `tcp://HOST:3310`.
 	Clamd string `yaml:"clamd" default:"none"`
-	// Service of an ICAP server: `icap://HOST:1344/SERVICE`.
+	// URL of an ICAP service: `icap://HOST:1344/SERVICE`.
 	ICAP string `yaml:"icap" default:"none"`
-	// HTTP service that gets the bytes of each file by POST, and answers with `{"accept": true}`, or with a reason.
+	// HTTP service that receives the content of each file as a POST request, and responds with `{"accept": true}` or
+	// a reason.
 	Hook Receiver `yaml:"hook"`
-	// A file that could not be judged: `refuse` it with 451, or `accept` it.
+	// Files that could not be inspected: `refuse` them with 451, or `accept` them.
 	OnFailure OnFailure `yaml:"on_failure" default:"refuse"`
-	// How long the inspector may take to answer, or to take more bytes.
+	// How long the inspector may take to respond, or to read more data.
 	Timeout time.Duration `yaml:"timeout" default:"1m"`
-	// Beginning of the keys under which refused files are stored. No user may see it.
+	// Key prefix under which refused files are stored. It must not be visible to users.
 	Quarantine string `yaml:"quarantine" default:"refused files are not stored"`
 }
 
-// defaultInspectTimeout is how long most clients wait for a reply, at least.
+// defaultInspectTimeout is shorter than the time that most clients wait for a reply.
 const defaultInspectTimeout = time.Minute
 
-// New makes the inspector, without a request. It is nil where there is none.
+// New returns the configured inspector, or nil if there is none. It sends no request.
 func (i *Inspect) New() (*inspect.Inspector, error) {
 	timeout := cmp.Or(i.Timeout, defaultInspectTimeout)
 	switch {
@@ -50,7 +51,7 @@ func (i *Inspect) New() (*inspect.Inspector, error) {
 	return nil, nil
 }
 
-// check reports what is wrong with the section that p leads to, of a tenant.
+// check validates the section at p of a tenant.
 func (i *Inspect) check(v *validator, p yamlconf.Path, t *Tenant) {
 	i.Hook.check(v, p.Child("hook"))
 	given := 0
@@ -84,8 +85,8 @@ func (i *Inspect) check(v *validator, p yamlconf.Path, t *Tenant) {
 	}
 }
 
-// quarantine checks that a prefix is one that no user of any tenant sees, in any bucket of the tenant. The driver hides
-// what is below .babelftp.
+// quarantine checks that no user of any tenant can see the prefix in a bucket of the tenant. Keys below .babelftp are
+// always hidden by the driver.
 func (v *validator) quarantine(p yamlconf.Path, prefix string, t *Tenant) {
 	segments := strings.Split(prefix, "/")
 	hidden := slices.Contains(segments, value.Reserved)
@@ -119,7 +120,7 @@ func (v *validator) quarantine(p yamlconf.Path, prefix string, t *Tenant) {
 // A place is a part of a bucket that users see.
 type place struct{ bucket, prefix string }
 
-// places are those that the users of the tenant see.
+// places returns the parts of buckets that users of the tenant see.
 func (t *Tenant) places() []place {
 	all := []place{{t.Bucket, t.Prefix}}
 	for _, f := range t.Folders {

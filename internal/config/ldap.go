@@ -13,57 +13,56 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// UserPlaceholder stands for the name of the user in a distinguished name and in directories.
+// UserPlaceholder is replaced by the user name in DNs and directories.
 const UserPlaceholder = "{user}"
 
-// LDAP is a directory (RFC 4511) that compares the password: the server binds as the user.
+// LDAP is a directory (RFC 4511). The server checks a password by binding as the user.
 type LDAP struct {
-	// URLs of the directory, `ldaps://` or `ldap://`. If one does not answer, the next is asked.
+	// URLs of the directory servers, `ldaps://` or `ldap://`, which are tried in order.
 	URLs []string `yaml:"urls" default:"none"`
-	// Encrypt connections to `ldap://` by StartTLS. With `false` passwords cross the network in the clear.
+	// Use StartTLS for `ldap://`. With `false`, passwords are sent in the clear.
 	StartTLS *bool `yaml:"start_tls" default:"true"`
-	// CAFile has authorities to trust in addition to those of the system. It is no key: it is that of the tenant or
-	// server.
+	// CAFile has CA certificates to trust in addition to those of the system. It is not a key; it is set from ca_file
+	// of the tenant or the server.
 	CAFile string
-	// Distinguished name of each user, like `uid={user},ou=people,dc=example,dc=com`. Without it the server searches
-	// for users.
+	// DN of users, such as `uid={user},ou=people,dc=example,dc=com`. If it is not set, the server searches for users.
 	UserDN string `yaml:"user_dn" default:"none"`
-	// Entry below which the server searches for users, on all levels.
+	// Base DN of the search for users. All levels below it are searched.
 	BaseDN string `yaml:"base_dn" default:"none"`
-	// Account that searches.
+	// DN of the account that searches for users.
 	BindDN string `yaml:"bind_dn" default:"anonymous"`
-	// Password of this account.
+	// Password of `bind_dn`.
 	BindPassword value.Secret `yaml:"bind_password" default:"required with bind_dn"`
-	// Condition that the entry of a user must meet (RFC 4515), like `(memberOf=cn=ftp,ou=groups,dc=example,dc=com)`.
+	// Filter that the entry of a user must match (RFC 4515), such as `(memberOf=cn=ftp,ou=groups,dc=example,dc=com)`.
 	Filter string `yaml:"filter" default:"none"`
-	// Attributes, by what they say of the user: `name` (default: that of `user_dn`, else `uid`), `root`, `home`, `quota`,
-	// `language`, `permissions`, `groups`, `compatibility` (one `charset=shift_jis` in each value), like `groups: memberOf`.
-	// `tenant` is required in `auth` of the server.
+	// Names of attributes, by the setting that they hold: `name` (default: the attribute in `user_dn`, or `uid`),
+	// `root`, `home`, `quota`, `language`, `permissions`, `groups`, `compatibility` (values such as
+	// `charset=shift_jis`). For example, `groups: memberOf`. `tenant` is required in `auth` of the server.
 	Attributes Attributes `yaml:"attributes" default:"none"`
-	// Timeout is how long the servers have for a login, all together: less than a session has for it. It is no key:
-	// Load sets it.
+	// Timeout limits a login, including all servers that are tried. It is not a key; Load sets it to less than the
+	// login timeout of a session.
 	Timeout time.Duration
 }
 
-// Attributes are the names of the attributes of an entry in a directory, by what they say of the user.
+// Attributes are the names of LDAP attributes, by the setting that they hold.
 type Attributes map[LDAPSetting]string
 
-// An LDAPSetting is what an attribute of an entry says of the user.
+// An LDAPSetting is a setting that an LDAP attribute can hold.
 type LDAPSetting string
 
 // The settings.
 const (
-	LDAPName LDAPSetting = "name" // the name that the client writes
+	LDAPName LDAPSetting = "name" // the user name
 	LDAPRoot LDAPSetting = "root" // the directory that the user sees as /
-	LDAPHome LDAPSetting = "home" // the directory in which a login starts
+	LDAPHome LDAPSetting = "home" // the directory in which a session starts
 
-	LDAPQuota       LDAPSetting = "quota"       // the size of the quota
-	LDAPLanguage    LDAPSetting = "language"    // the language, or several
-	LDAPPermissions LDAPSetting = "permissions" // one in each value
-	LDAPGroups      LDAPSetting = "groups"      // for auth.groups
-	LDAPTenant      LDAPSetting = "tenant"      // the name of the tenant, for auth of the server
+	LDAPQuota       LDAPSetting = "quota"       // the quota of the user
+	LDAPLanguage    LDAPSetting = "language"    // one or several languages
+	LDAPPermissions LDAPSetting = "permissions" // one permission per value
+	LDAPGroups      LDAPSetting = "groups"      // the groups of the user, for auth.groups
+	LDAPTenant      LDAPSetting = "tenant"      // the tenant of the user, for auth of the server
 
-	LDAPCompatibility LDAPSetting = "compatibility" // a key of Compatibility with its value in each value
+	LDAPCompatibility LDAPSetting = "compatibility" // one KEY=VALUE of Compatibility per value
 )
 
 // Values implements [yamlconf.Enum].
@@ -73,10 +72,10 @@ func (LDAPSetting) Values() []string {
 		LDAPCompatibility)
 }
 
-// UsesStartTLS reports whether connections to ldap:// are encrypted.
+// UsesStartTLS reports whether StartTLS is used for ldap:// URLs.
 func (l *LDAP) UsesStartTLS() bool { return l.StartTLS == nil || *l.StartTLS }
 
-// UserAttributeOf is the attribute that has the name of the user.
+// UserAttributeOf returns the attribute that holds the user name.
 func (l *LDAP) UserAttributeOf() string {
 	if l.Attributes[LDAPName] == "" && l.UserDN != "" {
 		attribute, _, _ := strings.Cut(l.UserDN, "=")
@@ -85,7 +84,7 @@ func (l *LDAP) UserAttributeOf() string {
 	return cmp.Or(l.Attributes[LDAPName], "uid")
 }
 
-// UserDNOf is the distinguished name of a user, by the pattern.
+// UserDNOf returns the DN of a user according to user_dn.
 func (l *LDAP) UserDNOf(user string) string {
 	return strings.ReplaceAll(l.UserDN, UserPlaceholder, ldap.EscapeDN(user))
 }
@@ -119,7 +118,7 @@ func (l *LDAP) check(v *validator, p yamlconf.Path) {
 	}
 }
 
-// checkNames checks the distinguished names, and that there are those of one way to find a user.
+// checkNames validates the DNs, and that they configure either a pattern or a search.
 func (l *LDAP) checkNames(v *validator, p yamlconf.Path) {
 	const like = "write it like uid={user},ou=people,dc=example,dc=com"
 	switch {

@@ -11,48 +11,47 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Limits bounds what clients may take of the server: the server as a whole, and each address. Each tenant and each
-// user can have limits too.
+// Limits restricts the resources that clients may use. Tenants and users can have further limits.
 type Limits struct {
-	// What all clients together may use. With `0` a limit is off. A rate allows as many at once after a second of rest.
+	// Limits for all clients together. `0` disables a limit. Rates allow bursts of one second.
 	Server ServerLimits `yaml:"server"`
-	// What each address may use: an IPv4 address, or a /64 of IPv6 addresses. By default it has 50 sessions. With
-	// `sessions: 0`, for load balancers that hide addresses, wrong passwords of one client delay no other.
+	// Limits for each address: an IPv4 address or an IPv6 /64 network. By default it may have 50 sessions. Set
+	// `sessions: 0` if load balancers hide the addresses of clients, so that wrong passwords of one client do not
+	// delay the others.
 	Address AddressLimits `yaml:"address"`
-	// How long a session may take to log in.
+	// How long a client may take to log in.
 	LoginTimeout time.Duration `yaml:"login_timeout"`
-	// FailedLoginDelay is the longest wait of a login after wrong passwords from its address. It is no key: half of
-	// LoginTimeout at most, and none where addresses have any number of sessions.
+	// FailedLoginDelay is the maximum delay of logins from an address after wrong passwords. It is not a key: it is
+	// at most half of LoginTimeout, and 0 if the number of sessions per address is not limited.
 	FailedLoginDelay time.Duration
-	// Bans after many failures.
+	// Temporary bans after failures.
 	Bans Bans `yaml:"bans"`
 }
 
-// ServerLimits limits what all clients together may use. With `0` there is no limit.
+// ServerLimits are the limits for all clients together. With `0` there is no limit.
 type ServerLimits struct {
 	limits.Bounds
 	Networks
 }
 
-// AddressLimits limits what each address may use: an IPv4 address, or a /64 of IPv6 addresses. With `0` there is no
-// limit.
+// AddressLimits are the limits for each address: an IPv4 address or an IPv6 /64 network. With `0` there is no limit.
 type AddressLimits struct{ limits.Bounds }
 
-// TenantLimits bounds what a tenant and each of its users may use.
+// TenantLimits are the limits for a tenant and for each of its users.
 type TenantLimits struct {
-	// What all users of the tenant together may use.
+	// Limits for all users of the tenant together.
 	Tenant Scope `yaml:"tenant"`
-	// What each user of the tenant may use, unless the user has other limits.
+	// Limits for each user of the tenant, unless the user has its own.
 	User Scope `yaml:"user"`
 }
 
-// Scope limits what a tenant or a user may use. With `0` there is no limit.
+// Scope has the limits for a tenant or a user. With `0` there is no limit.
 type Scope struct {
 	limits.Usage
 	Networks
 }
 
-// Or fills the limits that x leaves unset from other. The networks of x replace all networks of other.
+// Or returns x with unset limits filled from other. Networks are inherited only if x has none at all.
 func (x Scope) Or(other Scope) Scope {
 	x.Usage = or(x.Usage, other.Usage)
 	if x.Allow == nil && x.Deny == nil {
@@ -61,7 +60,7 @@ func (x Scope) Or(other Scope) Scope {
 	return x
 }
 
-// or fills the zero fields of x from other.
+// or returns x with zero fields filled from other.
 func or[T any](x, other T) T {
 	fields, rest := reflect.ValueOf(&x).Elem(), reflect.ValueOf(other)
 	for i := range fields.NumField() {
@@ -72,20 +71,20 @@ func or[T any](x, other T) T {
 	return x
 }
 
-// What DefaultLimits sets.
+// Values set by DefaultLimits.
 const (
-	// A session takes some 20 KiB and one descriptor.
+	// A session takes about 20 KiB and a file descriptor.
 	defaultSessions           = 10000
-	defaultSessionsPerAddress = 50 // a dozen clients behind one router, with four parallel sessions each
+	defaultSessionsPerAddress = 50 // a dozen clients behind a NAT with four sessions each
 	defaultLoginTimeout       = 30 * time.Second
-	// Clients with a time limit on replies give up after 15 to 20 seconds.
+	// Many clients give up after 15 to 20 seconds without a reply.
 	defaultFailedLoginDelay = 15 * time.Second
 	defaultBanTime          = 15 * time.Minute
 	defaultBanHalfLife      = 10 * time.Minute
-	defaultOperations       = 100 // each makes up to 32 requests to S3 at the same time
+	defaultOperations       = 100 // each sends up to 32 parallel requests to S3
 )
 
-// DefaultLimits returns the limits of a configuration that sets none.
+// DefaultLimits returns the default limits.
 func DefaultLimits() Limits {
 	l := Limits{
 		LoginTimeout:     defaultLoginTimeout,
@@ -97,32 +96,33 @@ func DefaultLimits() Limits {
 	return l
 }
 
-// Networks say from where clients come.
+// Networks restrict the addresses of clients.
 type Networks struct {
-	// Networks that no ban and no `deny` refuses, such as those of load balancers.
+	// Networks that are never refused by bans or `deny`, for example of load balancers.
 	Allow []value.Network `yaml:"allow" default:"none"`
-	// Networks whose clients get 421. To let in those of `allow` only, write `["0.0.0.0/0", "::/0"]`.
+	// Networks whose clients are refused with 421. To accept only the networks in `allow`, use `["0.0.0.0/0",
+	// "::/0"]`.
 	Deny []value.Network `yaml:"deny" default:"none"`
 }
 
-// Bans refuse addresses and users for a time after many failures. A failed login counts 1. An unknown command and a
-// connection that a limit refuses count 0.1 for the address.
+// Bans refuse addresses and users temporarily after failures. A failed login counts as 1 failure. An unknown command
+// or a connection that a limit refuses counts as 0.1 failures of the address.
 type Bans struct {
-	// Failures of an address after which the server refuses its connections.
+	// Number of failures after which an address is banned.
 	AddressScore int `yaml:"address_score" default:"no bans"`
-	// Failures of a user after which even the right password is refused.
+	// Number of failures after which a user is banned. During a ban even the right password is refused.
 	UserScore int `yaml:"user_score" default:"no bans"`
-	// How long a ban lasts.
+	// Duration of a ban.
 	Time time.Duration `yaml:"time"`
-	// HalfLife is the time in which the server forgets half of the failures. It is no key: who needs bans to come
-	// later raises the scores.
+	// HalfLife is the time after which half of the failures are forgotten. It is not a key; raise the scores to ban
+	// later.
 	HalfLife time.Duration
 }
 
-// Refuses tells whether an address is denied and not allowed.
+// Refuses reports whether an address is in `deny` and not in `allow`.
 func (n Networks) Refuses(addr netip.Addr) bool { return containsAddr(n.Deny, addr) && !n.Allows(addr) }
 
-// Allows tells whether an address is in `allow`.
+// Allows reports whether an address is in `allow`.
 func (n Networks) Allows(addr netip.Addr) bool { return containsAddr(n.Allow, addr) }
 
 func containsAddr(networks []value.Network, addr netip.Addr) bool {
@@ -130,7 +130,7 @@ func containsAddr(networks []value.Network, addr netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n value.Network) bool { return n.Contains(addr) })
 }
 
-// check reports what is wrong with the values in the section that p leads to.
+// check validates the section at p.
 func (l Limits) check(v *validator, p yamlconf.Path) {
 	notNegative(v, p.Child("server"), l.Server)
 	notNegative(v, p.Child("address"), l.Address)
@@ -143,7 +143,7 @@ func (l Limits) check(v *validator, p yamlconf.Path) {
 	}
 }
 
-// check reports what is wrong with the values in the section that p leads to.
+// check validates the section at p.
 func (l TenantLimits) check(v *validator, p yamlconf.Path) {
 	notNegative(v, p.Child("tenant"), l.Tenant)
 	notNegative(v, p.Child("user"), l.User)

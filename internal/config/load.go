@@ -15,34 +15,34 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// A Loader loads a configuration again and again. A tenant that has not changed, nor the files that it names, is the
-// same [Tenant] as before. The zero value is not valid: make one with [NewLoader].
+// A Loader loads a configuration repeatedly. It returns the same [Tenant] for a tenant that is unchanged, including
+// the files that it names. Use [NewLoader] to create one.
 type Loader struct {
 	file    string
 	environ []string
-	instead map[string][]byte // contents of files in place of their own
-	sources *yamlconf.Sources // of the last attempt
-	last    *Config           // that was valid
+	instead map[string][]byte // replaces the content of these files
+	sources *yamlconf.Sources // read by the last attempt
+	last    *Config           // the last valid configuration
 }
 
-// loaded is what a Loader knows of a configuration.
+// loaded is what a Loader remembers about a configuration.
 type loaded struct {
 	bundle      *i18n.Bundle
-	refused     Problems                     // with texts of tenants
-	catalogues  [sha256.Size]byte            // hash of the catalogues
+	refused     Problems                     // invalid messages of tenants
+	catalogues  [sha256.Size]byte            // hash of the message catalogs
 	tenantFiles map[string][sha256.Size]byte // hashes of the files that a tenant names, by tenant
-	auth        *Auth                        // the same pointer while nothing changes
-	authFiles   [sha256.Size]byte            // hash of the files that it names
+	auth        *Auth                        // the same pointer as long as nothing changes
+	authFiles   [sha256.Size]byte            // hash of the files that auth names
 	all         [sha256.Size]byte
-	atStart     map[string][sha256.Size]byte // hashes of files that are read only when the server starts, by key
+	atStart     map[string][sha256.Size]byte // hashes of files that are read only at startup, by key
 }
 
-// gcPercent is GOGC while a configuration is loaded. The nodes of thousands of tenants live for a second, next to all
-// that a server keeps. With the usual 100 the heap would grow to twice the size of both.
+// gcPercent is the GOGC value during loading. Loading thousands of tenants creates much short-lived garbage, and with
+// the default of 100 the heap would double.
 const gcPercent = 30
 
-// collectOften sets GOGC to gcPercent until restore is called. It leaves a lower GOGC as it is, and GOGC=off, with
-// which operators set GOMEMLIMIT.
+// collectOften sets GOGC to gcPercent until restore is called. It keeps a lower value, and GOGC=off, which is used
+// together with GOMEMLIMIT.
 func collectOften() (restore func()) {
 	before := debug.SetGCPercent(gcPercent)
 	if before < gcPercent { // off is negative
@@ -52,24 +52,24 @@ func collectOften() (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// NewLoader loads the configuration in file and in the environment, which is given as os.Environ gives it.
+// NewLoader returns a Loader for a file and an environment, which has the format of os.Environ.
 func NewLoader(file string, environ []string) *Loader {
 	return &Loader{file: file, environ: environ, sources: yamlconf.NewSources()}
 }
 
-// Load reads the configuration in file and in the environment, which is given as os.Environ gives it, and validates
-// it. What is wrong with the configuration is returned as [Problems].
+// Load loads and validates the configuration in a file and an environment, which has the format of os.Environ. Errors
+// in the configuration are returned as [Problems].
 func Load(file string, environ []string) (*Config, error) { return NewLoader(file, environ).Load() }
 
-// LoadWith is [Load] where the files that instead names have the content there. They need not exist.
+// LoadWith is like [Load], but replaces the content of the files in instead, which need not exist.
 func LoadWith(file string, environ []string, instead map[string][]byte) (*Config, error) {
 	l := NewLoader(file, environ)
 	l.instead = instead
 	return l.Load()
 }
 
-// Load is [Load]. An error changes nothing of what the Loader knows of the last valid configuration. One goroutine at a
-// time may load, because the garbage collector runs more often meanwhile.
+// Load loads and validates the configuration again. If it fails, the last valid configuration is still used to find
+// unchanged tenants. It must not be called concurrently, because it changes GOGC.
 func (l *Loader) Load() (*Config, error) {
 	defer collectOften()()
 	l.sources = yamlconf.SourcesWith(l.instead)
@@ -80,16 +80,16 @@ func (l *Loader) Load() (*Config, error) {
 	return l.parse(text)
 }
 
-// Changed reports whether a file of the last attempt has another content now.
+// Changed reports whether a file has changed since the last attempt.
 func (l *Loader) Changed() bool { return l.sources.Changed() }
 
-// Files are the files and folders of the last attempt: the configuration, and what it names.
+// Files returns the files and folders that the last attempt read: the configuration and everything that it names.
 func (l *Loader) Files() []string { return l.sources.Names() }
 
-// Hash is a hash of all files of the configuration. It is zero for a configuration that was not loaded.
+// Hash returns a hash of all files of the configuration, or zero if it was not loaded by a Loader.
 func (c *Config) Hash() [sha256.Size]byte { return c.loaded.all }
 
-// parse reads the configuration in text, the content of the file.
+// parse parses and validates the content of the file.
 func (l *Loader) parse(text []byte) (*Config, error) {
 	cfg := Default()
 	loader := yamlconf.Loader{
@@ -99,7 +99,7 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	if positions == nil {
 		return nil, problems
 	}
-	cfg.TenantDefaults = Tenant{} // each tenant has them by now
+	cfg.TenantDefaults = Tenant{} // already merged into each tenant
 	cfg.positions = positions
 	cfg.fillIn(positions)
 	cfg.normalize()
@@ -110,7 +110,7 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	checked := cfg.validate()
 	cfg.loaded.bundle, cfg.loaded.refused = checked.bundle, checked.refused
 	if problems = append(problems, checked.problems...); len(problems) > 0 {
-		problems = append(problems, cfg.RefusedTexts()...) // to be corrected too
+		problems = append(problems, cfg.RefusedTexts()...) // report them as well
 		problems.Sort()
 		return nil, problems
 	}
@@ -122,7 +122,7 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	return cfg, nil
 }
 
-// keepTenants keeps the tenants of the previous configuration, and its auth, where both configurations have the same.
+// keepTenants reuses unchanged tenants and the unchanged auth section of the previous configuration.
 func (c *Config) keepTenants(other *Config) {
 	reload.Keep(c.Tenants, other.Tenants, func(name string, t, before *Tenant) bool {
 		return c.loaded.tenantFiles[name] == other.loaded.tenantFiles[name] && reflect.DeepEqual(t, before)
@@ -133,11 +133,11 @@ func (c *Config) keepTenants(other *Config) {
 	}
 }
 
-// note notes the files that the configuration names, and what is in them.
+// note records the files that the configuration names, with hashes of their content.
 func (l *Loader) note(cfg *Config) {
 	catalogues := yamlconf.NewSources()
 	if dir := cfg.LocalesDir; dir != "" {
-		entries, _ := catalogues.ReadDir(dir) // an error shows when they are loaded
+		entries, _ := catalogues.ReadDir(dir) // errors are reported when the catalogs are loaded
 		for _, e := range entries {
 			_, _ = catalogues.ReadFile(filepath.Join(dir, e.Name(), "messages.gotext.json"))
 		}
@@ -159,7 +159,7 @@ func (l *Loader) note(cfg *Config) {
 	cfg.loaded.all = l.sources.Sum()
 }
 
-// noteAll notes what is in files, and returns a hash of all.
+// noteAll records files and returns a hash of their content.
 func (l *Loader) noteAll(files []*string) [sha256.Size]byte {
 	all := sha256.New()
 	for _, file := range files {
@@ -170,19 +170,19 @@ func (l *Loader) noteAll(files []*string) [sha256.Size]byte {
 	return [sha256.Size]byte(all.Sum(nil))
 }
 
-// noteFile notes what is in a file. That of one which cannot be read is empty: the check of the value says so.
+// noteFile records a file. A file that cannot be read counts as empty; validation reports the error.
 func (l *Loader) noteFile(name string) {
 	if name != "" {
 		_, _ = l.sources.ReadFile(name)
 	}
 }
 
-// files are the values that name files which the server reads, apart from those of tenants.
+// files returns the values of the server that are names of files.
 func (c *Config) files() []*string {
 	return slices.AppendSeq(append(c.TLS.files(), c.Admin.files()...), maps.Values(c.filesAtStart()))
 }
 
-// filesAtStart are those of files which the server reads only when it starts, by key.
+// filesAtStart returns the values that name files which are read only at startup, by key.
 func (c *Config) filesAtStart() map[string]*string {
 	if c.TLS.ACME.CAFile == "" && c.Audit.Webhook.CAFile == "" {
 		return nil
@@ -190,13 +190,13 @@ func (c *Config) filesAtStart() map[string]*string {
 	return map[string]*string{"ca_file": &c.CAFile}
 }
 
-// files are the values of a tenant that name files.
+// files returns the values of the tenant that are names of files.
 func (t *Tenant) files() []*string {
 	return append(append(t.TLS.files(), t.Auth.files()...), &t.Webhook.CAFile, &t.Inspect.Hook.CAFile)
 }
 
-// KeepFiles notes that the server has read files as another configuration has them, and not again. It returns the
-// keys of those with another content.
+// KeepFiles records that the server keeps using the files that it read at startup with another configuration. It
+// returns the keys of files that have changed since.
 func (c *Config) KeepFiles(read *Config) (keys []string) {
 	for key, sum := range c.loaded.atStart {
 		if sum != read.loaded.atStart[key] {
@@ -208,7 +208,7 @@ func (c *Config) KeepFiles(read *Config) (keys []string) {
 	return keys
 }
 
-// Bundle loads the catalogues: the built-in ones and those of LocalesDir.
+// Bundle loads the built-in message catalogs and those in LocalesDir.
 func (c *Config) Bundle() (*i18n.Bundle, error) {
 	switch {
 	case c.loaded.bundle != nil:

@@ -8,14 +8,14 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// ProxyProtocol says which load balancers may tell the addresses of clients.
+// ProxyProtocol configures load balancers that send client addresses in the PROXY protocol.
 type ProxyProtocol struct {
-	// Networks of load balancers. The server requires PROXY headers (version 1 or 2) from there, and believes none from
-	// elsewhere.
+	// Networks of load balancers. Connections from these networks must begin with a PROXY header (version 1 or 2).
+	// Headers from other networks are not accepted.
 	Trusted []value.Network `yaml:"trusted" default:"none"`
 }
 
-// check reports what is wrong with the section that p leads to.
+// check validates the section at p.
 func (x ProxyProtocol) check(v *validator, p yamlconf.Path) {
 	for i, n := range x.Trusted {
 		if n.Bits() == 0 {
@@ -27,7 +27,7 @@ func (x ProxyProtocol) check(v *validator, p yamlconf.Path) {
 	}
 }
 
-// Networks are those that are trusted.
+// Networks returns the trusted networks.
 func (x ProxyProtocol) Networks() []netip.Prefix { return prefixesOf(x.Trusted) }
 
 func prefixesOf(networks []value.Network) []netip.Prefix {

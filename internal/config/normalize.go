@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
-// normalize gives values that may be written in several ways their one form.
+// normalize converts values that can be written in several ways to one form.
 func (c *Config) normalize() {
 	c.Auth.normalize()
 	for _, t := range c.Tenants {
@@ -33,8 +33,8 @@ func (c *Config) normalize() {
 	c.acmeHosts()
 }
 
-// acmeHosts gives the names to obtain certificates for their one form. By default they are those of all tenants
-// without a certificate of their own.
+// acmeHosts normalizes the host names of ACME. The default is the hosts of all tenants without a certificate of their
+// own.
 func (c *Config) acmeHosts() {
 	a := &c.TLS.ACME
 	for i, host := range a.Hosts {
@@ -52,7 +52,7 @@ func (c *Config) acmeHosts() {
 	}
 }
 
-// withTrailingSlash is a prefix with the slash at its end.
+// withTrailingSlash appends a slash to a nonempty prefix unless it has one.
 func withTrailingSlash(prefix string) string {
 	if prefix == "" || strings.HasSuffix(prefix, "/") {
 		return prefix
@@ -60,7 +60,7 @@ func withTrailingSlash(prefix string) string {
 	return prefix + "/"
 }
 
-// cleanDirectory drops what a path says twice. One that is not absolute stays as it is, to be refused.
+// cleanDirectory cleans an absolute path. Relative paths are unchanged; validation rejects them.
 func cleanDirectory(name string) string {
 	if !path.IsAbs(name) {
 		return name
@@ -68,13 +68,13 @@ func cleanDirectory(name string) string {
 	return path.Clean(name)
 }
 
-// NormalizeUser is the form in which the names of users are compared: Unicode's NFC, because systems differ in how
-// they send an é (RFC 8265, section 3.3 asks for it).
+// NormalizeUser returns the form in which user names are compared: NFC, as RFC 8265, section 3.3, requires, because
+// systems encode accented letters differently.
 func NormalizeUser(name string) string { return norm.NFC.String(name) }
 
-// FoldUser returns the form of a user name that ignores case, spaces around the name and the Unicode form, as many
-// servers do. Bans, failed logins and users of directories, hooks and old servers are found by it, so that another
-// spelling is not another user.
+// FoldUser returns a user name without differences in case, surrounding spaces and Unicode normalization, which many
+// servers ignore. Bans, failed logins and users of directories, hooks and old servers are keyed by it, so that
+// another spelling is not another user.
 func FoldUser(name string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.TrimSpace(name))))
 }

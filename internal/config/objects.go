@@ -11,32 +11,32 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Objects is how a tenant's new objects are stored. What is absent is the bucket's choice.
+// Objects configures how new objects of a tenant are stored. Settings that are absent are left to the bucket.
 type Objects struct {
-	// Media types by the end of the name in lower case, like `.dwg`.
+	// Media types by file name extension in lower case, such as `.dwg`.
 	ContentTypes map[string]string `yaml:"content_types" default:"none"`
-	// Cache-Control of new files.
+	// Cache-Control header of new files.
 	CacheControl string `yaml:"cache_control" default:"none"`
-	// Storage class of new files, like `STANDARD_IA`.
+	// Storage class of new files, such as `STANDARD_IA`.
 	StorageClass string `yaml:"storage_class" default:"the bucket's"`
-	// Canned access control list of everything that is stored.
+	// Canned ACL of new objects.
 	ACL ACL `yaml:"acl" default:"the bucket's"`
 	// Tags of new files and directories, up to 10.
 	Tags map[string]string `yaml:"tags" default:"none"`
 	// Encryption of new objects: `s3` (SSE-S3), `kms` (SSE-KMS) or `customer` (SSE-C, with `customer_key`).
 	Encryption Encryption `yaml:"encryption" default:"the bucket's"`
-	// ID, ARN or alias of the key, for `encryption: kms`.
-	KMSKeyID string `yaml:"kms_key_id" default:"AWS's own"`
-	// Base64 of 32 random bytes, for `encryption: customer`. Without it objects cannot be read.
+	// ID, ARN or alias of the key for `encryption: kms`.
+	KMSKeyID string `yaml:"kms_key_id" default:"the AWS managed key"`
+	// Key for `encryption: customer`: 32 random bytes in base64. If it is lost, the objects cannot be read.
 	CustomerKey value.Secret `yaml:"customer_key" default:"none"`
-	// Checksum that S3 keeps of new files.
-	Checksum ChecksumAlgorithm `yaml:"checksum" default:"the SDK's"`
-	// Times that listings show: `stored`, or `set` for those of MFMT and of directories, at the price of a request
-	// for each entry.
+	// Checksum algorithm for new files.
+	Checksum ChecksumAlgorithm `yaml:"checksum" default:"chosen by the SDK"`
+	// Modification times in listings: `stored` shows when objects were stored, `set` also shows times that were set
+	// with MFMT and times of directories, but needs a request for each entry.
 	ListingTimes ListingTimes `yaml:"listing_times" default:"stored"`
 }
 
-// Key is the customer's, nil without.
+// Key returns the key in CustomerKey, or nil.
 func (o *Objects) Key() []byte {
 	key, err := base64.StdEncoding.DecodeString(o.CustomerKey.Reveal())
 	if err != nil || len(key) == 0 {
@@ -50,7 +50,7 @@ const maxObjectTags = 10
 
 const customerKeySize = 32 // bytes, for AES-256
 
-// check reports what is wrong with the values in the section that p leads to, but for those of the encryption.
+// check validates the section at p, except for the encryption.
 func (o *Objects) check(v *validator, p yamlconf.Path) {
 	for ending, contentType := range o.ContentTypes {
 		for _, broken := range value.ContentTypeProblems(ending, contentType) {
@@ -74,8 +74,8 @@ func (o *Objects) check(v *validator, p yamlconf.Path) {
 	}
 }
 
-// checkEncryption reports what is wrong with the encryption of objects at these S3 servers, to which users may get
-// links (presign) or not.
+// checkEncryption validates the encryption of objects on these S3 servers. links reports whether users can create
+// presigned links.
 func (o *Objects) checkEncryption(v *validator, p yamlconf.Path, endpoints []string, links bool) {
 	key := p.Child("customer_key")
 	if o.KMSKeyID != "" && o.Encryption != EncryptionKMS {
@@ -104,7 +104,7 @@ func (o *Objects) checkEncryption(v *validator, p yamlconf.Path, endpoints []str
 	}
 }
 
-// An ACL is one of S3's canned access control lists:
+// An ACL is a canned ACL of S3:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html
 type ACL string
 
@@ -119,9 +119,9 @@ type Encryption string
 
 // The encryptions.
 const (
-	EncryptionS3       Encryption = "s3"       // S3 (SSE-S3)
-	EncryptionKMS      Encryption = "kms"      // AWS's key management (SSE-KMS)
-	EncryptionCustomer Encryption = "customer" // this server alone (SSE-C)
+	EncryptionS3       Encryption = "s3"       // with keys of S3 (SSE-S3)
+	EncryptionKMS      Encryption = "kms"      // with keys of AWS KMS (SSE-KMS)
+	EncryptionCustomer Encryption = "customer" // with a key that only this server has (SSE-C)
 )
 
 // Values implements [yamlconf.Enum].
@@ -129,8 +129,7 @@ func (Encryption) Values() []string {
 	return yamlconf.EnumValues(EncryptionS3, EncryptionKMS, EncryptionCustomer)
 }
 
-// A ChecksumAlgorithm is one of the checksums that S3 keeps, as S3 names it in lower case. The zero value is the
-// SDK's choice.
+// A ChecksumAlgorithm is a checksum algorithm of S3, in lower case. The zero value leaves it to the SDK.
 type ChecksumAlgorithm string
 
 // Values implements [yamlconf.Enum].
@@ -138,13 +137,13 @@ func (ChecksumAlgorithm) Values() []string {
 	return []string{"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}
 }
 
-// ListingTimes is which modification times listings show. The zero value is StoredTimes.
+// ListingTimes controls which modification times listings show. The zero value is StoredTimes.
 type ListingTimes string
 
-// The choices.
+// The modes.
 const (
 	StoredTimes ListingTimes = "stored" // when objects were stored
-	SetTimes    ListingTimes = "set"    // those that were set, at the price of a request for each file
+	SetTimes    ListingTimes = "set"    // times that were set, with a request for each entry
 )
 
 // Values implements [yamlconf.Enum].

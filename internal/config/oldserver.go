@@ -7,29 +7,30 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// OldServer is an FTP server whose users move here: who logs in there with the password once is stored in
-// `users_file`.
+// OldServer is an FTP server from which users are migrated. Its users are stored in `users_file` at their first
+// login.
 type OldServer struct {
-	// Address of an old FTP server whose users keep their passwords, host:port. Who logs in there once is stored in
-	// `users_file`.
+	// Address of an old FTP server from which users are migrated, host:port. Users are stored in `users_file` at
+	// their first login.
 	Address string `yaml:"address" default:"none"`
-	// How the password goes there: `required` begins TLS by AUTH TLS, `implicit` at once, and `none` sends it in the clear.
+	// TLS for sending passwords: `required` uses AUTH TLS, `implicit` starts with TLS, and `none` sends passwords in
+	// the clear.
 	TLS OldServerTLS `yaml:"tls" default:"required"`
-	// CAFile has authorities to trust in addition to those of the system, or the certificate of the server itself. It
-	// is no key: it is that of the tenant.
+	// CAFile has CA certificates to trust in addition to those of the system, or the certificate of the server
+	// itself. It is not a key; it is set from ca_file of the tenant.
 	CAFile string
-	// Timeout is the longest time of a login there. It is no key: Load sets it.
+	// Timeout limits a login to the old server. It is not a key; Load sets it.
 	Timeout time.Duration
 }
 
-// OldServerTLS is how the password goes to an [OldServer]. The zero value is RequiredOldTLS.
+// OldServerTLS controls TLS for the connection to an [OldServer]. The zero value is RequiredOldTLS.
 type OldServerTLS string
 
-// The ways.
+// The modes.
 const (
 	RequiredOldTLS OldServerTLS = "required" // AUTH TLS (RFC 4217)
-	ImplicitOldTLS OldServerTLS = "implicit" // from the first byte
-	NoOldTLS       OldServerTLS = "none"     // in the clear
+	ImplicitOldTLS OldServerTLS = "implicit" // TLS from the first byte
+	NoOldTLS       OldServerTLS = "none"     // no TLS
 )
 
 // Values implements [yamlconf.Enum].
@@ -37,8 +38,8 @@ func (OldServerTLS) Values() []string {
 	return yamlconf.EnumValues(RequiredOldTLS, ImplicitOldTLS, NoOldTLS)
 }
 
-// maxOldServerTimeout is longer than other services have. Old servers look up the name of the client in the DNS, and
-// delay the reply to a wrong password.
+// maxOldServerTimeout is longer than the timeout of other services, because old servers look up the client in the DNS
+// and delay replies to wrong passwords.
 const maxOldServerTimeout = 15 * time.Second
 
 func (o *OldServer) check(v *validator, p yamlconf.Path) {

@@ -11,20 +11,20 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Passive is where the data connections of PASV and EPSV arrive.
+// Passive configures passive data connections (PASV and EPSV).
 type Passive struct {
-	// Ports for passive data connections: twice as many as clients at one address open at the same moment.
+	// Ports for passive data connections. Use at least twice as many as a single address opens at the same time.
 	Ports netaddr.PortRange `yaml:"ports" default:"49152-65535"`
-	// Address that PASV shows to clients.
+	// Address in the reply to PASV.
 	PublicAddress PublicAddress `yaml:"public_address" default:"the address that the client reached"`
-	// Addresses that PASV shows to the clients of some networks instead, by network.
+	// Address in the reply to PASV for clients in certain networks, by network.
 	PublicAddressByNetwork map[value.Network]PublicAddress `yaml:"public_address_by_network" default:"none"`
 }
 
-// A PublicAddress is an IPv4 address or a host name, for all replicas or one for each.
+// A PublicAddress is an IPv4 address or a host name. It can be a list with one for each replica.
 type PublicAddress struct{ hosts []string }
 
-// UnmarshalText reads addresses and host names with commas between them.
+// UnmarshalText parses addresses and host names separated by commas.
 func (a *PublicAddress) UnmarshalText(text []byte) error {
 	a.hosts = nil
 	for host := range strings.SplitSeq(string(text), ",") {
@@ -43,10 +43,10 @@ func (a *PublicAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String is the address as UnmarshalText reads it.
+// String returns the address in the format of UnmarshalText.
 func (a PublicAddress) String() string { return strings.Join(a.hosts, ", ") }
 
-// Of is the address or host name of a replica, empty for none.
+// Of returns the address or host name for a replica, or an empty string.
 func (a PublicAddress) Of(replica int) string {
 	if len(a.hosts) == 0 {
 		return ""
@@ -55,7 +55,7 @@ func (a PublicAddress) Of(replica int) string {
 	return strings.ReplaceAll(host, replicaMark, strconv.Itoa(replica))
 }
 
-// check reports what is wrong with the section that p leads to.
+// check validates the section at p.
 func (x Passive) check(v *validator, p yamlconf.Path) {
 	x.PublicAddress.check(v, p.Child("public_address"))
 	for network, a := range x.PublicAddressByNetwork {

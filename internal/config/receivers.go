@@ -7,20 +7,20 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Audit is where the audit log goes: a line of JSON for each login, change and transfer.
+// Audit configures the audit log, which has a line of JSON for each login, change and transfer.
 type Audit struct {
-	// File to which lines are added, or `-` for standard output. Move it away to rotate it.
+	// File to append to, or `-` for standard output. To rotate the file, rename it.
 	File string `yaml:"file" path:"true" default:"none"`
-	// Webhook that gets the lines.
+	// Webhook that receives the lines.
 	Webhook Receiver `yaml:"webhook"`
-	// Refuse logins, transfers and changes while a destination takes no lines.
+	// Refuse logins, transfers and changes while the audit log cannot be written.
 	Required bool `yaml:"required"`
 }
 
-// Stdout reports whether the lines go to standard output.
+// Stdout reports whether the audit log is written to standard output.
 func (a *Audit) Stdout() bool { return a.File == yamlconf.StandardOutput }
 
-// check reports what is wrong with the section that p leads to.
+// check validates the section at p.
 func (a *Audit) check(v *validator, p yamlconf.Path) {
 	a.Webhook.check(v, p.Child("webhook"))
 	if a.Required && a.File == "" && a.Webhook.URL == "" {
@@ -28,31 +28,32 @@ func (a *Audit) check(v *validator, p yamlconf.Path) {
 	}
 }
 
-// Receiver is the webhook receiver of the audit log: an HTTP service to which lines are posted as JSON.
+// Receiver is an HTTP service that receives JSON.
 type Receiver struct {
-	// URL that gets a JSON array by POST, `https://` or `http://`.
+	// URL of the service, `https://` or `http://`. It receives a JSON array as a POST request.
 	URL string `yaml:"url" default:"none"`
-	// Key of the signatures, 16 bytes or more.
+	// Key for signing requests, at least 16 bytes.
 	Secret value.Secret `yaml:"secret" default:"required with url"`
-	// CAFile has authorities to trust in addition to those of the system. It is no key: it is that of the tenant or
-	// server.
+	// CAFile has CA certificates to trust in addition to those of the system. It is not a key; it is set from ca_file
+	// of the tenant or the server.
 	CAFile string
 }
 
-// Webhook is where events are posted about the files that users of a tenant store, delete, rename or copy.
+// Webhook receives events about files that users of a tenant store, delete, rename or copy.
 type Webhook struct {
 	Receiver
-	// Temporary names without events, by pattern, such as `*.part`. A rename to another name is an upload.
+	// Patterns of temporary file names that cause no events, such as `*.part`. Renaming such a file to another name
+	// counts as an upload.
 	Skip []string `yaml:"skip" default:"none"`
 }
 
-// minReceiverSecret is the shortest key, in bytes.
+// minReceiverSecret is the minimum length of a key in bytes.
 const minReceiverSecret = 16
 
-// ReceiverTimeout is how long a receiver may take to answer.
+// ReceiverTimeout is how long a receiver may take to respond.
 const ReceiverTimeout = 10 * time.Second
 
-// check reports what is wrong with the section that p leads to.
+// check validates the section at p.
 func (w *Webhook) check(v *validator, p yamlconf.Path) {
 	w.Receiver.check(v, p)
 	if w.URL == "" && w.Secret.Empty() && len(w.Skip) > 0 {
@@ -61,14 +62,14 @@ func (w *Webhook) check(v *validator, p yamlconf.Path) {
 	v.fileNames(p.Child("skip"), w.Skip)
 }
 
-// trust gives the receiver authorities to trust.
+// trust sets the CA file.
 func (r *Receiver) trust(file string) {
 	if r.URL != "" {
 		r.CAFile = file
 	}
 }
 
-// check reports what is wrong with the section that p leads to.
+// check validates the section at p.
 func (r *Receiver) check(v *validator, p yamlconf.Path) {
 	if r.URL == "" {
 		if !r.Secret.Empty() {
@@ -76,7 +77,7 @@ func (r *Receiver) check(v *validator, p yamlconf.Path) {
 		}
 		return
 	}
-	if !isURL(r.URL, "http", "https") { // not shown: it may hold a password
+	if !isURL(r.URL, "http", "https") { // not shown, because it may contain a password
 		v.report(p.Child("url"), "is not the URL of a webhook receiver: write it like https://hooks.example.com/babelftp, "+
 			"without credentials")
 	}

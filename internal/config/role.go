@@ -13,25 +13,25 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// AssumeRole is the role whose temporary credentials reach the bucket (AWS STS, operation AssumeRole). In its texts
-// `{tenant}` stands for the name of the tenant.
+// AssumeRole is the IAM role whose temporary credentials are used for the bucket (AWS STS, AssumeRole). `{tenant}` is
+// replaced by the name of the tenant.
 type AssumeRole struct {
-	// ARN of the role. The sessions are named `babelftp-{tenant}`.
+	// ARN of the role. Its sessions are named `babelftp-{tenant}`.
 	RoleARN string `yaml:"role_arn" default:"none"`
-	// External ID that the trust policy of the role asks for.
+	// External ID that the trust policy of the role requires.
 	ExternalID string `yaml:"external_id" default:"none"`
-	// Tags of the session, up to 50, for policies to compare.
+	// Session tags for use in policies, up to 50.
 	SessionTags map[string]string `yaml:"session_tags" default:"none"`
-	// SessionName is the name of the session, which the logs of AWS show. It is no key: For sets it.
+	// SessionName is the name of the session in the logs of AWS. It is not a key; For sets it.
 	SessionName string
 }
 
-// RoleRenewBefore is how long before their end the credentials of a role are renewed.
+// RoleRenewBefore is how long before their expiry the credentials of a role are renewed.
 const RoleRenewBefore = 5 * time.Minute
 
-// What STS allows, see https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html.
+// Limits of STS, see https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html.
 const (
-	usualRoleDuration = time.Hour // each role allows it, and no more is allowed to a role that another role assumes
+	usualRoleDuration = time.Hour // allowed for every role, and the maximum for role chaining
 	maxRoleDuration   = 12 * time.Hour
 	maxSessionTags    = 50
 	maxSessionName    = 64
@@ -39,18 +39,19 @@ const (
 	maxRoleARN        = 2048
 )
 
-// sessionName shows in the logs of AWS which tenant a request is for.
+// sessionName identifies the tenant of a request in the logs of AWS.
 const sessionName = "babelftp-{tenant}"
 
 // Given reports whether a role is assumed.
 func (r *AssumeRole) Given() bool { return r.RoleARN != "" }
 
-// RoleDuration is how long the credentials of a role are good: longer than the links that they sign (`presign`).
+// RoleDuration returns the lifetime of a role's credentials, which must be longer than the lifetime of links that are
+// signed with them.
 func RoleDuration(presign time.Duration) time.Duration {
 	return min(max(usualRoleDuration, presign+RoleRenewBefore), maxRoleDuration)
 }
 
-// For is the role as it is assumed for a tenant.
+// For returns the role with the name of the tenant inserted.
 func (r *AssumeRole) For(tenant string) AssumeRole {
 	expanded := *r
 	for _, text := range []*string{&expanded.RoleARN, &expanded.ExternalID} {
@@ -67,7 +68,7 @@ func (r *AssumeRole) For(tenant string) AssumeRole {
 
 func expandTenant(text, tenant string) string { return strings.ReplaceAll(text, "{tenant}", tenant) }
 
-// inherit is what r says, and where it says nothing what another says.
+// inherit returns r with unset values filled from other.
 func (r AssumeRole) inherit(other AssumeRole) AssumeRole {
 	r.RoleARN = cmp.Or(r.RoleARN, other.RoleARN)
 	r.ExternalID = cmp.Or(r.ExternalID, other.ExternalID)
@@ -77,7 +78,7 @@ func (r AssumeRole) inherit(other AssumeRole) AssumeRole {
 	return r
 }
 
-// A roleText is a text of the section, the form of its values, and what to write.
+// A roleText is a value of the section with the rules for it.
 type roleText struct {
 	key, value string
 	form       *regexp.Regexp
@@ -85,7 +86,7 @@ type roleText struct {
 	advice     string
 }
 
-// check reports what is wrong with the section that p leads to. The role is assumed for each of the tenants.
+// check validates the section at p, which is used for each of these tenants.
 func (r *AssumeRole) check(v *validator, p yamlconf.Path, tenants []string) {
 	if reflect.ValueOf(*r).IsZero() {
 		return
@@ -125,7 +126,7 @@ func (t roleText) check(v *validator, p yamlconf.Path, tenants []string) {
 	}
 }
 
-// wrongFor is the first of the tenants for which a text is wrong, empty where there is none.
+// wrongFor returns the first tenant for which wrong returns true, or an empty string.
 func wrongFor(tenants []string, wrong func(tenant string) bool) string {
 	if i := slices.IndexFunc(tenants, wrong); i >= 0 {
 		return tenants[i]

@@ -8,37 +8,37 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// S3 is how a bucket is reached. A tenant or a folder replaces single values of the layer above.
+// S3 configures the connection to S3. Values that a tenant or a folder does not set are inherited.
 type S3 struct {
 	// URL of the S3 server.
 	Endpoint string `yaml:"endpoint" default:"AWS"`
-	// URL of the S3 server for those who download by links (`presign`).
-	PublicEndpoint string `yaml:"public_endpoint" default:"that of endpoint"`
+	// URL of the S3 server in presigned links (`presign`).
+	PublicEndpoint string `yaml:"public_endpoint" default:"the value of endpoint"`
 	// Region of the bucket.
-	Region string `yaml:"region" default:"what the AWS SDK finds"`
-	// Put the bucket into the path of the URL instead of the host name.
+	Region string `yaml:"region" default:"found by the AWS SDK"`
+	// Use path-style URLs, which have the bucket in the path instead of the host name.
 	PathStyle *bool `yaml:"path_style" default:"false"`
-	// What the S3 server can do. With `auto` the server finds it out.
+	// Capabilities of the S3 server. With `auto` they are detected.
 	Profile Profile `yaml:"profile" default:"auto"`
-	// Access key ID. It needs `secret_access_key`.
-	AccessKeyID string `yaml:"access_key_id" file:"true" default:"what the AWS SDK finds"`
+	// Access key ID. It must be set together with `secret_access_key`.
+	AccessKeyID string `yaml:"access_key_id" file:"true" default:"found by the AWS SDK"`
 	// Secret access key.
-	SecretAccessKey value.Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
-	// Role whose temporary credentials reach the bucket (AWS STS, AssumeRole). `{tenant}` stands for the name of the
-	// tenant.
+	SecretAccessKey value.Secret `yaml:"secret_access_key" default:"found by the AWS SDK"`
+	// IAM role whose temporary credentials are used for the bucket (AWS STS, AssumeRole). `{tenant}` is replaced by
+	// the name of the tenant.
 	AssumeRole AssumeRole `yaml:"assume_role"`
 }
 
-// Given reports whether the section says anything.
+// Given reports whether any key of the section is set.
 func (s *S3) Given() bool { return !reflect.ValueOf(*s).IsZero() }
 
-// A Profile names what an S3 server can do, see docs/s3-servers.md.
+// A Profile names the capabilities of an S3 server, see docs/s3-servers.md.
 type Profile string
 
-// AutoProfile has the server find out the profile.
+// AutoProfile detects the profile.
 const AutoProfile Profile = "auto"
 
-// Profiles are the names that a configuration may have besides AutoProfile.
+// Profiles returns all profiles except AutoProfile.
 func Profiles() []Profile {
 	return []Profile{"aws", "aws-directory", "minio", "ceph", "r2", "gcs", "versitygw", "swift", "seaweedfs",
 		"backblaze", "scaleway", "ovh", "alibaba", "tencent", "strict"}
@@ -49,7 +49,7 @@ func (Profile) Values() []string {
 	return yamlconf.EnumValues(append([]Profile{AutoProfile}, Profiles()...)...)
 }
 
-// Inherit is what s says, and where it says nothing what another says.
+// Inherit returns s with unset values filled from other.
 func (s S3) Inherit(other S3) S3 {
 	s.Endpoint = cmp.Or(s.Endpoint, other.Endpoint)
 	s.PublicEndpoint = cmp.Or(s.PublicEndpoint, other.PublicEndpoint)
@@ -58,7 +58,7 @@ func (s S3) Inherit(other S3) S3 {
 	if s.PathStyle == nil {
 		s.PathStyle = other.PathStyle
 	}
-	if s.AccessKeyID == "" { // the two keys belong together, and to the role that they may assume
+	if s.AccessKeyID == "" { // the two keys belong together, and to the role that they assume
 		s.AccessKeyID, s.SecretAccessKey = other.AccessKeyID, other.SecretAccessKey
 	} else {
 		other.AssumeRole.RoleARN = ""
@@ -67,8 +67,7 @@ func (s S3) Inherit(other S3) S3 {
 	return s
 }
 
-// check reports what is wrong with the section that p leads to. The tenants are those whose buckets are reached by
-// it. In a tenant's section, what is missing comes from the server's.
+// check validates the section at p, which is used for the buckets of these tenants.
 func (s *S3) check(v *validator, p yamlconf.Path, tenants []string) {
 	v.serverURL(p.Child("endpoint"), s.Endpoint)
 	v.serverURL(p.Child("public_endpoint"), s.PublicEndpoint)

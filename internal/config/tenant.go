@@ -16,90 +16,94 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// A Tenant owns a bucket, or a part of one, and the users who see it.
+// A Tenant has a bucket, or a part of one, and the users who can access it.
 type Tenant struct {
-	// Virtual hosts: names for HOST (RFC 7151), and those that a client gives to TLS. Where no tenant has any, HOST
-	// takes each name; else it answers 504 to other names.
+	// Virtual hosts of the tenant, which clients select by HOST (RFC 7151) or by the server name of TLS. If no tenant
+	// has hosts, HOST accepts any name; otherwise it refuses unknown names with 504.
 	Hosts []string `yaml:"hosts" default:"none"`
-	// TLS of the tenant's clients, where it differs from the server's.
+	// TLS settings that differ from those of the server.
 	TLS TenantTLS `yaml:"tls"`
 	// Name of the S3 bucket.
 	Bucket string `yaml:"bucket" default:"required"`
-	// Beginning of all keys. A slash at its end may be left out.
+	// Prefix of all keys. A trailing slash is optional.
 	Prefix string `yaml:"prefix" default:"none"`
 
-	// Languages that LANG and FEAT offer.
+	// Languages that FEAT lists and LANG accepts.
 	Languages []language.Tag `yaml:"languages" default:"all"`
-	// Language of the tenant's sessions, one of `languages`.
+	// Language of replies, one of `languages`.
 	DefaultLanguage language.Tag `yaml:"default_language" default:"the server's, or the first of languages"`
-	// Text by language, shown after HOST, and after the login without a `welcome`. LANG shows it again. It may hold
-	// `{User}`, `{Tenant}`, `{LastLogin}`, `{Quota}`.
+	// Text after HOST, by language. It is also shown after the login if there is no `welcome`, and by LANG. The
+	// variables `{User}`, `{Tenant}`, `{LastLogin}` and `{Quota}` are replaced.
 	Greeting map[language.Tag]string `yaml:"greeting" default:"none"`
-	// Text by language, shown after the login, with the variables of `greeting`.
+	// Text after the login, by language, with the same variables as `greeting`.
 	Welcome map[language.Tag]string `yaml:"welcome" default:"the greeting"`
-	// Texts of single replies, by message and language, in place of those of the catalogues.
+	// Texts that replace single replies, by message and language.
 	Messages map[i18n.ID]map[language.Tag]i18n.Text `yaml:"messages" default:"none"`
 
-	// Encodings of the names in directories of the tenant and below them.
+	// Encodings of file names in a directory and below it, by directory.
 	DirectoryEncodings map[string]value.Encoding `yaml:"directory_encodings" default:"none"`
 
-	// Clients and devices that differ from the standards.
+	// Adaptations for clients and devices that deviate from the standards.
 	Compatibility Compatibility `yaml:"compatibility"`
-	// The same for clients of some networks, by network. The smallest one counts; the tenant says what it leaves out.
+	// Adaptations for clients in certain networks, by network. The most specific network applies; settings that it
+	// does not have are inherited from the tenant.
 	CompatibilityByNetwork map[value.Network]*Compatibility `yaml:"compatibility_by_network" default:"none"`
 
-	// Bytes that may be stored below `prefix`.
+	// Maximum size of all files in `prefix`.
 	Quota bytesize.Size `yaml:"quota" default:"no limit"`
-	// Interrupted uploads: `keep` them for the user to resume, or `discard` them.
-	Resume Resume `yaml:"resume" default:"keep, or discard in directory buckets, on OpenStack Swift and with abandoned_uploads: 0"`
-	// ResumeByDefault says that Resume is the default.
+	// Interrupted uploads: `keep` them so that the user can resume them, or `discard` them.
+	Resume Resume `yaml:"resume" default:"keep; discard in directory buckets, on OpenStack Swift and with abandoned_uploads: 0"`
+	// ResumeByDefault reports whether Resume is the default.
 	ResumeByDefault bool
-	// Longest life of a link to a file, up to 168h.
+	// Maximum lifetime of presigned links, up to 168h.
 	Presign time.Duration `yaml:"presign" default:"no links"`
 
-	// Most that any user of the tenant may do.
+	// Operations that users may perform. Permissions of a user can only restrict them.
 	Permissions []Permission `yaml:"permissions" default:"all"`
-	// Most that any user may do with some pathnames of the tenant, by pattern.
+	// Permissions for paths that match a pattern, instead of `permissions`. Permissions of a user can only restrict
+	// them.
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
-	// Which files users may store.
+	// Restrictions on the files that users may store.
 	Files FileRules `yaml:"files"`
-	// Inspector that judges files by their content before they are stored: a virus scanner, or a hook.
+	// Virus scanner or hook that inspects the content of files before they are stored.
 	Inspect Inspect `yaml:"inspect"`
-	// What happens to a file when another one of its name is stored. `version` needs a bucket with versioning.
+	// Effect of an upload on an existing file: `allow` replaces it, `deny` refuses the upload, and `version` replaces
+	// it only in a bucket with versioning.
 	Overwrite Overwrite `yaml:"overwrite" default:"allow"`
 
-	// Name of a directory in the root of each user that shows the files as they were, `.versions` for example. No user
-	// can change what is in it. Each bucket of the tenant must keep versions.
+	// Name of a read-only directory in the root of each user that shows earlier versions of files, for example
+	// `.versions`. It requires versioning in all buckets of the tenant.
 	VersionsDirectory string `yaml:"versions_directory" default:"none"`
-	// Restores files that S3 has archived, when a user downloads them. The user gets 450 until they can be read.
+	// Restoring of archived files when they are downloaded. Downloads are refused with 450 until S3 has restored the
+	// file.
 	Restore Restore `yaml:"restore"`
-	// Time zone of the dates that users write and read in `versions_directory`, by its name in the IANA database.
+	// Time zone of dates in `versions_directory`, as a name in the IANA database.
 	Timezone value.Zone `yaml:"timezone" default:"UTC"`
 
-	// Other buckets, or parts of buckets, as directories of the tenant, by absolute pathname.
+	// Directories of the tenant that show other buckets, or parts of buckets, by absolute path.
 	Folders map[string]*Folder `yaml:"folders" default:"none"`
 
-	// How new objects are stored.
+	// Storage of new objects.
 	Objects Objects `yaml:"objects"`
-	// Where the tenant differs from the server's `s3`.
+	// S3 settings that differ from those of the server.
 	S3 S3 `yaml:"s3"`
-	// What the tenant and each of its users may use.
+	// Limits for the tenant and each of its users.
 	Limits TenantLimits `yaml:"limits"`
-	// PEM file of authorities to trust in addition to those of the system, in place of the server's: of `auth`,
-	// `webhook` and `inspect`. For `auth.ftp` it may hold the certificate of the old server itself.
+	// PEM file with CA certificates to trust in addition to those of the system, for `auth`, `webhook` and `inspect`,
+	// instead of the one of the server. For `auth.ftp` it may contain the certificate of the old server itself.
 	CAFile string `yaml:"ca_file" path:"true" default:"the server's"`
-	// Webhook that gets events about files that users store, delete, rename or copy.
+	// Webhook that receives events about files that users store, delete, rename or copy.
 	Webhook Webhook `yaml:"webhook"`
 
-	// YAML file with more `users`, or a folder of such files.
+	// YAML file with more `users`, or a folder with such files.
 	UsersFile string `yaml:"users_file" path:"true" default:"none"`
-	// The users. At least one is required, unless `auth` has a service.
+	// Users by name. At least one is required, unless `auth` is set here or for the server.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
-	// Service that decides on logins of users that the configuration does not have: `hook`, `ldap` or `ftp`.
+	// Service that authenticates users who are not in the configuration: `hook`, `ldap` or `ftp`.
 	Auth Auth `yaml:"auth"`
 }
 
-// checkVersionsDirectory checks the name that p leads to.
+// checkVersionsDirectory validates the name at p.
 func (t *Tenant) checkVersionsDirectory(v *validator, p yamlconf.Path) {
 	dir := t.VersionsDirectory
 	if dir == "" {
@@ -115,11 +119,11 @@ func (t *Tenant) checkVersionsDirectory(v *validator, p yamlconf.Path) {
 	}
 }
 
-// Restore says how archived objects (Glacier) are restored.
+// Restore configures how archived objects (Glacier) are restored.
 type Restore struct {
-	// Days for which an archived file can be read after a download has had S3 restore it.
-	Days int `yaml:"days" default:"no file is restored"`
-	// How fast S3 restores. Prices differ.
+	// Days for which a restored file can be read. A download of an archived file starts the restore.
+	Days int `yaml:"days" default:"no restoring"`
+	// Speed of restoring, which affects the price.
 	Tier RestoreTier `yaml:"tier" default:"standard"`
 }
 
@@ -132,19 +136,19 @@ func (r *Restore) check(v *validator, p yamlconf.Path) {
 	}
 }
 
-// A Folder shows another bucket, or another part of one, as a directory of a tenant.
+// A Folder shows another bucket, or a part of one, as a directory of a tenant.
 type Folder struct {
 	// Name of the S3 bucket.
 	Bucket string `yaml:"bucket" default:"the tenant's"`
-	// Beginning of all keys.
+	// Prefix of all keys.
 	Prefix string `yaml:"prefix" default:"none"`
-	// Most that any user may do in the folder.
+	// Operations that users may perform in the folder. Permissions of a user can only restrict them.
 	Permissions []Permission `yaml:"permissions" default:"all"`
-	// Where the folder differs from the tenant's `s3`.
+	// S3 settings that differ from those of the tenant.
 	S3 S3 `yaml:"s3"`
 }
 
-// OverwriteOf is what becomes of a file that a user of the tenant stores anew.
+// OverwriteOf returns the overwrite mode for a user of the tenant.
 func (t *Tenant) OverwriteOf(u *User) Overwrite {
 	return cmp.Or(u.Overwrite, t.Overwrite, AllowOverwrite)
 }
@@ -196,11 +200,12 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	}
 }
 
-// maxPresign is how long S3 lets a link be good:
+// maxPresign is the maximum lifetime that S3 allows:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
 const maxPresign = 7 * 24 * time.Hour
 
-// checkPresign checks the life of links. One that is signed with the credentials of a role ends with them.
+// checkPresign validates the lifetime of links. Links that are signed with the credentials of a role expire with
+// them.
 func (t *Tenant) checkPresign(v *validator, p yamlconf.Path) {
 	if t.Presign != 0 && (t.Presign < time.Second || t.Presign > maxPresign) {
 		v.report(p,
@@ -215,7 +220,7 @@ func (t *Tenant) checkPresign(v *validator, p yamlconf.Path) {
 	}
 }
 
-// checkEncryption checks who has the key, where that is known.
+// checkEncryption validates the encryption for all buckets of the tenant.
 func (t *Tenant) checkEncryption(v *validator, p yamlconf.Path) {
 	if v.cfg.positions.Broken(p.Child("encryption")) {
 		return
@@ -227,7 +232,7 @@ func (t *Tenant) checkEncryption(v *validator, p yamlconf.Path) {
 	t.Objects.checkEncryption(v, p, endpoints, t.Presign != 0)
 }
 
-// checkEncodings checks how the names of a tenant are written.
+// checkEncodings validates the encodings of file names.
 func (t *Tenant) checkEncodings(v *validator, p yamlconf.Path) {
 	t.Compatibility.check(v, p.Child("compatibility"))
 	for network, c := range t.CompatibilityByNetwork {
@@ -243,7 +248,7 @@ func (t *Tenant) checkEncodings(v *validator, p yamlconf.Path) {
 	}
 }
 
-// checkFolders checks the folders of a tenant.
+// checkFolders validates the folders of the tenant.
 func (t *Tenant) checkFolders(v *validator, p yamlconf.Path) {
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(t.Folders)) {

@@ -15,8 +15,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// checkLanguages checks which languages a tenant offers, and that its own is one of them. It returns them, nil if they
-// are not known.
+// checkLanguages validates the languages of a tenant. It returns the bundle with the offered languages, or nil if it
+// is unknown.
 func (t *Tenant) checkLanguages(v *validator, p yamlconf.Path) *i18n.Bundle {
 	list := p.Child("languages")
 	if t.Languages != nil && len(t.Languages) == 0 {
@@ -32,7 +32,7 @@ func (t *Tenant) checkLanguages(v *validator, p yamlconf.Path) *i18n.Bundle {
 	offered := v.bundle
 	if len(t.Languages) > 0 {
 		var err error
-		if offered, err = v.bundle.WithOverrides(t.Languages, nil); err != nil { // two of them are one
+		if offered, err = v.bundle.WithOverrides(t.Languages, nil); err != nil { // two tags for one language
 			v.report(list, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 			return nil
 		}
@@ -41,8 +41,8 @@ func (t *Tenant) checkLanguages(v *validator, p yamlconf.Path) *i18n.Bundle {
 	return offered
 }
 
-// RefusedTexts is what is wrong with texts of a configuration that was loaded. It is valid in spite of it: in their
-// place those serve that are built in.
+// RefusedTexts returns the problems with message texts. They do not make a configuration invalid; the built-in texts
+// are used instead.
 func (c *Config) RefusedTexts() Problems {
 	var problems Problems
 	if c.loaded.bundle != nil {
@@ -59,8 +59,8 @@ func (c *Config) RefusedTexts() Problems {
 	return problems
 }
 
-// Warnings are what a valid configuration leaves without encryption, and without words that people can read. Who writes
-// tls.required: false wants the first.
+// Warnings returns warnings about a valid configuration: missing encryption, unless tls.required is false, and texts
+// that some users cannot read.
 func (c *Config) Warnings() []string {
 	var warnings []string
 	if c.TLS.CertFile == "" && !c.TLS.ACME.Given() && c.TLS.Required == nil && !IsLoopback(c.Listen) {
@@ -85,15 +85,14 @@ func (c *Config) Warnings() []string {
 	return warnings
 }
 
-// checkMessages checks what a tenant says instead of the catalogues. A wrong text does not make the configuration
-// invalid.
+// checkMessages validates the messages of a tenant. Problems do not make the configuration invalid.
 func (t *Tenant) checkMessages(v *validator, p yamlconf.Path) {
 	if v.bundle == nil || len(t.Messages) == 0 {
 		return
 	}
 	own, err := v.bundle.WithOverrides(t.Languages, t.Messages)
-	if err != nil { // said before
-		own, _ = v.bundle.WithOverrides(nil, t.Messages) // which fails for languages only
+	if err != nil { // reported by checkLanguages
+		own, _ = v.bundle.WithOverrides(nil, t.Messages) // fails for invalid languages only
 	}
 	for _, d := range own.Refused() {
 		at, message := p.Child(string(d.Message)), d.Problem

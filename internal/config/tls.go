@@ -12,62 +12,63 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// TLS is how connections are encrypted. Without a certificate AUTH TLS is refused.
+// TLS configures TLS. Without a certificate, AUTH TLS is refused.
 type TLS struct {
-	// Address where TLS begins with the connection, host:port.
+	// Address for connections that start with TLS (implicit FTPS), host:port.
 	ImplicitListen string `yaml:"implicit_listen" default:"none"`
-	// PEM file of the certificate and its chain.
+	// PEM file with the certificate and its chain.
 	CertFile string `yaml:"cert_file" path:"true" default:"none"`
-	// PEM file of the certificate's key.
+	// PEM file with the private key.
 	KeyFile string `yaml:"key_file" path:"true" default:"none"`
 	// Refuse logins and data connections that are not encrypted.
 	Required *bool `yaml:"required" default:"true with a certificate"`
-	// Networks whose clients need no TLS, unless their tenant or user requires it.
+	// Networks whose clients may connect without TLS, unless the tenant or the user requires it.
 	OptionalNetworks []value.Network `yaml:"optional_networks" default:"none"`
-	// Oldest version of TLS that the server accepts.
+	// Minimum TLS version.
 	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
-	// Cipher suites of TLS 1.2, by the names of IANA.
-	CipherSuites []CipherSuite `yaml:"cipher_suites" default:"all secure ones but CBC"`
-	// Certificates from Let's Encrypt or another authority, which the server obtains and renews itself (ACME, RFC 8555).
-	// With this section you agree to the authority's terms of service.
+	// Cipher suites for TLS 1.2, by their IANA names.
+	CipherSuites []CipherSuite `yaml:"cipher_suites" default:"all secure suites except CBC"`
+	// Certificates from Let's Encrypt or another certificate authority, which the server obtains and renews itself
+	// (ACME, RFC 8555). By using this section you agree to the terms of service of the authority.
 	ACME ACME `yaml:"acme"`
 
-	// Certificates that clients show.
+	// Client certificates.
 	ClientCertificates ClientCertificates `yaml:"client_certificates"`
 }
 
-// ClientCertificates are those that clients show to TLS. With `ca_file` the server asks for one, and refuses the
-// login if that is not valid.
+// ClientCertificates configures client certificates. With `ca_file`, clients are asked for a certificate, and an
+// invalid one refuses the login.
 type ClientCertificates struct {
-	// PEM file of the authorities that issue the certificates.
+	// PEM file with the CA certificates that issue client certificates.
 	CAFile string `yaml:"ca_file" path:"true" default:"none, or the server's"`
-	// PEM file with the list of revoked certificates (CRL) of each authority.
+	// PEM file with a certificate revocation list (CRL) of each CA.
 	CRLFile string `yaml:"crl_file" path:"true" default:"none"`
-	// Refuse clients that show no certificate.
+	// Refuse clients without a certificate.
 	Required bool `yaml:"required"`
 }
 
-// TenantTLS is how the connections of a tenant are encrypted where that differs from the server's.
+// TenantTLS has the TLS settings of a tenant that differ from those of the server.
 type TenantTLS struct {
-	// PEM file of the certificate for clients that name one of `hosts` to TLS.
+	// PEM file with the certificate for clients that connect to one of `hosts`.
 	CertFile string `yaml:"cert_file" path:"true" default:"the server's"`
-	// PEM file of the certificate's key.
+	// PEM file with the private key.
 	KeyFile string `yaml:"key_file" path:"true" default:"the server's"`
 	// Whether logins and data connections of the tenant must be encrypted.
-	Required *bool `yaml:"required" default:"as the server and the network require"`
-	// Refuse uploads that end without close_notify. With `false`, one that was cut can be stored as complete.
+	Required *bool `yaml:"required" default:"inherited from the server and the network"`
+	// Refuse uploads that end without close_notify. With `false`, an upload whose connection was lost may be stored
+	// as complete.
 	StrictDataEOF *bool `yaml:"strict_data_eof" default:"true"`
-	// Refuse data connections that do not reuse the TLS session of their control connection (RFC 4217 10.2).
+	// Refuse data connections that do not resume the TLS session of the control connection (RFC 4217, section 10.2).
 	RequireSessionReuse bool `yaml:"require_session_reuse"`
 
-	// Certificates that clients of the tenant show.
+	// Client certificates for the tenant.
 	ClientCertificates ClientCertificates `yaml:"client_certificates"`
 }
 
-// UserTLS is how the connections of a user are encrypted where that differs from the tenant's.
+// UserTLS has the TLS settings of a user that differ from those of the tenant.
 type UserTLS struct {
 	// Whether logins and data connections of the user must be encrypted.
-	Required *bool `yaml:"required" default:"as the tenant requires"`
+	Required *bool `yaml:"required" default:"inherited from the tenant"`
 }
 
 // Given reports whether the server has a certificate.
@@ -81,10 +82,10 @@ func (t *TLS) IsRequired() bool {
 	return t.Given()
 }
 
-// Optional are the networks whose clients need no TLS.
+// Optional returns the networks whose clients may connect without TLS.
 func (t *TLS) Optional() []netip.Prefix { return prefixesOf(t.OptionalNetworks) }
 
-// checkRequired reports that TLS is required, by the section that p leads to, of a server without a certificate.
+// checkRequired reports a problem if the section at p requires TLS, but the server has no certificate.
 func (v *validator) checkRequired(p yamlconf.Path, required *bool) {
 	if required != nil && *required && !v.cfg.TLS.Given() {
 		v.report(p.Child("required"),
@@ -92,12 +93,12 @@ func (v *validator) checkRequired(p yamlconf.Path, required *bool) {
 	}
 }
 
-// files are the values that name files.
+// files returns the values that are file names.
 func (t *TLS) files() []*string {
 	return []*string{&t.CertFile, &t.KeyFile, &t.ClientCertificates.CAFile, &t.ClientCertificates.CRLFile}
 }
 
-// check reports what is wrong with the section that p leads to.
+// check validates the section at p.
 func (t *TLS) check(v *validator, p yamlconf.Path) {
 	t.checkSuites(v, p.Child("cipher_suites"))
 	if len(t.OptionalNetworks) > 0 && !t.IsRequired() {
@@ -119,12 +120,13 @@ func (t *TLS) check(v *validator, p yamlconf.Path) {
 	}
 }
 
-// files are the values that name files.
+// files returns the values that are file names.
 func (t *TenantTLS) files() []*string {
 	return []*string{&t.CertFile, &t.KeyFile, &t.ClientCertificates.CAFile, &t.ClientCertificates.CRLFile}
 }
 
-// ClientCertificatesOf is what the tenant says over what the server says. What the server requires, each tenant does.
+// ClientCertificatesOf returns the settings of the tenant with unset values inherited from the server. A certificate
+// that the server requires is required for each tenant.
 func (t *TenantTLS) ClientCertificatesOf(server *TLS) ClientCertificates {
 	c := t.ClientCertificates
 	if c.CAFile == "" {
@@ -134,7 +136,7 @@ func (t *TenantTLS) ClientCertificatesOf(server *TLS) ClientCertificates {
 	return c
 }
 
-// check reports what is wrong with the section that p leads to. all is what counts, also by the sections around it.
+// check validates the section at p. all has the inherited values too.
 func (c *ClientCertificates) check(v *validator, p yamlconf.Path, all ClientCertificates) {
 	switch {
 	case *c == ClientCertificates{}:
@@ -160,7 +162,7 @@ func (c *ClientCertificates) check(v *validator, p yamlconf.Path, all ClientCert
 	}
 }
 
-// check reports what is wrong with the section that p leads to, of a tenant with these hosts.
+// check validates the section at p of a tenant with these hosts.
 func (t *TenantTLS) check(v *validator, p yamlconf.Path, hosts []string) {
 	server := &v.cfg.TLS
 	v.checkRequired(p, t.Required)
@@ -182,7 +184,7 @@ func (t *TenantTLS) check(v *validator, p yamlconf.Path, hosts []string) {
 	v.certificate(p, t.CertFile, t.KeyFile)
 }
 
-// A CipherSuite is the name of a suite of TLS 1.2 that Go calls secure, as IANA has it.
+// A CipherSuite is the IANA name of a TLS 1.2 cipher suite that Go considers secure.
 type CipherSuite string
 
 // Values implements [yamlconf.Enum].
@@ -194,15 +196,15 @@ func (CipherSuite) Values() []string {
 	return names
 }
 
-// secureSuites are those of TLS 1.2 that Go calls secure.
+// secureSuites returns the TLS 1.2 cipher suites that Go considers secure.
 func secureSuites() []*tls.CipherSuite {
 	return slices.DeleteFunc(tls.CipherSuites(), func(s *tls.CipherSuite) bool {
 		return !slices.Contains(s.SupportedVersions, tls.VersionTLS12)
 	})
 }
 
-// SuiteIDs are the suites of TLS 1.2 that the server takes: those that are named, else all that authenticate the data
-// as they encrypt it (AEAD). In CBC mode errors have leaked the text. TLS 1.3 has no such suites.
+// SuiteIDs returns the enabled TLS 1.2 cipher suites: the configured ones, or else all AEAD suites. CBC mode has been
+// vulnerable to padding oracle attacks. In TLS 1.3 all suites are AEAD.
 func (t *TLS) SuiteIDs() []uint16 {
 	var ids []uint16
 	for _, suite := range secureSuites() {
@@ -214,7 +216,7 @@ func (t *TLS) SuiteIDs() []uint16 {
 	return ids
 }
 
-// checkSuites reports what is wrong with the list that p leads to.
+// checkSuites validates the list at p.
 func (t *TLS) checkSuites(v *validator, p yamlconf.Path) {
 	switch {
 	case t.CipherSuites == nil:

@@ -13,39 +13,42 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// A User of a tenant.
+// A User is a user of a tenant.
 type User struct {
-	// Hash that `babelftp hash-password` prints, or one of another server: argon2id, bcrypt, SHA-512 or SHA-256 crypt.
+	// Password hash: argon2id, bcrypt, SHA-512 crypt or SHA-256 crypt. `babelftp hash-password` prints one; hashes of
+	// other servers work too.
 	PasswordHash value.Secret `yaml:"password_hash" default:"required without certificates"`
-	// Certificates, one of which each login must show. Without `password_hash` it needs no password.
+	// Client certificates, one of which the client must present at each login. Without `password_hash`, no password
+	// is required.
 	Certificates []value.ClientCertificate `yaml:"certificates" default:"none"`
-	// The user may not log in: 530 with the reason after the right password. Sessions end with 421.
+	// Refuse logins of the user. The right password is answered with 530 and the reason; running sessions end with
+	// 421.
 	Disabled bool `yaml:"disabled"`
 	// Last day in UTC on which the user may log in, or a time.
 	Expires value.Expiry `yaml:"expires" default:"never"`
-	// Directory in which a login starts. It confines no user: use `root`.
+	// Directory in which a session starts. To restrict a user to a directory, use `root`.
 	Home string `yaml:"home" default:"/"`
 	// Directory of the tenant that the user sees as `/`.
 	Root string `yaml:"root" default:"/"`
-	// What the user may do.
+	// Operations that the user may perform.
 	Permissions []Permission `yaml:"permissions" default:"all"`
-	// What the user may do with some pathnames, by pattern, in place of `permissions`.
+	// Permissions for paths that match a pattern, instead of `permissions`.
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
-	// Which files the user may store, in addition to the rules of the tenant.
+	// Restrictions on the files that the user may store, in addition to those of the tenant.
 	Files FileRules `yaml:"files"`
-	// What happens to a file when the user stores another one of its name.
+	// Effect of an upload on an existing file.
 	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`
-	// Language of the user's sessions until LANG chooses another one.
+	// Language of the user's sessions, unless the client selects another one with LANG.
 	Language language.Tag `yaml:"language" default:"the tenant's"`
-	// Time zone of the user's dates in `versions_directory`.
+	// Time zone of dates in `versions_directory`.
 	Timezone value.Zone `yaml:"timezone" default:"the tenant's"`
-	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
+	// Maximum size of all files in `root`. The quota of the tenant applies as well.
 	Quota bytesize.Size `yaml:"quota" default:"no limit"`
-	// How the user's clients differ from the standards. It wins over the network and the tenant.
+	// Adaptations for the user's clients. They take precedence over those of the network and the tenant.
 	Compatibility Compatibility `yaml:"compatibility"`
-	// TLS of the user's clients, where it differs from the tenant's.
+	// TLS settings that differ from those of the tenant.
 	TLS UserTLS `yaml:"tls"`
-	// What the user may use, in place of what the tenant says of each user.
+	// Limits for the user, instead of those that the tenant sets for each user.
 	Limits Scope `yaml:"limits"`
 }
 
@@ -65,8 +68,7 @@ func (u *User) check(v *validator, p yamlconf.Path, name string) {
 	u.checkSettings(v, p)
 }
 
-// Validate checks the settings that p leads to, of a user from a directory or hook: all but the name. It gives
-// directories their one form.
+// Validate checks the settings of a user from a directory or hook. It cleans the paths of directories.
 func (u *User) Validate(p yamlconf.Path, positions yamlconf.Positions) Problems {
 	u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
 	v := &validator{cfg: &Config{positions: positions}}
@@ -75,7 +77,7 @@ func (u *User) Validate(p yamlconf.Path, positions yamlconf.Positions) Problems 
 	return v.problems
 }
 
-// checkSettings checks all of a user but the name and the password.
+// checkSettings validates all settings except for the name and the password.
 func (u *User) checkSettings(v *validator, p yamlconf.Path) {
 	for _, d := range []struct{ key, value string }{{"home", u.Home}, {"root", u.Root}} {
 		switch {
@@ -102,7 +104,7 @@ func (u *User) checkSettings(v *validator, p yamlconf.Path) {
 	notNegative(v, p.Child("limits"), u.Limits)
 }
 
-// checkNotLocal reports settings that only users of the configuration have.
+// checkNotLocal reports settings that only users in the configuration can have.
 func (u *User) checkNotLocal(v *validator, p yamlconf.Path) {
 	if !u.PasswordHash.Empty() {
 		v.report(p.Child("password_hash"), "has no place here: the service compares the password")

@@ -7,8 +7,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// UsersFiles finds where each tenant of a configuration has users_file, as a pathname; it is empty for a tenant without
-// one. Nothing else of the configuration need be right, such as where the file has no users yet.
+// UsersFiles returns the path of the users_file of each tenant, or an empty string for tenants without one. The
+// configuration is not validated, because it may be invalid as long as the file has no users.
 func UsersFiles(file string, environ []string) (map[string]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -22,14 +22,14 @@ const (
 )
 
 const (
-	// minAbandonedUploads is more than the clocks of S3 and of the servers may differ. Below it a sweep could remove
-	// an upload under way.
+	// minAbandonedUploads allows for clock differences between S3 and the servers. With a lower value, an upload in
+	// progress could be removed.
 	minAbandonedUploads = 10 * time.Second
-	// maxCommitDelay is where users would feel every upload wait.
+	// maxCommitDelay limits a delay that users notice in every upload.
 	maxCommitDelay = time.Second
 )
 
-// Validate checks a configuration that was not loaded. What is wrong is returned as [Problems].
+// Validate validates a configuration that was not loaded. Problems are returned as [Problems].
 func (c *Config) Validate() error {
 	if v := c.validate(); len(v.problems) > 0 {
 		return v.problems
@@ -45,42 +45,42 @@ func (c *Config) validate() *validator {
 	return v
 }
 
-// A validator collects the problems of a configuration whose values have the right types. Each section has a method
-// check for its own values, of which some depend on others in cfg. The validator itself checks what several sections
-// have, and what concerns all tenants.
+// A validator collects the problems of a configuration. Each section has a method check, which may also depend on
+// other sections in cfg. The validator itself checks values that several sections have in common, and everything that
+// concerns several tenants.
 type validator struct {
 	cfg      *Config
-	bundle   *i18n.Bundle // nil when the catalogues are broken
+	bundle   *i18n.Bundle // nil if the message catalogs are invalid
 	problems Problems
-	refused  Problems // with texts of tenants
+	refused  Problems // invalid message texts of tenants
 }
 
-// report adds a problem with the value that p leads to, unless one was found already with it or with what holds it.
+// report adds a problem with the value at p, unless a problem with the value or with a parent was already reported.
 func (v *validator) report(p yamlconf.Path, format string, args ...any) {
 	if problem := v.cfg.positions.Problem(p, fmt.Sprintf(format, args...)); problem != nil {
 		v.problems = append(v.problems, problem)
 	}
 }
 
-// refuseEmpty reports a key that is given and restricts nothing, because its list or section is empty.
+// refuseEmpty reports a list or section that is given but empty, and therefore restricts nothing.
 func (v *validator) refuseEmpty(p yamlconf.Path) {
 	if v.cfg.positions.Given(p) {
 		v.report(p, "is empty, and so restricts nothing: write a value, or remove the key")
 	}
 }
 
-// broken reports whether a problem was found with one of the keys below p, so that its value is not known.
+// broken reports whether the value of one of these keys below p is unknown, because a problem with it was reported.
 func (v *validator) broken(p yamlconf.Path, keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return v.cfg.positions.Broken(p.Child(key)) })
 }
 
-// once sorts problems, and leaves out those with a default that another tenant has too.
+// once sorts problems and removes duplicates, which occur if several tenants have the same defaults.
 func once(problems Problems) Problems {
 	problems.Sort()
 	return slices.CompactFunc(problems, func(a, b *yamlconf.Problem) bool { return a.Line > 0 && *a == *b })
 }
 
-// settings checks all but the tenants.
+// settings validates everything except for the tenants.
 func (v *validator) settings() {
 	v.catalogues()
 	v.language(yamlconf.Path{"default_language"}, v.cfg.DefaultLanguage)
@@ -99,7 +99,7 @@ func (v *validator) settings() {
 	v.cfg.Passive.check(v, yamlconf.Path{"passive"})
 }
 
-// catalogues learns which languages there are.
+// catalogues loads the message catalogs.
 func (v *validator) catalogues() {
 	p := yamlconf.Path{"locales_dir"}
 	if dir := v.cfg.LocalesDir; dir != "" {
@@ -119,8 +119,7 @@ func (v *validator) catalogues() {
 	}
 }
 
-// addresses reports addresses to listen on that are none, and those that share a port with another one or with data
-// connections.
+// addresses reports invalid listen addresses, and ports that are used twice or are in the range for data connections.
 func (v *validator) addresses() {
 	data := v.cfg.Passive.Ports
 	ports := map[int]yamlconf.Path{}
@@ -144,7 +143,7 @@ func (v *validator) addresses() {
 			v.report(l.path, "%q is not an address to listen on: write it like :21 or 127.0.0.1:2121", l.address)
 			continue
 		}
-		if port == 0 { // any free one
+		if port == 0 { // any free port
 			continue
 		}
 		if other, taken := ports[int(port)]; taken {

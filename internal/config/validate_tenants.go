@@ -13,7 +13,7 @@ import (
 
 func (v *validator) tenants() {
 	p := yamlconf.Path{"tenants"}
-	if len(v.cfg.Tenants) == 0 && len(v.cfg.TenantsDir) == 0 { // a folder without tenants was reported
+	if len(v.cfg.Tenants) == 0 && len(v.cfg.TenantsDir) == 0 { // an empty tenants_dir was already reported
 		v.report(p, "there are none: write one at least, with its bucket and users")
 	}
 	tenantName := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
@@ -28,13 +28,13 @@ func (v *validator) tenants() {
 	v.ambiguousUsers()
 }
 
-// sharedHosts reports hosts that are no host names, or that lead to more than one tenant.
+// sharedHosts reports invalid host names and hosts that several tenants have.
 func (v *validator) sharedHosts() {
 	owners := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(v.cfg.Tenants)) {
 		for i, host := range v.cfg.Tenants[name].Hosts {
 			p := yamlconf.Path{"tenants", name, "hosts"}.Child(strconv.Itoa(i))
-			_, notAddress := netip.ParseAddr(host) // RFC 7151, section 3.1 allows one
+			_, notAddress := netip.ParseAddr(host) // an address is allowed by RFC 7151, section 3.1
 			if name, ok := netaddr.ParseHost(host); notAddress != nil && (!ok || name != host) {
 				v.report(p, "%q is not a host name: write it like ftp.example.com", host)
 				continue
@@ -53,10 +53,10 @@ func (v *validator) sharedHosts() {
 	}
 }
 
-// ambiguousUsers reports names that do not tell users apart when no host has chosen the tenant.
+// ambiguousUsers reports user names that are ambiguous if the client does not select a tenant by host.
 func (v *validator) ambiguousUsers() {
 	type owner struct{ tenant, user string }
-	plain := map[string]owner{} // by name, the first tenant that has it
+	plain := map[string]owner{} // the first tenant with this name
 	qualified := map[string]owner{}
 	names := slices.Sorted(maps.Keys(v.cfg.Tenants))
 	for _, tenant := range names {
@@ -90,7 +90,7 @@ func (v *validator) ambiguousUsers() {
 	}
 }
 
-// CheckUser reports what would be wrong with the configuration if a tenant had one more user.
+// CheckUser returns the problems that the configuration would have if this user were added to a tenant.
 func (c *Config) CheckUser(tenant, name string, u *User) error {
 	t, next := *c.Tenants[tenant], *c
 	t.Users, next.Tenants = maps.Clone(t.Users), maps.Clone(c.Tenants)
@@ -108,7 +108,7 @@ func (c *Config) CheckUser(tenant, name string, u *User) error {
 	return nil
 }
 
-// hostless is the first of the tenants that has no host.
+// hostless returns the first of these tenants that has no host.
 func (v *validator) hostless(tenants ...string) string {
 	i := slices.IndexFunc(tenants, func(name string) bool { return len(v.cfg.Tenants[name].Hosts) == 0 })
 	return tenants[i]

@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// certificate checks the values of cert_file and key_file in the section that p leads to. At least one is given.
+// certificate validates cert_file and key_file of the section at p. At least one is set.
 func (v *validator) certificate(p yamlconf.Path, cert, key string) {
 	readable := true
 	for _, f := range []struct{ key, name, other string }{
@@ -43,8 +43,8 @@ func (v *validator) certificate(p yamlconf.Path, cert, key string) {
 	}
 }
 
-// Authorities reads the certificates of authorities in a PEM file. Without a name they are nil, which stands for
-// those of the system.
+// Authorities reads CA certificates from a PEM file. It returns nil, which means the CA certificates of the system,
+// if name is empty.
 func Authorities(name string) (*x509.CertPool, error) {
 	if name == "" {
 		return nil, nil
@@ -52,8 +52,8 @@ func Authorities(name string) (*x509.CertPool, error) {
 	return withAuthorities(x509.NewCertPool(), name)
 }
 
-// Trusted are the authorities of the system and those in a PEM file. Without a name they are nil, which stands for
-// those of the system.
+// Trusted returns the CA certificates of the system and of a PEM file. It returns nil, which means the CA
+// certificates of the system, if name is empty.
 func Trusted(name string) (*x509.CertPool, error) {
 	if name == "" {
 		return nil, nil
@@ -65,7 +65,7 @@ func Trusted(name string) (*x509.CertPool, error) {
 	return withAuthorities(pool, name)
 }
 
-// withAuthorities adds those in a PEM file.
+// withAuthorities adds the certificates in a PEM file.
 func withAuthorities(pool *x509.CertPool, name string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(name)
 	if err != nil {
@@ -77,25 +77,25 @@ func withAuthorities(pool *x509.CertPool, name string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// authorities checks the value of ca_file in the section that p leads to.
+// authorities validates ca_file of the section at p.
 func (v *validator) authorities(p yamlconf.Path, name string) {
 	if _, err := Authorities(name); err != nil {
 		v.report(p.Child("ca_file"), "%v", err)
 	}
 }
 
-// isURL reports whether text is the URL of a host with one of the schemes and without credentials.
+// isURL reports whether text is a URL with one of the schemes, with a host and without credentials.
 func isURL(text string, schemes ...string) bool {
 	u, err := url.Parse(text)
 	return err == nil && slices.Contains(schemes, u.Scheme) && u.Hostname() != "" && u.User == nil
 }
 
-// serverURL checks the address of an S3 server. An empty one is fine.
+// serverURL validates the URL of an S3 server. It may be empty.
 func (v *validator) serverURL(p yamlconf.Path, text string) {
 	if text == "" {
 		return
 	}
-	if strings.Contains(text, "@") { // the value is not shown: it may hold a password
+	if strings.Contains(text, "@") { // the value is not shown, because it may contain a password
 		v.report(p, "holds credentials: write them as access_key_id and secret_access_key")
 		return
 	}
@@ -105,7 +105,7 @@ func (v *validator) serverURL(p yamlconf.Path, text string) {
 	}
 }
 
-// notNegative checks the whole numbers of a section that has limits. A size is never negative.
+// notNegative validates the numbers in a section of limits. Sizes cannot be negative.
 func notNegative(v *validator, p yamlconf.Path, section any) {
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(section)) {
 		if key := f.Tag.Get("yaml"); key != "" && f.Type.Kind() == reflect.Int &&
@@ -115,10 +115,10 @@ func notNegative(v *validator, p yamlconf.Path, section any) {
 	}
 }
 
-// language checks that there is a catalogue for tag, or for its nearest relative, and reports whether there is.
+// language reports a language that is not available, even as a related language. It returns false in this case.
 func (v *validator) language(p yamlconf.Path, tag language.Tag) bool {
 	if v.bundle == nil {
-		return true // not known
+		return true // unknown
 	}
 	if _, err := v.bundle.Negotiate(tag.String()); err == nil {
 		return true
@@ -129,7 +129,7 @@ func (v *validator) language(p yamlconf.Path, tag language.Tag) bool {
 	return false
 }
 
-// oneOf checks a language, where there is one, of a tenant that offers some.
+// oneOf validates a language of a tenant, which must be among the languages that the tenant offers.
 func (v *validator) oneOf(p yamlconf.Path, tag language.Tag, offered *i18n.Bundle) {
 	if tag == language.Und || !v.language(p, tag) || offered == nil {
 		return
@@ -139,7 +139,7 @@ func (v *validator) oneOf(p yamlconf.Path, tag language.Tag, offered *i18n.Bundl
 	}
 }
 
-// texts checks a greeting or a welcome.
+// texts validates a greeting or welcome.
 func (v *validator) texts(p yamlconf.Path, texts map[language.Tag]string) {
 	for tag, text := range texts {
 		at := p.Child(tag.String())
@@ -150,7 +150,7 @@ func (v *validator) texts(p yamlconf.Path, texts map[language.Tag]string) {
 	}
 }
 
-// permissions checks what p, a tenant or a user, says of permissions.
+// permissions validates the permissions in the section at p, a tenant or a user.
 func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath map[string][]Permission) {
 	all, paths := p.Child("permissions"), p.Child("path_permissions")
 	if everywhere != nil && len(everywhere) == 0 && len(byPath) == 0 {
@@ -170,7 +170,7 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 	}
 }
 
-// sameName reports the key that p leads to if it is one of those seen before, in the form in which names are compared.
+// sameName reports the key at p if a key that differs only in its Unicode normalization was seen before.
 func (v *validator) sameName(p yamlconf.Path, seen map[string]bool, name string) {
 	composed := norm.NFC.String(name)
 	if seen[composed] {
@@ -179,9 +179,9 @@ func (v *validator) sameName(p yamlconf.Path, seen map[string]bool, name string)
 	seen[composed] = true
 }
 
-// fileNames checks patterns of the names of files.
+// fileNames validates patterns of file names.
 func (v *validator) fileNames(p yamlconf.Path, patterns []string) {
-	seen := map[string]bool{} // in the form in which names are compared
+	seen := map[string]bool{} // in NFC
 	for i, pattern := range patterns {
 		at, composed := p.Child(strconv.Itoa(i)), norm.NFC.String(pattern)
 		if broken := value.FileNameProblem(pattern); broken != "" {
@@ -193,7 +193,7 @@ func (v *validator) fileNames(p yamlconf.Path, patterns []string) {
 	}
 }
 
-// checkDuplicates reports permissions of a list that are in it twice.
+// checkDuplicates reports permissions that a list contains twice.
 func (v *validator) checkDuplicates(p yamlconf.Path, permissions []Permission) {
 	for i, permission := range permissions {
 		if permission != "" && slices.Contains(permissions[:i], permission) {
@@ -202,7 +202,7 @@ func (v *validator) checkDuplicates(p yamlconf.Path, permissions []Permission) {
 	}
 }
 
-// bucketAndPrefix checks the bucket, where there is one, and the prefix that p, a tenant or a folder, names.
+// bucketAndPrefix validates the bucket, which may be empty, and the prefix of the section at p, a tenant or a folder.
 func (v *validator) bucketAndPrefix(p yamlconf.Path, bucket, prefix string) {
 	if bucket != "" {
 		if broken := value.BucketProblem(bucket); broken != "" {
