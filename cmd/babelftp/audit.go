@@ -30,27 +30,27 @@ func newAuditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit --path PATH [FILE...]",
 		Short: "Show what happened to a file, from the audit log",
-		Long: "Show what happened to a file, from the audit log. The command follows the file through renames (also of its\n" +
-			"parent directories), copies and restores, forward and backward in time.\n\n" +
+		Long: "Show what happened to a file, from the audit log. The command follows the file through renames, including\n" +
+			"those of its parent directories, copies and restores, forward and backward in time.\n\n" +
 			"PATH is the pathname as a user sees it, or the URI of the object. A directory includes everything below it.\n\n" +
-			"FILE is an audit log, plain or compressed (.gz), or - for standard input. Give the logs of all replicas. Without a\n" +
-			"FILE the command reads audit.file of the configuration, and the files that logrotate has rotated.",
+			"FILE is an audit log, plain or compressed (.gz), or - for standard input. Pass the logs of all replicas. Without a\n" +
+			"FILE, the command reads audit.file of the configuration and its files rotated by logrotate.",
 		Example: "  babelftp audit --path /in/a.csv --since 1d\n" +
 			"  babelftp audit --path /in/a.csv --since 2026-11-01 --tenant acme --json\n" +
 			"  babelftp audit --path s3://acme-data/inbox/in/a.csv replica-*/audit.log*\n" +
 			"  kubectl logs --selector app.kubernetes.io/name=babelftp --tail=-1 --since=24h | babelftp audit --path /in/a.csv -",
 		Args: func(cmd *cobra.Command, _ []string) error {
 			if f.path == "" {
-				return newUsageError(cmd, "give --path, such as --path /in/a.csv")
+				return newUsageError(cmd, "missing --path, such as --path /in/a.csv")
 			}
 			return nil
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.path, "path", "", "the `PATH` of a file or a directory, or the URI of an object")
-	flags.StringVar(&f.since, "since", "", "read the lines of this `TIME` before now (30m, 12h, 1d, 2w), or since a date or a "+
-		"time (2026-11-01, 2026-11-01T12:00:00Z) (default all)")
-	flags.StringVar(&f.tenant, "tenant", "", "read the lines of this `TENANT` only")
+	flags.StringVar(&f.since, "since", "", "only read lines since this `TIME`: an age (30m, 12h, 1d, 2w), a date or a time "+
+		"(2026-11-01, 2026-11-01T12:00:00Z) (default all lines)")
+	flags.StringVar(&f.tenant, "tenant", "", "only read lines of this `TENANT`")
 	f.asJSON = addJSONFlag(cmd)
 	file := addConfigFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
@@ -80,14 +80,14 @@ func (f *auditFlags) run(cmd *cobra.Command, names []string) error {
 		entries, skipped = append(entries, read...), skipped+notLines
 	}
 	if skipped > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s skipped: not from an audit log\n", count(skipped, "line"))
+		fmt.Fprintf(cmd.ErrOrStderr(), "skipped %s not from an audit log\n", count(skipped, "line"))
 	}
 	if f.tenant != "" {
 		entries = slices.DeleteFunc(entries, func(e audit.Entry) bool { return e.Tenant != f.tenant })
 	}
 	found := audit.Follow(entries, f.path)
 	if len(found) == 0 {
-		return fmt.Errorf("no line about %s among the %s about files in %s: correct --path, or choose an earlier --since",
+		return fmt.Errorf("%s not found in the %s about files in %s: correct --path, or choose an earlier --since",
 			f.path, count(len(entries), "line"), strings.Join(names, ", "))
 	}
 	if *f.asJSON {
@@ -104,8 +104,8 @@ func (f *auditFlags) run(cmd *cobra.Command, names []string) error {
 	return t.flush()
 }
 
-// configured returns the audit log that the configuration names, and its rotated files: audit.log.1, audit.log.2.gz,
-// audit.log-20261101.
+// configured returns the audit log of the configuration and its rotated files, such as audit.log.1,
+// audit.log.2.gz or audit.log-20261101.
 func (f *auditFlags) configured(cmd *cobra.Command) ([]string, error) {
 	cfg, err := loadConfig(cmd, f.config)
 	if err != nil {
@@ -113,9 +113,9 @@ func (f *auditFlags) configured(cmd *cobra.Command) ([]string, error) {
 	}
 	switch {
 	case cfg.Audit.Stdout():
-		return nil, errors.New("audit.file is standard output: give the lines of the log collector to: babelftp audit --path PATH -")
+		return nil, errors.New("audit.file is standard output: pipe the collected log into babelftp audit --path PATH -")
 	case cfg.Audit.File == "":
-		return nil, errors.New("the configuration has no audit.file: give the files of the audit log")
+		return nil, errors.New("the configuration has no audit.file: name the files of the audit log")
 	}
 	dir, base := filepath.Split(cfg.Audit.File)
 	all, err := os.ReadDir(filepath.Clean(dir + "."))
@@ -135,7 +135,7 @@ func (f *auditFlags) configured(cmd *cobra.Command) ([]string, error) {
 	return names, nil
 }
 
-// readAudit reads a file, or standard input for "-", compressed or not.
+// readAudit reads a plain or compressed file, or standard input for "-".
 func readAudit(stdin io.Reader, name string, since time.Time) (entries []audit.Entry, skipped int, err error) {
 	in := stdin
 	if name != "-" {
@@ -154,8 +154,8 @@ func readAudit(stdin io.Reader, name string, since time.Time) (entries []audit.E
 	return audit.ReadEntries(in, since)
 }
 
-// parseSince parses a time, a date in UTC, or an age: a duration that [time.ParseDuration] accepts, or days (d) or
-// weeks (w). An empty text returns the zero time.
+// parseSince parses a time, a date in UTC, or an age: a duration that [time.ParseDuration] accepts, or a
+// number of days (d) or weeks (w). It returns the zero time for an empty text.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -26,7 +26,8 @@ func TestParseSince(t *testing.T) {
 	}
 }
 
-// TestAudit follows a file through the audit logs of two replicas, one of which was rotated and compressed.
+// TestAudit follows a file through the audit logs of two replicas. One of the logs was rotated and
+// compressed.
 func TestAudit(t *testing.T) {
 	dir := t.TempDir()
 	line := func(at time.Duration, event, path, to string) string {
@@ -62,17 +63,17 @@ func TestAudit(t *testing.T) {
 	}{
 		{"--path /done/a" + given, "", 0, []string{
 			"TIME", "upload  ok       alice@acme  192.0.2.7:1  /in/a.part  -", "/in/a.part  /in/a", "/in         /done",
-			"1 line skipped"}, []string{"delete"}},
+			"skipped 1 line"}, []string{"delete"}},
 		{"--path /in/a.part --since 1d" + given, "", 0, []string{"/in/a.part  /in/a"}, []string{"upload"}},
 		{"--path /done/a " + other + " " + filepath.Join(dir, "audit.log"), "", 0, []string{"download"}, []string{"upload"}},
 		{"--path /done/a --json " + other, "", 0, []string{`"event": "download"`, "[\n"}, nil},
 		{"--path s3://data/done/a -", line(time.Hour, "download", "/done/a", ""), 0, []string{"download"}, nil},
-		{"--path /done/a --tenant globex " + other, "", 1, []string{"no line about /done/a among the 0 lines"}, nil},
-		{"--path /none" + given, "", 1, []string{"no line about /none among the 3 lines", "correct --path"}, nil},
+		{"--path /done/a --tenant globex " + other, "", 1, []string{"/done/a not found in the 0 lines"}, nil},
+		{"--path /none" + given, "", 1, []string{"/none not found in the 3 lines", "correct --path"}, nil},
 		{"--path /done/a " + other + ".gone", "", 1, []string{"cannot read the audit log", "no such file"}, nil},
 		{"--path /done/a " + filepath.Join(dir, "broken.gz"), "", 1, []string{"broken.gz", "invalid header"}, nil},
 		{"--path /a --since soon", "", 2, []string{`--since "soon": want a time such as 30m`}, nil},
-		{"", "", 2, []string{"give --path"}, nil},
+		{"", "", 2, []string{"missing --path"}, nil},
 		{"--path /a" + config("stdout.yaml", "audit: {file: \"-\"}\n"), "", 1, []string{"audit.file is standard output"}, nil},
 		{"--path /a" + config("none.yaml", ""), "", 1, []string{"the configuration has no audit.file"}, nil},
 		{"--path /a" + config("later.yaml", "audit: {file: "+filepath.Join(dir, "later.log")+"}\n"), "", 1,

@@ -14,8 +14,8 @@ func newBansCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bans",
 		Short: "Show and change the bans of a running server",
-		Long: "Show and change the addresses, networks and users that a running server refuses for a time (limits.bans).\n" +
-			"Each replica has its own bans.\n\n" + howToAsk,
+		Long: "Show and change the addresses, networks and users that a running server has banned (limits.bans).\n" +
+			"Each replica has its own bans.\n\n" + howToConnect,
 		Example: "  babelftp bans list\n" +
 			"  babelftp bans add 203.0.113.7 --time 24h\n" +
 			"  babelftp bans remove alice@acme\n" +
@@ -33,10 +33,10 @@ func newBansCommand() *cobra.Command {
 		}
 	})
 	all.RunE = cmd.RunE
-	oneName := exactly(1, "write one address, one network, or one user with the tenant")
+	oneName := exactly(1, "one address, one network, or one USER@TENANT")
 	add := &cobra.Command{
 		Use: "add ADDRESS | NETWORK | USER@TENANT", Short: "Ban an address, a network or a user",
-		Long: "Ban an address, a network or a user. Its sessions end with 421, also in the middle of a transfer, and " +
+		Long: "Ban an address, a network or a user. Its sessions end with 421, even during a transfer, and " +
 			"it cannot connect or log in\n" +
 			"until the ban ends. Networks in limits.allow are not affected.",
 		Example: "  babelftp bans add 203.0.113.7\n  babelftp bans add 203.0.113.0/24\n  babelftp bans add " +

@@ -17,11 +17,11 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// An asked is a command that asks a running server, and what it shows.
-type asked struct {
-	args string // SOCKET and FILE stand for the socket and for a configuration with it
+// A query is a command for a running server and its expected output.
+type query struct {
+	args string // SOCKET is replaced by the socket, FILE by a configuration with it
 	code int
-	want string // in the output
+	want string // part of the output
 }
 
 // oneTenant is a server with the tenant acme.
@@ -29,8 +29,9 @@ type oneTenant struct{ admin.Source }
 
 func (oneTenant) Tenants([]report.ShownSession) []admin.Tenant { return []admin.Tenant{{Name: "acme"}} }
 
-// ask asks a server with bans and a debug switch by a command, without one at first.
-func ask(t *testing.T, command string, all []asked) {
+// runQueries runs commands against a server with bans and a debug switch. The first one runs before the
+// server starts.
+func runQueries(t *testing.T, command string, all []query) {
 	t.Helper()
 	dir := servicetest.SocketDir(t)
 	socket := filepath.Join(dir, "admin.sock")
@@ -51,7 +52,7 @@ func ask(t *testing.T, command string, all []asked) {
 			l, admin.NewHandler(
 				admin.Options{Source: oneTenant{}, Bans: list, Debug: &sessionlog.Switch{},
 					Log: slog.New(slog.DiscardHandler)}))
-	}() // until the listener is closed
+	}() // ends when the listener is closed
 	for _, step := range all {
 		args := strings.Fields(command + " " + strings.NewReplacer("SOCKET", socket, "FILE", file).Replace(step.args))
 		code, stdout, stderr := output(t, "", args...)
@@ -62,7 +63,7 @@ func ask(t *testing.T, command string, all []asked) {
 }
 
 func TestBans(t *testing.T) {
-	ask(t, "bans", []asked{
+	runQueries(t, "bans", []query{
 		{"list --socket SOCKET", 0, "NAME  UNTIL  REASON\n"},
 		{"add 203.0.113.7 --config FILE", 0, "203.0.113.7 is banned until "},
 		{"add alice@acme --time 24h --socket SOCKET", 0, "alice@acme is banned until "},
@@ -70,8 +71,8 @@ func TestBans(t *testing.T) {
 		{"remove 203.0.113.7 --socket SOCKET", 0, "the ban of 203.0.113.7 is lifted\n"},
 		{"remove 203.0.113.7 --socket SOCKET", 1, "no ban of 203.0.113.7 on this replica: see babelftp bans list"},
 		{"add alice --socket SOCKET", 1, `"alice" is not an address, network or user`},
-		{"add --socket SOCKET", 2, "write one address"},
-		{"list --socket SOCKET --config FILE", 2, "do not go together"},
+		{"add --socket SOCKET", 2, "expected one address"},
+		{"list --socket SOCKET --config FILE", 2, "cannot be combined"},
 		{"--json --socket SOCKET", 0, `"name": "alice@acme"`},
 		{"list --json --socket SOCKET", 0, `"reason": "an administrator"`},
 		{"add alice@acme --json --socket SOCKET", 2, "unknown flag: --json"},

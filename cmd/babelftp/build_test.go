@@ -12,13 +12,13 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// maxDeployedModules is how many modules the build that people deploy may link: each is one more to watch for
+// maxDeployedModules limits the modules that the deployed build links, because each one has to be watched for
 // vulnerabilities.
 const maxDeployedModules = 72 // ten of them for traces
 
-// TestBuildWithoutDemo builds as for the image: there is no S3 server inside, and the build knows the version and the
-// commit that it is given. It needs no dynamic linker, which the image has not. The tests of demo run the build
-// without tags, which is that of the tests.
+// TestBuildWithoutDemo builds the program like the image does: without an S3 server, with the given version
+// and commit, and statically linked, because the image has no dynamic linker. The demo's tests use the normal
+// build.
 func TestBuildWithoutDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links the program")

@@ -15,20 +15,21 @@ import (
 	"time"
 )
 
-// selfSigned returns a certificate for this machine and for names. Clients cannot verify it. It exists in memory only.
+// selfSigned returns a certificate for this machine and the given names. It only exists in memory, and
+// clients cannot verify it.
 func selfSigned(names ...string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make a certificate: %w", err)
+		return nil, fmt.Errorf("create a certificate: %w", err)
 	}
-	const serialBits = 64 // random, as RFC 5280, section 4.1.2.2 wants them unique
+	const serialBits = 64 // RFC 5280, section 4.1.2.2 requires unique serial numbers
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
 	if err != nil {
-		return nil, fmt.Errorf("make a certificate: %w", err)
+		return nil, fmt.Errorf("create a certificate: %w", err)
 	}
 	const (
-		past = time.Hour           // for clocks that are behind
-		life = 30 * 24 * time.Hour // longer than a demo runs
+		past = time.Hour           // allows for clocks that are slow
+		life = 30 * 24 * time.Hour // longer than any demo
 	)
 	template := &x509.Certificate{
 		SerialNumber: serial,
@@ -42,7 +43,7 @@ func selfSigned(names ...string) (*tls.Certificate, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("make a certificate: %w", err)
+		return nil, fmt.Errorf("create a certificate: %w", err)
 	}
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }

@@ -31,21 +31,21 @@ func newCheckCommand() *cobra.Command {
 		Short: "Check a configuration and show every problem",
 		Long: "Check a configuration. Every problem is shown with its file, line and column, and the exit code is 1 " +
 			"if there is one.\n" +
-			"Run the check as the user of the server, to see what that may read and write.\n\n" +
-			"With --probe it lists, reads, stores, copies and deletes objects of its own in the bucket of each tenant and " +
-			"folder, as far as users may. It\n" +
-			"says which action the IAM policy lacks. It also connects to the services of auth, and binds to an LDAP " +
-			"directory as bind_dn. The inspector of each tenant judges a small file.",
+			"Run the check as the user of the server, so that it has the same file permissions.\n\n" +
+			"With --probe, it also lists, reads, stores, copies and deletes test objects in the bucket of each tenant and " +
+			"folder, as far as users may do so,\n" +
+			"and names the actions that the IAM policy lacks. It connects to the services of auth, binds to an LDAP " +
+			"directory as bind_dn, and sends a small file to the inspector of each tenant.",
 		Example: "  babelftp check --config babelftp.yaml\n" +
 			"  babelftp check --config babelftp.yaml --probe",
 		Args: noArguments,
 	}
 	file := addConfigFlag(cmd)
-	probe := cmd.Flags().Bool("probe", false, "try in the bucket of each tenant what its users may do")
+	probe := cmd.Flags().Bool("probe", false, "test the buckets, auth services and inspectors of all tenants")
 	asJSON := cmd.Flags().Bool("json", false, "with --probe: print a line of JSON for each bucket")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *asJSON && !*probe {
-			return newUsageError(cmd, "--json needs --probe")
+			return newUsageError(cmd, "--json requires --probe")
 		}
 		cfg, err := loadConfig(cmd, *file)
 		if err != nil {
@@ -53,7 +53,7 @@ func newCheckCommand() *cobra.Command {
 		}
 		out := cmd.OutOrStdout()
 		if *asJSON {
-			out = io.Discard // for all but the lines of buckets
+			out = io.Discard // only the JSON lines are printed
 		}
 		if err := checkFiles(cmd, cfg, out); err != nil {
 			return err
@@ -72,8 +72,8 @@ func newCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// checkFiles looks at what a valid configuration may still get wrong: its texts, its certificates and where the server
-// writes. Notes about what is right go to out.
+// checkFiles checks the parts of a valid configuration that may still be wrong: its texts, its certificates
+// and the files that the server writes. Notes about correct settings go to out.
 func checkFiles(cmd *cobra.Command, cfg *config.Config, out io.Writer) error {
 	warn := func(warnings []string) {
 		for _, warning := range warnings {
@@ -88,7 +88,7 @@ func checkFiles(cmd *cobra.Command, cfg *config.Config, out io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Tenants)) {
 		if t := cfg.Tenants[name]; t.Auth.UsesFTP() {
 			if err := usersfile.Writable(t.UsersFile); err != nil {
-				return fmt.Errorf("tenants.%s.auth.ftp stores users in users_file, but %w", name, err)
+				return fmt.Errorf("tenants.%s.auth.ftp stores users in users_file: %w", name, err)
 			}
 		}
 	}
@@ -111,13 +111,13 @@ func checkFiles(cmd *cobra.Command, cfg *config.Config, out io.Writer) error {
 	return nil
 }
 
-// probeBuckets prints a line for each bucket, in order, as soon as it and those before are tried. The error has a
-// line for each that cannot be used.
+// probeBuckets prints a line for each usable bucket, in order, as soon as it and its predecessors have been
+// tested. The error has a line for each other bucket.
 func probeBuckets(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
-	// after which the objects are deleted
+	// After the first signal, the probe deletes its objects. A second signal ends the process.
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	defer context.AfterFunc(ctx, stop)() // so that a second signal ends the process
+	defer context.AfterFunc(ctx, stop)() // restores the default handling of signals
 	srv, err := server.New(ctx, cfg, server.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
@@ -138,7 +138,8 @@ func probeBuckets(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// probeAuth prints a line for each service of auth to which logins can connect. The error has a line for each other.
+// probeAuth tests the services of auth. It prints a line for each that works, and the error has a line for
+// each other.
 func probeAuth(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	var problems []error
 	probe := func(name string, service *config.Auth) {
@@ -158,7 +159,8 @@ func probeAuth(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	return errors.Join(problems...)
 }
 
-// probeInspectors prints a line for each tenant whose inspector judges a file. The error has a line for each other.
+// probeInspectors tests the inspectors of all tenants with a small file. It prints a line for each that
+// works, and the error has a line for each other.
 func probeInspectors(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	var problems []error
 	for _, tenant := range slices.Sorted(maps.Keys(cfg.Tenants)) {
@@ -178,7 +180,7 @@ func probeInspectors(ctx context.Context, cfg *config.Config, out io.Writer) err
 	return errors.Join(problems...)
 }
 
-// count is a number with its noun.
+// count formats a number with its noun, such as "2 users".
 func count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

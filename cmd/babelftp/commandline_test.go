@@ -17,7 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/command-line.md")
 
-// TestCommandLine compares docs/command-line.md with the help of each command, or writes it with -update.
+// TestCommandLine compares docs/command-line.md with the help of each command. With -update, it writes the
+// page.
 func TestCommandLine(t *testing.T) {
 	const page = "../../docs/command-line.md"
 	want := commandLinePage(newRootCommand())
@@ -29,7 +30,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// commandLinePage is the reference: exit codes, the flags that many commands share, and each command by its name.
+// commandLinePage renders the page: exit codes, the flags that many commands share, and each command by name.
 func commandLinePage(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("<!-- Written by go test ./cmd/babelftp -run TestCommandLine -update. -->\n\n# Command line\n\n[Documentation](README.md)\n\n" +
@@ -37,8 +38,8 @@ func commandLinePage(root *cobra.Command) string {
 		"(default `/etc/babelftp/babelftp.yaml`), and those that show a list have `--json` for scripts.\n\n" +
 		"| exit code | meaning |\n| --- | --- |\n")
 	fmt.Fprintf(&b, "| %d | success |\n", exitOK)
-	fmt.Fprintf(&b, "| %d | a wrong configuration, or a failure |\n", exitFailure)
-	fmt.Fprintf(&b, "| %d | a wrong command line |\n\n", exitUsage)
+	fmt.Fprintf(&b, "| %d | an invalid configuration, or a failure |\n", exitFailure)
+	fmt.Fprintf(&b, "| %d | an invalid command line |\n\n", exitUsage)
 	var all []*cobra.Command
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "help" {
@@ -49,25 +50,25 @@ func commandLinePage(root *cobra.Command) string {
 		}
 		fmt.Fprintf(&b, "[`%s`](#babelftp-%[1]s)", cmd.Name())
 		all = append(all, cmd)
-		if cmd.Name() != "completion" { // the help of its commands is long, and comes from cobra
+		if cmd.Name() != "completion" { // cobra's completion commands have long help texts
 			all = append(all, cmd.Commands()...)
 		}
 	}
-	b.WriteString("\n\n## Which server to ask\n\n" + strings.ReplaceAll(howToAsk, "\n", " ") +
+	b.WriteString("\n\n## Connect to a server\n\n" + strings.ReplaceAll(howToConnect, "\n", " ") +
 		" On Kubernetes: `kubectl exec babelftp-0 -- babelftp sessions`.\n\n")
-	asking := &cobra.Command{}
-	addAdminFlags(asking)
-	writeFlags(&b, asking.PersistentFlags(), &pflag.FlagSet{})
+	connecting := &cobra.Command{}
+	addAdminFlags(connecting)
+	writeFlags(&b, connecting.PersistentFlags(), &pflag.FlagSet{})
 	for _, cmd := range all {
 		level, text := "##", cmp.Or(cmd.Long, cmd.Short)
 		if cmd.Parent() != root {
 			level = "###"
 		}
-		text, asks := strings.CutSuffix(text, howToAsk)
+		text, connects := strings.CutSuffix(text, howToConnect)
 		text = strings.TrimSuffix(text, howToEdit)
 		fmt.Fprintf(&b, "\n%s %s\n\n%s\n\n", level, cmd.CommandPath(), strings.TrimSpace(unwrapped(text)))
-		if asks {
-			b.WriteString("It asks [a running server](#which-server-to-ask).\n\n")
+		if connects {
+			b.WriteString("It connects to [a running server](#connect-to-a-server).\n\n")
 		}
 		edits := func(c *cobra.Command) bool { return strings.HasSuffix(c.Long, howToEdit) }
 		if slices.ContainsFunc(cmd.Commands(), edits) {
@@ -78,7 +79,7 @@ func commandLinePage(root *cobra.Command) string {
 		if usage != example && usage != cmd.CommandPath() && (example == "" || strings.ContainsAny(usage, "|[{")) {
 			fmt.Fprintf(&b, "```text\n%s\n```\n\n", usage)
 		}
-		writeFlags(&b, cmd.NonInheritedFlags(), asking.PersistentFlags())
+		writeFlags(&b, cmd.NonInheritedFlags(), connecting.PersistentFlags())
 		if example != "" {
 			fmt.Fprintf(&b, "```sh\n%s\n```\n", example)
 		}
@@ -86,8 +87,8 @@ func commandLinePage(root *cobra.Command) string {
 	return strings.TrimRight(strings.ReplaceAll(b.String(), "\n\n\n", "\n\n"), "\n") + "\n"
 }
 
-// exampleOf is the example of a command, without what its subcommands show, what only goes through kubectl, and what
-// the beginning of the page says of all commands.
+// exampleOf returns the example of a command without the parts that its subcommands show, the lines with
+// kubectl, and what the top of the page explains for all commands.
 func exampleOf(cmd *cobra.Command) string {
 	var kept []string
 	for line := range strings.SplitSeq(cmd.Example, "\n") {
@@ -113,10 +114,10 @@ func unwrapped(text string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// shared are the usages of flags that the beginning of the page explains.
+// shared returns the usage texts of flags that the top of the page explains.
 var shared = []string{"the configuration `FILE`", "write JSON, for scripts"}
 
-// writeFlags writes a table of the flags that are not among others, if there are any.
+// writeFlags writes a table of the flags that are not shared, if there are any.
 func writeFlags(b *strings.Builder, flags, others *pflag.FlagSet) {
 	rows := 0
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -125,7 +126,7 @@ func writeFlags(b *strings.Builder, flags, others *pflag.FlagSet) {
 			return
 		}
 		if rows++; rows == 1 {
-			b.WriteString("| flag | what it does |\n| --- | --- |\n")
+			b.WriteString("| flag | description |\n| --- | --- |\n")
 		}
 		value, usage := pflag.UnquoteUsage(f)
 		name := "--" + f.Name

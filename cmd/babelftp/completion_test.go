@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCompletion asks for what a shell offers when the user presses Tab.
+// TestCompletion requests the completions that a shell offers for Tab.
 func TestCompletion(t *testing.T) {
 	if _, help, _ := output(t, "", "--help"); !strings.Contains(help, "  completion ") {
 		t.Errorf("completion is hidden:\n%s", help)
@@ -14,7 +14,7 @@ func TestCompletion(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		words []string
-		want  []string // among the completions
+		want  []string // must be among the completions
 	}{
 		{"commands", []string{"comp"}, []string{"completion"}},
 		{"shells", []string{"completion", ""}, []string{"bash", "fish", "powershell", "zsh"}},

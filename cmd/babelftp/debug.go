@@ -11,18 +11,18 @@ import (
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 )
 
-// debugTime is how long the log has commands unless the administrator says.
+// debugTime is the default duration of debug logging.
 const debugTime = 10 * time.Minute
 
 func newDebugCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "debug [--address ADDRESS] [--tenant TENANT] [--user USER] [--for TIME]",
 		Short: "Log the commands of some sessions of a running server",
-		Long: "Log the commands, replies and S3 requests of sessions that match --address, --tenant and --user, also of " +
-			"open ones. Without these flags,\n" +
-			"the command shows for which sessions it is on. Passwords are masked, and so are names in USER. Each " +
-			"replica is switched separately.\n\n" +
-			howToAsk,
+		Long: "Log the commands, replies and S3 requests of sessions that match --address, --tenant and --user, including " +
+			"those already open. Without these flags,\n" +
+			"the command shows the sessions that are logged now. Passwords and the names in USER are masked. Each " +
+			"replica has its own setting.\n\n" +
+			howToConnect,
 		Example: "  babelftp debug --address 192.0.2.7 --for 10m\n" +
 			"  babelftp debug --user scanner@acme\n" +
 			"  babelftp debug\n" +
@@ -34,16 +34,16 @@ func newDebugCommand() *cobra.Command {
 	flags := cmd.Flags()
 	address := flags.String("address", "", "sessions of clients at this `ADDRESS` or network")
 	tenant := flags.String("tenant", "", "sessions of this `TENANT`")
-	user := flags.String("user", "", "sessions of this `USER`, like alice or alice@acme, after the login")
-	d := flags.Duration("for", debugTime, "log for this `TIME`, "+sessionlog.MaxTime.String()+" at most")
-	off := flags.Bool("off", false, "stop it for all sessions")
+	user := flags.String("user", "", "sessions of this `USER`, such as alice or alice@acme, after the login")
+	d := flags.Duration("for", debugTime, "log for this `TIME`, at most "+sessionlog.MaxTime.String())
+	off := flags.Bool("off", false, "stop debug logging for all sessions")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		some := *address != "" || *tenant != "" || *user != ""
 		switch {
 		case *off && (some || flags.Changed("for")):
-			return newUsageError(cmd, "--off ends all, and goes with no other option")
+			return newUsageError(cmd, "--off cannot be combined with other options")
 		case !some && flags.Changed("for"):
-			return newUsageError(cmd, "--for needs --address, --tenant or --user")
+			return newUsageError(cmd, "--for requires --address, --tenant or --user")
 		}
 		c, err := client(cmd)
 		if err != nil {
@@ -74,7 +74,7 @@ func newDebugCommand() *cobra.Command {
 	return cmd
 }
 
-// showRules shows for which sessions the log has commands.
+// showRules prints the sessions for which debug logging is on.
 func showRules(out io.Writer, rules []sessionlog.Rule) error {
 	t := newTable(out, "ADDRESS", "TENANT", "USER", "UNTIL")
 	const anyOf = "any"

@@ -34,23 +34,24 @@ import (
 const (
 	demoListen   = "127.0.0.1:2121"
 	demoAdmin    = "127.0.0.1:9122"
-	anyPort      = "127.0.0.1:0" // if that is taken
+	anyPort      = "127.0.0.1:0" // used if demoAdmin is taken
 	demoPassword = "demo"
-	// demoAdministrator has a password of its own in each demo.
+	// demoAdministrator is an administrator whose password is random in each demo.
 	demoAdministrator = "admin"
-	// demoDrain is how long transfers may continue after Ctrl-C. It is short, because a person waits at a terminal.
+	// demoDrain is the time that running transfers get after Ctrl-C. It is short because somebody is waiting
+	// at the terminal.
 	demoDrain = 5 * time.Second
-	// closeTimeout is how long the S3 server may take to end.
+	// closeTimeout limits the time that the S3 server may take to stop.
 	closeTimeout = 10 * time.Second
 )
 
-// demoGreeting is the greeting of the demo in each language that is built in. The second
-// tenant has three, to show what readers of others get.
+// demoGreeting is the greeting of the tenant demo in all built-in languages. The tenant atelier only has
+// three, to show what readers of other languages get.
 //
 //go:embed demo_greeting.json
 var demoGreeting []byte
 
-// A demo is the flags of the demo command.
+// A demo holds the flags of the demo command.
 type demo struct {
 	listen, data, s3Listen, locales string
 	verbose                         bool
@@ -60,11 +61,11 @@ func newDemoCommand() *cobra.Command {
 	var d demo
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Try it: an FTP server with an S3 server inside",
-		Long: "Start an S3 server in this process and serve two tenants on it, until Ctrl-C. The users are demo, and " +
+		Short: "Try babelftp with a built-in S3 server",
+		Long: "Start an S3 server in this process and serve two tenants on it until Ctrl-C. The users are demo, and " +
 			"marie of the tenant atelier, both\n" +
-			"with the password demo. It needs nothing else and prints what to type next.\n\n" +
-			"Files are stored in a temporary folder that is removed at the end, or under --data, where the next " +
+			"with the password demo. The demo needs no configuration and prints what to try next.\n\n" +
+			"Files are stored in a temporary directory that is removed at the end, or under --data, where the next " +
 			"start finds them.",
 		Example: "  babelftp demo\n" +
 			"  babelftp demo --data ./demo-data --listen 127.0.0.1:2222",
@@ -75,9 +76,9 @@ func newDemoCommand() *cobra.Command {
 	flags.StringVar(&d.listen, "listen", demoListen, "the `ADDRESS` to serve FTP on, host:port")
 	flags.StringVar(&d.data, "data", "", "the `DIR` to store files under")
 	flags.StringVar(
-		&d.locales, "locales", "", "a `DIR` of catalogues that add to the built-in ones, for trying a translation")
+		&d.locales, "locales", "", "a `DIR` of catalogs to use in addition to the built-in ones, to try a translation")
 	flags.StringVar(
-		&d.s3Listen, "s3-listen", "", "an `ADDRESS` to serve S3 on too, for looking at the buckets with S3 clients")
+		&d.s3Listen, "s3-listen", "", "also serve S3 on this `ADDRESS`, to use the buckets with S3 clients")
 	flags.BoolVarP(&d.verbose, "verbose", "v", false, "log what happens")
 	return cmd
 }
@@ -85,18 +86,18 @@ func newDemoCommand() *cobra.Command {
 func (d *demo) run(cmd *cobra.Command) (err error) {
 	for flag, address := range map[string]string{"listen": d.listen, "s3-listen": d.s3Listen} {
 		if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || flag == "listen") {
-			return newUsageError(cmd, "--%s %q is not an address: write it like %s", flag, address, demoListen)
+			return newUsageError(cmd, "invalid --%s %q: want an address such as %s", flag, address, demoListen)
 		}
 	}
 	ctx, now, stop := stopSignals(cmd.Context())
 	defer stop()
 	defer func() {
-		if ctx.Err() != nil && errors.Is(err, context.Canceled) { // Ctrl-C before it began
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) { // Ctrl-C before the server was ready
 			err = nil
 		}
 	}()
 	log, tail := d.logger(cmd.ErrOrStderr())
-	if d.locales != "" { // the S3 server changes the working directory
+	if d.locales != "" { // because the S3 server changes the working directory
 		if d.locales, err = filepath.Abs(d.locales); err != nil {
 			return err
 		}
@@ -111,7 +112,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w: choose another address with --s3-listen", err)
 	case err != nil:
-		return fmt.Errorf("%w: choose another folder with --data", err)
+		return fmt.Errorf("%w: choose another directory with --data", err)
 	}
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
@@ -147,7 +148,8 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	})
 }
 
-// serveDemo serves, on any port for administrators if the usual one is taken: no one has chosen it.
+// serveDemo calls serve. If the default port of the admin listener is taken, it tries again with any free
+// port, because the user did not choose the default.
 func serveDemo(cfg *config.Config, serve func() error) error {
 	err := serve()
 	busy, ok := errors.AsType[*server.ListenError](err)
@@ -158,13 +160,13 @@ func serveDemo(cfg *config.Config, serve func() error) error {
 	}
 	if ok {
 		return fmt.Errorf(
-			"cannot listen on %s: %w: choose another address with --listen, like --listen 127.0.0.1:0", busy.Address,
+			"cannot listen on %s: %w: choose another address with --listen, such as --listen 127.0.0.1:0", busy.Address,
 			busy.Err)
 	}
 	return err
 }
 
-// logger is the log of the demo, and what keeps its last lines for administrators.
+// logger returns the log of the demo, and a tail of it for administrators.
 func (d *demo) logger(out io.Writer) (*slog.Logger, *admin.LogTail) {
 	level := slog.LevelWarn
 	if d.verbose {
@@ -175,7 +177,8 @@ func (d *demo) logger(out io.Writer) (*slog.Logger, *admin.LogTail) {
 		newLogger(tail, config.LogText, slog.LevelDebug).Handler())), tail
 }
 
-// folder returns the absolute path of the folder to store files under, and what to do with it at the end.
+// folder returns the absolute path of the directory that stores the files, and a function that removes it if
+// it is temporary.
 func (d *demo) folder() (dir string, remove func() error, err error) {
 	if d.data == "" {
 		dir, err = os.MkdirTemp("", "babelftp-demo-")
@@ -185,13 +188,13 @@ func (d *demo) folder() (dir string, remove func() error, err error) {
 	return dir, func() error { return nil }, err
 }
 
-// makeBuckets makes the tenants' buckets, unless an earlier demo has made them.
+// makeBuckets creates the buckets of the tenants unless an earlier demo did.
 func makeBuckets(ctx context.Context, client *s3.Client, cfg *config.Config) error {
 	for name, t := range cfg.Tenants {
 		_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &t.Bucket})
-		// The bucket of an earlier demo has another owner, because each demo has credentials of its own.
+		// The bucket of an earlier demo has another owner, because each demo has its own credentials.
 		if _, there := errors.AsType[*types.BucketAlreadyExists](err); err != nil && !there {
-			return fmt.Errorf("make the bucket of the tenant %s: %w", name, err)
+			return fmt.Errorf("create the bucket of tenant %s: %w", name, err)
 		}
 	}
 	return nil
@@ -203,7 +206,7 @@ const (
 	atelier  = "atelier"
 )
 
-// demoConfig is what the demo serves.
+// demoConfig returns the configuration of the demo.
 func demoConfig(listen, locales, password string) (*config.Config, error) {
 	hash, err := passwordhash.New(demoPassword)
 	if err != nil {
@@ -245,7 +248,7 @@ func demoConfig(listen, locales, password string) (*config.Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// administration returns the text about the page for administrators, with a link that logs in once.
+// administration describes the admin page, with a link that logs in once.
 func administration(addr net.Addr, token, password string) string {
 	return fmt.Sprintf(`
 See who is connected and what is transferred, in a browser on this machine:
@@ -255,9 +258,9 @@ See who is connected and what is transferred, in a browser on this machine:
 `, addr, token, demoAdministrator, password)
 }
 
-// welcome says what to type next.
+// welcome describes what to try next.
 func (d *demo) welcome(addr net.Addr, dir string, storage *embeddeds3.Server) string {
-	host, port, _ := net.SplitHostPort(addr.String()) // an address of a listener has both
+	host, port, _ := net.SplitHostPort(addr.String()) // the address of a listener always has both
 	ip := net.ParseIP(host)
 	if ip.IsUnspecified() {
 		host = "127.0.0.1"
@@ -270,7 +273,7 @@ func (d *demo) welcome(addr net.Addr, dir string, storage *embeddeds3.Server) st
 	text := fmt.Sprintf(`babelftp demo: FTP on %[1]s, user demo, password demo. Ctrl-C stops it.
 Files are stored under %[2]s (%[3]s).
 
-Type in another terminal:
+Try in another terminal:
 
   upload     echo bonjour | curl -T - %[4]shello.txt
   list       curl %[4]s
@@ -278,12 +281,12 @@ Type in another terminal:
   encrypted  curl -k --ssl-reqd %[4]s
   lftp       lftp -e 'set ssl:verify-certificate no' -u demo,demo -p %[5]s %[6]s
 
-Change the language of the replies (babelftp languages shows which there are):
+Change the language of the replies (babelftp languages lists them):
 
   curl       curl -v -Q 'LANG ja' %[4]s
   lftp       quote LANG ja
 
-Another tenant, in French, with files of its own:
+Another tenant, in French, with its own files:
 
   curl -v ftp://marie%%40atelier:demo@%[7]s/
 `, addr, dir, kept, url, port, host, net.JoinHostPort(host, port))
@@ -297,7 +300,7 @@ The buckets, for S3 clients:
 	}
 	if !ip.IsLoopback() {
 		text += fmt.Sprintf(
-			"\nWarning: %s may be reached from other machines, and everybody knows the password.\n", addr)
+			"\nWarning: other machines may reach %s, and the password is public.\n", addr)
 	}
 	return text
 }

@@ -19,8 +19,8 @@ import (
 
 const welcomeLine = `^babelftp demo: FTP on (\S+), user demo, password demo`
 
-// Without --data the demo leaves no files, and AUTH TLS works with a certificate of its own.
-// The demo greets in each language, and so in that which the client has chosen.
+// Without --data, the demo leaves no files behind. AUTH TLS works with a self-signed certificate. The
+// greeting is in the language that the client has chosen.
 func TestDemoGreeting(t *testing.T) {
 	bundle, err := i18n.Load()
 	must.OK(t, err)
@@ -46,7 +46,7 @@ func TestDemoLeavesNothing(t *testing.T) {
 	p := start(t, []string{"TMPDIR=" + temporary}, "demo", "--listen", "127.0.0.1:0")
 	c := ftptest.Dial(t, p.expect(welcomeLine))
 	c.Command(234, "AUTH TLS")
-	must.OK(t, c.StartTLS(&tls.Config{InsecureSkipVerify: true})) // no authority has signed the certificate
+	must.OK(t, c.StartTLS(&tls.Config{InsecureSkipVerify: true})) // the certificate is self-signed
 	c.Command(331, "USER demo")
 	c.Command(230, "PASS demo")
 	p.stop(os.Interrupt)
@@ -57,10 +57,10 @@ func TestDemoLeavesNothing(t *testing.T) {
 }
 
 func TestDemoTriesATranslation(t *testing.T) {
-	dir, _ := catalogueFolder(t, "is", `{"id": "goodbye", "translation": "Bless."}`)
+	dir, _ := catalogFolder(t, "is", `{"id": "goodbye", "translation": "Bless."}`)
 	here, err := os.Getwd()
 	must.OK(t, err)
-	relative, err := filepath.Rel(here, dir) // as people type it
+	relative, err := filepath.Rel(here, dir) // users often pass relative paths
 	must.OK(t, err)
 	p := start(t, nil, "demo", "--listen", "127.0.0.1:0", "--locales", relative)
 	c := ftptest.Dial(t, p.expect(welcomeLine))
@@ -79,16 +79,16 @@ func TestDemoProblems(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		args []string
-		want string // what the one line ends with
+		want string // the end of the only line
 	}{
 		{
 			"port-in-use", []string{"--listen", address},
 			"cannot listen on " + address +
-				": address already in use: choose another address with --listen, like --listen 127.0.0.1:0",
+				": address already in use: choose another address with --listen, such as --listen 127.0.0.1:0",
 		},
 		{"s3-port-in-use", []string{"--listen", "127.0.0.1:0", "--s3-listen", address},
 			"address already in use: choose another address with --s3-listen"},
-		{"data-is-a-file", []string{"--listen", "127.0.0.1:0", "--data", file}, "choose another folder with --data"},
+		{"data-is-a-file", []string{"--listen", "127.0.0.1:0", "--data", file}, "choose another directory with --data"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			code, stdout, stderr := output(t, "", append([]string{"demo"}, tc.args...)...)
@@ -102,7 +102,7 @@ func TestDemoProblems(t *testing.T) {
 }
 
 func TestDemoListensOnAnAddress(t *testing.T) {
-	const want = "babelftp: --listen \"21\" is not an address: write it like 127.0.0.1:2121 (see babelftp demo --help)\n"
+	const want = "babelftp: invalid --listen \"21\": want an address such as 127.0.0.1:2121 (see babelftp demo --help)\n"
 	if code, stdout, stderr := output(t, "", "demo", "--listen", "21"); code != exitUsage || stdout != "" ||
 		stderr != want {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)

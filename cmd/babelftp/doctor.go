@@ -21,13 +21,13 @@ import (
 	"github.com/babelftp/babelftp/internal/doctor"
 )
 
-// errWrong makes the exit code 1 because doctor has found something. The findings say it, so run prints no error.
-var errWrong = errors.New("doctor has found something")
+// errWrong makes the command exit with 1 if doctor has found a problem. It is not printed, because the findings are.
+var errWrong = errors.New("doctor has found a problem")
 
-// doctorPassword is the variable of the environment that may have the password.
+// doctorPassword is the environment variable with the password.
 const doctorPassword = "BABELFTP_DOCTOR_PASSWORD"
 
-// doctorFlags say what doctor looks at, and how.
+// doctorFlags are the flags of the doctor command.
 type doctorFlags struct {
 	log, address, passwordFile, caFile string
 	since                              time.Duration
@@ -41,15 +41,15 @@ func newDoctorCommand() *cobra.Command {
 	f := &doctorFlags{}
 	cmd := &cobra.Command{
 		Use:   "doctor URL | doctor --log FILE | doctor --address ADDRESS",
-		Short: "Say why FTP does not work, and what to change",
-		Long: "Say why FTP does not work, and what to change, in the language of LC_ALL, LC_MESSAGES or LANG. The exit code is 1\nif " +
-			"something is wrong.\n\n" +
-			"With a URL look at any FTP server as its clients do. The command makes a directory with a few files and " +
-			"removes them, also after Ctrl-C.\n" +
+		Short: "Find out why FTP does not work, and what to change",
+		Long: "Find out why FTP does not work, and what to change. The output is in the language of LC_ALL, LC_MESSAGES or LANG.\nThe exit code is 1 if " +
+			"there is a problem.\n\n" +
+			"With a URL, the command tests any FTP server like a client. It creates a directory with a few files and " +
+			"removes them at the end, even after Ctrl-C.\n" +
 			"The password comes from --password-file, from " + doctorPassword + " or from the terminal. Without a user in the " +
-			"URL the login\nis anonymous. ftp uses TLS where the server offers it, ftps begins with TLS.\n\n" +
-			"With --log or --address read the log of a server, of which a running one keeps up to 4 MiB. Debug lines tell more:\n" +
-			"see babelftp debug.",
+			"URL, the login\nis anonymous. ftp uses TLS if the server offers it, ftps starts with TLS.\n\n" +
+			"With --log or --address, it reads the log of a server. A running server keeps the last 4 MiB. For more details, turn\n" +
+			"on debug logging: see babelftp debug.",
 		Example: "  babelftp doctor ftp://alice@ftp.example.com\n" +
 			"  babelftp doctor ftps://alice@ftp.example.com --password-file password --json\n" +
 			"  babelftp doctor ftp://alice@192.0.2.1:2121 --insecure --idle 10m --samples 100\n" +
@@ -64,23 +64,23 @@ func newDoctorCommand() *cobra.Command {
 				}
 			}
 			if given != 1 {
-				return newUsageError(cmd, "give one URL like ftp://alice@ftp.example.com, --log FILE or --address ADDRESS")
+				return newUsageError(cmd, "expected one URL such as ftp://alice@ftp.example.com, --log FILE, or --address ADDRESS")
 			}
 			return nil
 		},
 	}
 	const idle, samples, logins, since = time.Minute, 12, 4, 2 * time.Hour
 	flags := cmd.Flags()
-	flags.StringVar(&f.log, "log", "", "read the lines of a server's log from `FILE`, or from standard input for -")
-	flags.StringVar(&f.address, "address", "", "ask a running server about this `ADDRESS` or network of clients")
-	flags.DurationVar(&f.since, "since", since, "how long ago what --address tells began, as a `TIME`")
+	flags.StringVar(&f.log, "log", "", "read the log of a server from `FILE`, or from standard input for -")
+	flags.StringVar(&f.address, "address", "", "read the log of a running server about clients at this `ADDRESS` or network")
+	flags.DurationVar(&f.since, "since", since, "with --address: the `TIME` to look back")
 	f.admin.add(flags)
-	flags.StringVar(&f.passwordFile, "password-file", "", "the `FILE` that holds the password")
-	flags.StringVar(&f.caFile, "ca-file", "", "a PEM `FILE` of the authorities to trust (default those of the system)")
-	flags.BoolVar(&f.options.Insecure, "insecure", false, "send the password although TLS is missing or the certificate is wrong")
-	flags.DurationVar(&f.options.Idle, "idle", idle, "leave a connection idle for this `TIME`; 0 for not at all")
-	flags.IntVar(&f.options.Samples, "samples", samples, "try this `NUMBER` of passive ports")
-	flags.IntVar(&f.options.Logins, "logins", logins, "log in this `NUMBER` of times, to compare servers behind one address")
+	flags.StringVar(&f.passwordFile, "password-file", "", "the `FILE` with the password")
+	flags.StringVar(&f.caFile, "ca-file", "", "a PEM `FILE` with the CAs to trust (default system CAs)")
+	flags.BoolVar(&f.options.Insecure, "insecure", false, "send the password even without TLS or with an invalid certificate")
+	flags.DurationVar(&f.options.Idle, "idle", idle, "leave a connection idle for this `TIME`; 0 skips the test")
+	flags.IntVar(&f.options.Samples, "samples", samples, "test this `NUMBER` of passive ports")
+	flags.IntVar(&f.options.Logins, "logins", logins, "log in this `NUMBER` of times, to compare the servers behind an address")
 	flags.BoolVar(&f.verbose, "verbose", false, "write a line for each step to standard error")
 	f.asJSON = addJSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -116,7 +116,7 @@ func newDoctorCommand() *cobra.Command {
 	return cmd
 }
 
-// ask asks a running server for what its log tells about a client.
+// ask fetches the findings about a client from a running server.
 func (f *doctorFlags) ask(cmd *cobra.Command) ([]doctor.Finding, error) {
 	f.admin.passwordFile, f.admin.caFile = f.passwordFile, f.caFile
 	client, err := f.admin.client(cmd)
@@ -126,8 +126,8 @@ func (f *doctorFlags) ask(cmd *cobra.Command) ([]doctor.Finding, error) {
 	return client.Findings(cmd.Context(), f.address, f.since)
 }
 
-// render returns the function that renders the texts of findings. Arguments may come from a client or a server, so on a
-// terminal they are escaped, and isolated in a text from right to left. JSON has them unchanged.
+// render returns a function that renders the texts of findings. Arguments may come from a client or a server. For a
+// terminal they are escaped, and isolated in right-to-left text. JSON gets them unchanged.
 func (f *doctorFlags) render(texts *i18n.Localizer) func(i18n.ID, ...string) string {
 	if *f.asJSON {
 		return texts.Text
@@ -141,7 +141,7 @@ func (f *doctorFlags) render(texts *i18n.Localizer) func(i18n.ID, ...string) str
 	}
 }
 
-// examine looks at the server of a URL, until a signal at most.
+// examine tests the server at a URL. A signal ends the test.
 func (f *doctorFlags) examine(cmd *cobra.Command, address string, texts *i18n.Localizer) (*doctor.Findings, error) {
 	target, err := doctor.ParseTarget(address)
 	switch {
@@ -168,8 +168,9 @@ func (f *doctorFlags) examine(cmd *cobra.Command, address string, texts *i18n.Lo
 	return doctor.Examine(ctx, target, f.options)
 }
 
-// progress returns a function that shows the running step of an examination, and one that removes it at the end. On a
-// terminal it is one line that changes. Elsewhere nothing is shown, unless verbose asks for a line for each step.
+// progress returns a function that shows the current step of an examination, and another one that removes it
+// at the end. On a terminal, the progress is a single line that is rewritten. Elsewhere nothing is shown,
+// unless verbose asks for a line for each step.
 func progress(out io.Writer, verbose bool) (show func(step string), done func()) {
 	if verbose {
 		return func(step string) { fmt.Fprintln(out, visible(step)) }, func() {}
@@ -182,7 +183,7 @@ func progress(out io.Writer, verbose bool) (show func(step string), done func())
 	return func(step string) {
 			text := []rune("… " + visible(step))
 			if width, _, err := term.GetSize(fd); err == nil && width > 1 && len(text) >= width {
-				text = text[:width-1] // a line that wraps could not be removed
+				text = text[:width-1] // a wrapped line could not be cleared
 			}
 			fmt.Fprint(out, clearLine+string(text))
 		}, func() {
@@ -190,7 +191,7 @@ func progress(out io.Writer, verbose bool) (show func(step string), done func())
 		}
 }
 
-// password returns the password of the user from the first place that has one.
+// password returns the password of the user from the first available source.
 func (f *doctorFlags) password(cmd *cobra.Command, user string, texts *i18n.Localizer) (string, error) {
 	if f.passwordFile != "" {
 		return passwordInFile(f.passwordFile)
@@ -204,7 +205,7 @@ func (f *doctorFlags) password(cmd *cobra.Command, user string, texts *i18n.Loca
 	return passwordIn(cmd.InOrStdin())
 }
 
-// readLog reads a file, or standard input.
+// readLog reads the log in a file, or from standard input for "-".
 func readLog(cmd *cobra.Command, name string) (*doctor.Findings, error) {
 	if name == "-" {
 		return doctor.ReadLog(cmd.Context(), cmd.InOrStdin(), doctor.Filter{})
@@ -217,7 +218,7 @@ func readLog(cmd *cobra.Command, name string) (*doctor.Findings, error) {
 	return doctor.ReadLog(cmd.Context(), file, doctor.Filter{})
 }
 
-// showFindings writes the findings, and returns an error if one of them is wrong.
+// showFindings prints the findings, and returns an error if one of them is a problem.
 func showFindings(out io.Writer, found []doctor.Finding, asJSON bool, texts *i18n.Localizer) error {
 	wrong := false
 	for _, f := range found {
@@ -241,23 +242,23 @@ func showFindings(out io.Writer, found []doctor.Finding, asJSON bool, texts *i18
 	return nil
 }
 
-// localizer has the texts in the language of the environment, else in English.
+// localizer returns the texts in the language of the environment, or in English.
 func localizer() (*i18n.Localizer, error) {
 	bundle, err := i18n.Load()
 	if err != nil {
 		return nil, err
 	}
 	locale, _, _ := strings.Cut(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG")), ".")
-	want, err := language.Parse(locale) // C and POSIX are no languages
+	want, err := language.Parse(locale) // fails for C and POSIX
 	if tag, ok := bundle.Match(want); err == nil && ok {
 		return bundle.Localizer(tag), nil
 	}
 	return bundle.Localizer(language.English), nil
 }
 
-// writeFinding prints a finding. Its marks need no translation: ! is the problem, > is evidence, = is what to do, and @
-// lists the configuration keys to check. The cause and the change are texts of the catalogs, or of a newer server, whose
-// arguments are safe to show.
+// writeFinding prints a finding with marks that need no translation: ! for a problem, > for evidence, = for what to
+// change, and @ for the configuration keys to check. The cause and the change come from the catalogs or from a newer
+// server, and their arguments are safe to show.
 func writeFinding(out io.Writer, f doctor.Finding, texts *i18n.Localizer) {
 	mark := "!"
 	if f.Level == doctor.Note {

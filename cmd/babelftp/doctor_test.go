@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// The exit code tells a script whether something is wrong, and a person reads what to do.
+// The exit code tells scripts whether there is a problem, and the output tells people how to fix it.
 func TestDoctorLog(t *testing.T) {
 	const fine = "level=INFO msg=serving version=1\n"
 	const missed = `level=INFO msg="no data connection came" session=1 remote=192.0.2.7:1 user=scanner ` +
@@ -37,7 +37,7 @@ func TestDoctorLog(t *testing.T) {
 	bundle, err := i18n.Load()
 	must.OK(t, err)
 	handler := admin.NewHandler(admin.Options{Tail: tail, Log: discard, Bundle: func() *i18n.Bundle { return bundle }})
-	go func() { _ = http.Serve(l, handler) }() // until l is closed
+	go func() { _ = http.Serve(l, handler) }() // ends when l is closed
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		t.Setenv(name, "")
 	}
@@ -54,12 +54,12 @@ func TestDoctorLog(t *testing.T) {
 		{"--json --log " + file, "", 1, []string{`"finding": "ports-unreachable"`, `"client": "192.0.2.7"`, `"times": 2`}},
 		{"--log " + file + ".gone", "", 1, []string{"no such file"}},
 		{"", "", 2, []string{"--log"}},
-		{"--log - --address 192.0.2.7", "", 2, []string{"give one URL"}},
+		{"--log - --address 192.0.2.7", "", 2, []string{"expected one URL"}},
 		{"--address 192.0.2.7 --socket " + socket, "", 1, []string{"! scanner (192.0.2.7): 192.0.2.7 cannot reach"}},
 		{"--address 192.0.2.0/24 --json --socket " + socket, "", 1, []string{`"finding": "ports-unreachable"`}},
 		{"--address 198.51.100.1 --since 5m --socket " + socket, "", 1, []string{"no line about 198.51.100.1 in the last 5m0s"}},
 		{"--address alice --socket " + socket, "", 1, []string{"neither an address"}},
-		{"--address 192.0.2.7 --ca-file x --socket " + socket, "", 2, []string{"--ca-file needs --url"}},
+		{"--address 192.0.2.7 --ca-file x --socket " + socket, "", 2, []string{"--ca-file requires --url"}},
 	} {
 		var out bytes.Buffer
 		code := run(t.Context(), append([]string{"doctor"}, strings.Fields(test.args)...), strings.NewReader(test.stdin),
@@ -73,7 +73,7 @@ func TestDoctorLog(t *testing.T) {
 			}
 		}
 	}
-	t.Setenv("LANG", "fr_FR.UTF-8") // of the command; the server has answered another language
+	t.Setenv("LANG", "fr_FR.UTF-8") // the server translates the findings, but the command renders them in its own language
 	var out bytes.Buffer
 	_ = run(t.Context(), []string{"doctor", "--address", "192.0.2.7", "--socket", socket}, nil, &out, &out)
 	if !strings.Contains(out.String(), "scanner (192.0.2.7)\u00a0: 192.0.2.7 ne peut pas joindre") {

@@ -17,16 +17,17 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// maxPassword is more bytes than an FTP client can send in one command.
+// maxPassword limits the length of a password in bytes. It is more than an FTP client can send in one
+// command.
 const maxPassword = 4096
 
 func newHashPasswordCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "hash-password",
 		Short: "Hash a password for the configuration",
-		Long: "Read a password from standard input and print its argon2id hash, which is a user's password_hash in " +
+		Long: "Read a password from standard input and print its argon2id hash, for password_hash in " +
 			"the configuration.\n" +
-			"On a terminal the password is asked for twice and not shown.",
+			"On a terminal, the command asks for the password twice and does not show it.",
 		Example: "  babelftp hash-password\n" +
 			"  openssl rand -base64 18 | tee password | babelftp hash-password > hash",
 		Args: noArguments,
@@ -46,31 +47,31 @@ func newHashPasswordCommand() *cobra.Command {
 }
 
 var (
-	errPasswordEmpty = errors.New("the password is empty: give one line")
-	errPasswordLines = errors.New("the password is more than one line: give one line")
+	errPasswordEmpty = errors.New("the password is empty: enter one line")
+	errPasswordLines = errors.New("the password has more than one line: enter one line")
 	errPasswordLong  = fmt.Errorf("the password is longer than %d bytes: choose a shorter one", maxPassword)
 	errPasswordDiffs = errors.New("the two passwords differ: try again")
 	errInterrupted   = errors.New("interrupted")
 )
 
-// readPassword asks for a new password on a terminal, or reads the one line of another input.
+// readPassword asks for a new password on a terminal. From other inputs it reads a single line.
 func readPassword(in io.Reader, prompt io.Writer) (string, error) {
 	if fd, ok := terminal(in); ok {
-		return askPassword(fd, prompt, "Password: ", "Once more: ")
+		return askPassword(fd, prompt, "Password: ", "Repeat password: ")
 	}
 	return passwordIn(in)
 }
 
-// passwordIn reads the one line of an input.
+// passwordIn reads a password from an input that must have a single line.
 func passwordIn(in io.Reader) (string, error) {
-	input, err := io.ReadAll(io.LimitReader(in, maxPassword+2)) // and its line break
+	input, err := io.ReadAll(io.LimitReader(in, maxPassword+2)) // leaves room for a line break
 	if err != nil {
 		return "", fmt.Errorf("read the password: %w", err)
 	}
 	return checkPassword(bytes.TrimSuffix(bytes.TrimSuffix(input, []byte("\n")), []byte("\r")))
 }
 
-// passwordInFile reads the one line of the file that --password-file names.
+// passwordInFile reads the password from the file of --password-file.
 func passwordInFile(name string) (string, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -84,7 +85,7 @@ func passwordInFile(name string) (string, error) {
 	return password, nil
 }
 
-// terminal is the descriptor of an input, and whether that is a terminal.
+// terminal returns the file descriptor of a stream, and reports whether it is a terminal.
 func terminal(stream any) (fd int, ok bool) {
 	file, ok := stream.(*os.File)
 	if !ok {
@@ -93,7 +94,7 @@ func terminal(stream any) (fd int, ok bool) {
 	return int(file.Fd()), term.IsTerminal(int(file.Fd()))
 }
 
-// askPassword asks on a terminal, by each question. All answers must be the same.
+// askPassword asks each question on a terminal. All answers must be equal.
 func askPassword(fd int, prompt io.Writer, questions ...string) (string, error) {
 	var password []byte
 	for i, question := range questions {
@@ -111,8 +112,8 @@ func askPassword(fd int, prompt io.Writer, questions ...string) (string, error) 
 	return checkPassword(password)
 }
 
-// readHidden reads a line that the terminal does not show. After Ctrl-C, or another signal that ends the program, the
-// terminal shows again what is typed there.
+// readHidden reads a line from a terminal without echo. If a signal such as Ctrl-C interrupts it, it restores
+// the echo.
 func readHidden(fd int) ([]byte, error) {
 	shown, err := term.GetState(fd)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// openTerminal opens a terminal, and returns the end that programs use, and the one at which a person types.
+// openTerminal opens a pseudo-terminal. It returns the end for the program, and the end at which a user
+// types.
 func openTerminal(t *testing.T) (programs, person *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -28,7 +29,7 @@ func openTerminal(t *testing.T) (programs, person *os.File) {
 	return programs, person
 }
 
-// shows reports whether a terminal shows what is typed.
+// shows reports whether a terminal echoes its input.
 func shows(t *testing.T, terminal *os.File) bool {
 	t.Helper()
 	state, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
@@ -36,7 +37,7 @@ func shows(t *testing.T, terminal *os.File) bool {
 	return state.Lflag&unix.ECHO != 0
 }
 
-// A terminal does not show a password, and shows again what is typed after Ctrl-C.
+// The terminal does not echo a password, and echoes again after Ctrl-C.
 func TestInterruptedPassword(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"hash-password", "doctor ftp://alice@127.0.0.1:1"} {
@@ -49,7 +50,7 @@ func TestInterruptedPassword(t *testing.T) {
 			runtime.Gosched()
 		}
 		must.OK(t, cmd.Process.Signal(os.Interrupt))
-		_ = cmd.Wait() // the exit code tells
+		_ = cmd.Wait() // ended reports the exit code
 		code, text := cmd.ProcessState.ExitCode(), errors.String()
 		if code != exitFailure || !strings.HasSuffix(text, "interrupted\n") {
 			t.Errorf("%s ended with %d and %q", args, code, text)

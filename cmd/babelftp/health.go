@@ -18,22 +18,23 @@ import (
 )
 
 const (
-	// healthAddress is where a server answers whose configuration names no other address.
+	// healthAddress is the default metrics_listen.
 	healthAddress = config.DefaultMetricsListen
-	// healthTimeout is how long the server may take to answer.
+	// healthTimeout limits the time of the request.
 	healthTimeout = 5 * time.Second
-	// maxHealthText is how many bytes of an answer are shown.
+	// maxHealthText limits the bytes of a response that are shown.
 	maxHealthText = 1 << 10
 )
 
 var errNoMetricsListen = errors.New(
-	"metrics_listen is empty, so the server answers no probes: remove the key, or set it, like " + healthAddress)
+	"metrics_listen is empty, so the server has no health check: remove the key, or set it to an address such as " +
+		healthAddress)
 
 func newHealthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health [--address HOST:PORT | --config FILE]",
-		Short: "Ask a running server whether it is healthy",
-		Long: "Ask a running server for /healthz at its metrics_listen, and exit with 0 if it answers 200, else with 1: for " +
+		Short: "Check the health of a running server",
+		Long: "Request /healthz from the metrics_listen of a running server, and exit with 0 if the status is 200, else with 1. It is meant for\n" +
 			"Docker's HEALTHCHECK.",
 		Example: "  babelftp health --config /etc/babelftp/babelftp.yaml\n" +
 			"  babelftp health --address 127.0.0.1:9121",
@@ -42,20 +43,20 @@ func newHealthCommand() *cobra.Command {
 	address := cmd.Flags().String("address", "", "the `HOST:PORT` of metrics_listen (default "+healthAddress+")")
 	file := cmd.Flags().StringP("config", "c", "", "the configuration `FILE` to read metrics_listen from")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		asked := cmp.Or(*address, healthAddress)
+		target := cmp.Or(*address, healthAddress)
 		if *file != "" {
 			if *address != "" {
-				return newUsageError(cmd, "--address and --config do not go together")
+				return newUsageError(cmd, "--address and --config cannot be combined")
 			}
 			cfg, err := loadConfig(cmd, *file)
 			if err != nil {
 				return err
 			}
-			if asked = cfg.MetricsListen; asked == "" {
+			if target = cfg.MetricsListen; target == "" {
 				return errNoMetricsListen
 			}
 		}
-		text, err := askHealth(cmd.Context(), asked)
+		text, err := checkHealth(cmd.Context(), target)
 		if err == nil {
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
 		}
@@ -64,13 +65,14 @@ func newHealthCommand() *cobra.Command {
 	return cmd
 }
 
-// askHealth asks the server whose metrics_listen is address, and returns what it says when it is healthy.
-func askHealth(ctx context.Context, address string) (string, error) {
+// checkHealth requests /healthz from the server with this metrics_listen. It returns the response if the
+// server is healthy, and an error otherwise.
+func checkHealth(ctx context.Context, address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return "", fmt.Errorf("%q is not an address: write it like %s", address, healthAddress)
+		return "", fmt.Errorf("invalid address %q: want HOST:PORT, such as %s", address, healthAddress)
 	}
-	if host == "" || net.ParseIP(host).IsUnspecified() { // the server listens on all of them
+	if host == "" || net.ParseIP(host).IsUnspecified() { // the server listens on all addresses
 		host = "127.0.0.1"
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
@@ -84,10 +86,10 @@ func askHealth(ctx context.Context, address string) (string, error) {
 	if err != nil {
 		err = web.WithoutURL(err)
 		if of, ok := errors.AsType[*net.OpError](err); ok {
-			err = of.Err // without the address
+			err = of.Err // drops the address, which the message already has
 		}
-		return "", fmt.Errorf("no server answers /healthz at %s: %w: see the log of the server, or name its "+
-			"metrics_listen by --address or --config", request.URL.Host, err)
+		return "", fmt.Errorf("cannot get /healthz from %s: %w: see the log of the server, or pass its "+
+			"metrics_listen with --address or --config", request.URL.Host, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxHealthText))

@@ -46,8 +46,8 @@ func TestHealth(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	server.Close()
-	refused := "babelftp: no server answers /healthz at " + address + ": connect: connection refused: see the log of the " +
-		"server, or name its metrics_listen by --address or --config\n"
+	refused := "babelftp: cannot get /healthz from " + address + ": connect: connection refused: see the log of the " +
+		"server, or pass its metrics_listen with --address or --config\n"
 	if code, _, stderr := output(t, "", "health", "--address", ":"+port); code != 1 || stderr != refused {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -56,10 +56,10 @@ func TestHealth(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if code, _, stderr := output(t, "", "health", "--config", "x", "--address", address); code != 2 ||
-		!strings.Contains(stderr, "do not go together") {
+		!strings.Contains(stderr, "cannot be combined") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
 
-// validHash is the argon2id hash of nothing in particular.
+// validHash is a valid argon2id hash.
 const validHash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs"

@@ -21,11 +21,11 @@ import (
 func newLanguagesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "languages",
-		Short: "Show the languages and how complete each is, or check catalogues",
-		Long: "Show each language: its tag for LANG, how many of the texts are translated, who has read them and when, and its " +
+		Short: "List the languages and their completeness, or check catalogs",
+		Long: "List the languages, each with its tag for LANG, the number of translated texts, who reviewed them and when, and its " +
 			"own name.\n\n" +
-			"With --lint every problem of catalogues is shown with file, line, message and what to do. With --format a " +
-			"translation\nwhose English has changed is marked fuzzy.",
+			"With --lint, every problem in the catalogs is shown with its file, line, message and a fix. With --format, a " +
+			"translation\nis marked fuzzy if its English text has changed.",
 		Example: "  babelftp languages\n" +
 			"  babelftp languages --locales ./locales\n" +
 			"  babelftp languages --lint ./locales\n" +
@@ -33,22 +33,22 @@ func newLanguagesCommand() *cobra.Command {
 		Args: noArguments,
 	}
 	dir := cmd.Flags().String(
-		"locales", "", "a `DIR` of catalogues that add to the built-in ones, like locales_dir of the configuration")
-	lint := cmd.Flags().String("lint", "", "check the catalogues in `DIR` and show these languages only")
+		"locales", "", "a `DIR` of catalogs to use in addition to the built-in ones, like locales_dir in the configuration")
+	lint := cmd.Flags().String("lint", "", "check the catalogs in `DIR` and only list their languages")
 	format := cmd.Flags().String(
 		"format", "",
-		"write the catalogues in `DIR` in the standard layout, and show the files that change")
+		"rewrite the catalogs in `DIR` in the standard layout, and list the changed files")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		changed := slices.DeleteFunc([]string{"--lint", "--locales", "--format"}, func(option string) bool {
 			return !cmd.Flags().Changed(option[2:])
 		})
 		switch {
 		case len(changed) > 1:
-			return newUsageError(cmd, "%s do not go together", strings.Join(changed, " and "))
+			return newUsageError(cmd, "%s cannot be combined", strings.Join(changed, " and "))
 		case cmd.Flags().Changed("lint"):
-			return lintCatalogues(cmd, *lint)
+			return lintCatalogs(cmd, *lint)
 		case cmd.Flags().Changed("format"):
-			return formatCatalogues(cmd, *format)
+			return formatCatalogs(cmd, *format)
 		}
 		if *dir != "" {
 			if err := checkFolder(cmd, "locales", *dir); err != nil {
@@ -66,17 +66,18 @@ func newLanguagesCommand() *cobra.Command {
 	return cmd
 }
 
-// checkFolder returns an error of usage if an option does not name a folder.
+// checkFolder returns a usage error if an option does not name a directory.
 func checkFolder(cmd *cobra.Command, option, dir string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return newUsageError(
-			cmd, "--%s %q is not a folder: name the one that holds a folder for each language", option, dir)
+			cmd, "invalid --%s %q: want a directory with a subdirectory for each language", option, dir)
 	}
 	return nil
 }
 
-// formatCatalogues rewrites the catalogues in a folder where their layout differs, and shows the files.
-func formatCatalogues(cmd *cobra.Command, dir string) error {
+// formatCatalogs rewrites the catalogs in a directory that are not in the standard layout, and prints their
+// names.
+func formatCatalogs(cmd *cobra.Command, dir string) error {
 	if err := checkFolder(cmd, "format", dir); err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func formatCatalogues(cmd *cobra.Command, dir string) error {
 	return nil
 }
 
-// replaceFile gives a file another content. An error leaves the file as it was.
+// replaceFile replaces the content of a file atomically. If it fails, the file is unchanged.
 func replaceFile(name string, text []byte) error {
 	name, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -115,8 +116,8 @@ func replaceFile(name string, text []byte) error {
 	return err
 }
 
-// lintCatalogues shows what is wrong with the catalogues in a folder.
-func lintCatalogues(cmd *cobra.Command, dir string) error {
+// lintCatalogs prints the problems of the catalogs in a directory.
+func lintCatalogs(cmd *cobra.Command, dir string) error {
 	if err := checkFolder(cmd, "lint", dir); err != nil {
 		return err
 	}
@@ -133,14 +134,14 @@ func lintCatalogues(cmd *cobra.Command, dir string) error {
 		}
 	}
 	if failures > 0 {
-		return fmt.Errorf("the catalogues have %s", count(failures, "error"))
+		return fmt.Errorf("the catalogs have %s", count(failures, "error"))
 	}
 	return showLanguages(cmd.OutOrStdout(), dir, report.Languages)
 }
 
-// showLanguages writes one line a language, with who has read its texts, which a folder of catalogues tells before what
-// is built in. The name comes last, because terminals differ in how wide they show some scripts and in the direction of
-// others.
+// showLanguages prints one line per language. The review noted in dir takes precedence over the built-in one.
+// The name of the language comes last, because terminals disagree about the width and direction of some
+// scripts.
 func showLanguages(w io.Writer, dir string, languages []i18n.Coverage) error {
 	const columnGap = 2
 	table := tabwriter.NewWriter(w, 0, 0, columnGap, ' ', 0)

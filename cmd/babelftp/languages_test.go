@@ -14,9 +14,9 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// catalogueFolder returns a folder with one catalogue, whose messages begin on its second line, and the catalogue's
-// file.
-func catalogueFolder(t *testing.T, tag string, messages ...string) (dir, file string) {
+// catalogFolder returns a directory with one catalog, whose messages begin on its second line, and the path
+// of the catalog.
+func catalogFolder(t *testing.T, tag string, messages ...string) (dir, file string) {
 	t.Helper()
 	dir = t.TempDir()
 	file = filepath.Join(dir, tag, "messages.gotext.json")
@@ -46,7 +46,7 @@ func TestLanguagesLint(t *testing.T) {
 		messages []string
 		code     int
 		stdout   string
-		stderr   []string // the beginnings of the lines, after the file
+		stderr   []string // prefixes of the lines, after the file name
 	}{
 		{"clean", "fr", []string{message("goodbye", "Salut.")}, 0, complete, nil},
 		{"warning", "fr", []string{message("goodbye", "Goodbye.")}, 0, complete,
@@ -58,21 +58,21 @@ func TestLanguagesLint(t *testing.T) {
 			[]string{
 				`:2: message "goodbye": the placeholder {User} is unknown; this message has none`,
 				`:3: warning: message "ok": is the English text; translate it`,
-				`:4: message "fine": no such message; take the identifiers from the English catalogue`,
+				`:4: message "fine": no such message; take the identifiers from the English catalog`,
 			}},
 		{"untranslated", "is", nil, 0, fmt.Sprintf("is  0/%d    0 %%  -  íslenska\n", total),
 			[]string{fmt.Sprintf(
 				": warning: lacks %d of %[1]d texts, which are shown in English: service-ready, ", total)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			dir, file := catalogueFolder(t, tc.tag, tc.messages...)
+			dir, file := catalogFolder(t, tc.tag, tc.messages...)
 			code, stdout, stderr := output(t, "", "languages", "--lint", dir)
 			if code != tc.code || stdout != tc.stdout {
 				t.Errorf("exit code %d, want %d; standard output:\n%s\nwant:\n%s", code, tc.code, stdout, tc.stdout)
 			}
 			lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
 			if code != 0 {
-				if last := lines[len(lines)-1]; !strings.HasPrefix(last, "babelftp: the catalogues have ") {
+				if last := lines[len(lines)-1]; !strings.HasPrefix(last, "babelftp: the catalogs have ") {
 					t.Errorf("the last line is %q", last)
 				}
 				lines = lines[:len(lines)-1]
@@ -92,7 +92,7 @@ func TestLanguagesLint(t *testing.T) {
 	}
 }
 
-func TestLanguagesLintFindsNoCatalogue(t *testing.T) {
+func TestLanguagesLintFindsNoCatalog(t *testing.T) {
 	dir := t.TempDir()
 	code, stdout, stderr := output(t, "", "languages", "--lint", dir)
 	if want := "babelftp: " + dir + ": there is no <language tag>/messages.gotext.json"; code != 1 || stdout != "" ||
@@ -102,8 +102,8 @@ func TestLanguagesLintFindsNoCatalogue(t *testing.T) {
 }
 
 func TestLanguagesFormat(t *testing.T) {
-	dir, file := catalogueFolder(t, "fr", `{"id": "goodbye", "translation": "Salut."}`)
-	for _, want := range []string{file + "\n", ""} { // the second time it is formatted
+	dir, file := catalogFolder(t, "fr", `{"id": "goodbye", "translation": "Salut."}`)
+	for _, want := range []string{file + "\n", ""} { // the second run finds nothing to change
 		if code, stdout, stderr := output(t, "", "languages", "--format", dir); code != 0 || stdout != want ||
 			stderr != "" {
 			t.Errorf("exit code %d: %s%s, want %s", code, stdout, stderr, want)
@@ -115,7 +115,7 @@ func TestLanguagesFormat(t *testing.T) {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
 
-	dir, file = catalogueFolder(t, "fr", `{"id": "goodbye", "translaton": "Salut."}`)
+	dir, file = catalogFolder(t, "fr", `{"id": "goodbye", "translaton": "Salut."}`)
 	before := must.ReadFile(t, file)
 	code, stdout, stderr := output(t, "", "languages", "--format", dir)
 	if after, err := os.ReadFile(file); err != nil || code != 1 || stdout != "" ||
@@ -124,9 +124,9 @@ func TestLanguagesFormat(t *testing.T) {
 	}
 }
 
-// A full disk loses no translation: the catalogue stays as it was.
+// If the disk is full, the catalog stays unchanged.
 func TestLanguagesFormatOnFullDisk(t *testing.T) {
-	dir, file := catalogueFolder(t, "fr", `{"id": "goodbye", "translation": "`+strings.Repeat("Salut. ", 1000)+`"}`)
+	dir, file := catalogFolder(t, "fr", `{"id": "goodbye", "translation": "`+strings.Repeat("Salut. ", 1000)+`"}`)
 	before := must.ReadFile(t, file)
 	cmd := program(t, "languages", "--format", dir)
 	cmd.Args = append([]string{"sh", "-c", `ulimit -f 1; exec "$@"`, "sh"}, cmd.Args...)
@@ -140,9 +140,9 @@ func TestLanguagesFormatOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestLanguagesReviewed shows who has read a language, as its folder tells.
+// TestLanguagesReviewed checks the reviewers in the list.
 func TestLanguagesReviewed(t *testing.T) {
-	dir, _ := catalogueFolder(t, "is")
+	dir, _ := catalogFolder(t, "is")
 	rules := []byte("reviewed: Alice\nreviewed_on: 2026-11-23\n")
 	must.OK(t, os.WriteFile(filepath.Join(dir, "is", "language.yaml"), rules, 0o644))
 	_, stdout, _ := output(t, "", "languages", "--locales", dir)

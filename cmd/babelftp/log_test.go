@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// What a client sends reaches the log. A terminal that shows the log obeys nothing of it.
+// Texts from clients are escaped in the log, so that they have no effect on a terminal.
 func TestLogEscapes(t *testing.T) {
 	const hostile, want = "a\u202eb\u009b31m\x1b[31m\r\n\u65e5\u672c",
 		`a\u{202E}b\u{9B}31m` + "\x1b[31m\r\n\u65e5\u672c"

@@ -1,11 +1,12 @@
-// FTP opens a port for each transfer. By default Go also listens for Multipath TCP, which costs more. No FTP client
-// asks for it.
+// FTP opens a port for each transfer. By default, Go also listens for Multipath TCP, which costs more and
+// which no FTP client uses.
 //
 //go:debug multipathtcp=0
 
-// Command babelftp exposes S3 buckets over FTP and FTPS, in the language of the person at the other end.
+// Command babelftp exposes S3 buckets over FTP and FTPS, in the language of each user.
 //
-// The exit code is 0 for success, 1 for a wrong configuration or a failure at run time, and 2 for wrong usage.
+// The exit code is 0 for success, 1 for an invalid configuration or a failure at run time, and 2 for wrong
+// usage.
 package main
 
 import (
@@ -34,7 +35,7 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run runs a command line and returns the exit code.
+// run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRootCommand()
 	root.SetArgs(args)
@@ -54,7 +55,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exitFailure
 }
 
-// printError writes an error. The problems of a configuration begin with the file, so that an editor can jump there.
+// printError prints an error. Problems of a configuration start with the file name, so that editors can jump
+// to them.
 func printError(w io.Writer, err error) {
 	if problems, ok := errors.AsType[config.Problems](err); ok {
 		fmt.Fprintf(w, "%v\nbabelftp: the configuration has %s\n", problems, count(len(problems), "problem"))
@@ -65,9 +67,9 @@ func printError(w io.Writer, err error) {
 	}
 }
 
-// A usageError is a command line that makes no sense.
+// A usageError is an invalid command line.
 type usageError struct {
-	command string // whose --help shows the right usage
+	command string // the command whose --help shows the usage
 	err     error
 }
 
@@ -82,12 +84,12 @@ func newUsageError(cmd *cobra.Command, format string, args ...any) error {
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "babelftp",
-		Short: "S3 buckets over FTP and FTPS, in the reader's language",
-		Long: "babelftp exposes S3 buckets over FTP and FTPS, in the language of the person at the other end.\n\n" +
-			"To look at it, run babelftp demo: it needs nothing else.",
+		Short: "S3 buckets over FTP and FTPS, in each user's language",
+		Long: "babelftp exposes S3 buckets over FTP and FTPS, in the language of each user.\n\n" +
+			"To try it, run babelftp demo. It needs no configuration.",
 		Version:       versionText(),
 		Args:          commandNeeded,
-		RunE:          func(*cobra.Command, []string) error { return nil }, // Args refuses every call
+		RunE:          func(*cobra.Command, []string) error { return nil }, // unreachable, because Args returns an error for every call
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -111,13 +113,13 @@ func newRootCommand() *cobra.Command {
 	return root
 }
 
-// suggestionDistance is how many characters a command may differ in from the one that was meant.
+// suggestionDistance is the maximum edit distance between a mistyped command and a suggestion.
 const suggestionDistance = 2
 
-// commandNeeded refuses a command that only holds others, and names those that the user may have meant.
+// commandNeeded rejects the use of a command that only groups others, and suggests similar commands.
 func commandNeeded(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return newUsageError(cmd, "a command is missing")
+		return newUsageError(cmd, "missing command")
 	}
 	hint := ""
 	cmd.SuggestionsMinimumDistance = suggestionDistance
@@ -127,7 +129,7 @@ func commandNeeded(cmd *cobra.Command, args []string) error {
 	return newUsageError(cmd, "unknown command %q%s", args[0], hint)
 }
 
-// newHelpCommand is cobra's help command, with an exit code of its own for an unknown command.
+// newHelpCommand returns a variant of cobra's help command that exits with 2 for an unknown command.
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -137,14 +139,15 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 			if err != nil || len(rest) > 0 {
 				return commandNeeded(explained, rest)
 			}
-			explained.InitDefaultHelpFlag() // as --help shows it
+			explained.InitDefaultHelpFlag() // for the same output as --help
 			explained.InitDefaultVersionFlag()
 			return explained.Help()
 		},
 	}
 }
 
-// noArguments refuses arguments that are no flags, and takes them for commands where the command has others.
+// noArguments rejects arguments. If the command has subcommands, it reports an argument as an unknown
+// command.
 func noArguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -155,11 +158,11 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return newUsageError(cmd, "unexpected argument %q", args[0])
 }
 
-// exactly requires a number of arguments. The usage says which.
-func exactly(n int, usage string) cobra.PositionalArgs {
+// exactly requires n arguments. expected describes them in the error.
+func exactly(n int, expected string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return newUsageError(cmd, "%s", usage)
+			return newUsageError(cmd, "expected %s", expected)
 		}
 		return nil
 	}
@@ -170,7 +173,7 @@ func addConfigFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().StringP("config", "c", config.DefaultFile, "the configuration `FILE`")
 }
 
-// loadConfig reads the file that --config names, and the environment.
+// loadConfig reads the configuration in file and the environment.
 func loadConfig(cmd *cobra.Command, file string) (*config.Config, error) {
 	if file == "" {
 		return nil, errNoConfig(cmd)
@@ -178,10 +181,10 @@ func loadConfig(cmd *cobra.Command, file string) (*config.Config, error) {
 	return config.Load(file, os.Environ())
 }
 
-// errNoTenant says that a configuration lacks a tenant, and which ones it has.
+// errNoTenant returns the error for an unknown tenant. It lists the known ones.
 func errNoTenant(cfg *config.Config, name string) error {
-	return fmt.Errorf("the configuration has no tenant %q, but %s", name,
+	return fmt.Errorf("unknown tenant %q: want one of %s", name,
 		strings.Join(slices.Sorted(maps.Keys(cfg.Tenants)), ", "))
 }
 
-func errNoConfig(cmd *cobra.Command) error { return newUsageError(cmd, "--config names no file") }
+func errNoConfig(cmd *cobra.Command) error { return newUsageError(cmd, "--config must not be empty") }

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// runProgram is a variable that makes the test binary the program itself: signals, exit codes and the environment
-	// are a process's own, and so the race detector watches it too.
+	// runProgram is an environment variable that turns the test binary into the program. Tests run it as a
+	// process of its own, because signals, exit codes and the environment belong to a process. This way the
+	// race detector covers it too.
 	runProgram  = "RUN_PROGRAM_UNDER_TEST"
 	testVersion = "v0.0.0-test"
 )
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	s3test.Main(m)
 }
 
-// program is the program with a command line.
+// program returns a command that runs the program with these arguments.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -41,7 +42,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// output runs the program to its end.
+// output runs the program and waits for its end.
 func output(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	cmd := program(t, args...)
@@ -62,7 +63,7 @@ func TestExitCodes(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{"no-command", nil, 2, "babelftp: a command is missing (see babelftp --help)\n"},
+		{"no-command", nil, 2, "babelftp: missing command (see babelftp --help)\n"},
 		{"unknown-command", []string{"peanuts"}, 2, "babelftp: unknown command \"peanuts\" (see babelftp --help)\n"},
 		{"similar-command", []string{"serv"}, 2,
 			"babelftp: unknown command \"serv\", did you mean serve or users? (see babelftp --help)\n"},
@@ -70,28 +71,28 @@ func TestExitCodes(t *testing.T) {
 			"babelftp: unknown flag: --port (see babelftp serve --help)\n"},
 		{"flag-without-value", []string{"check", "--config"}, 2,
 			"babelftp: flag needs an argument: --config (see babelftp check --help)\n"},
-		{"no-file", []string{"serve", "--config", ""}, 2, "babelftp: --config names no file (see babelftp serve --help)\n"},
+		{"no-file", []string{"serve", "--config", ""}, 2, "babelftp: --config must not be empty (see babelftp serve --help)\n"},
 		{"argument", []string{"languages", "fr"}, 2,
 			"babelftp: unexpected argument \"fr\" (see babelftp languages --help)\n"},
 		{"lint-no-folder", []string{"languages", "--lint", "nowhere"}, 2,
-			"babelftp: --lint \"nowhere\" is not a folder: name the one that holds a folder for each language (see " +
+			"babelftp: invalid --lint \"nowhere\": want a directory with a subdirectory for each language (see " +
 				"babelftp languages --help)\n"},
 		{"format-no-folder", []string{"languages", "--format", "nowhere"}, 2,
-			"babelftp: --format \"nowhere\" is not a folder: name the one that holds a folder for each language (see " +
+			"babelftp: invalid --format \"nowhere\": want a directory with a subdirectory for each language (see " +
 				"babelftp languages --help)\n"},
 		{"lint-and-format", []string{"languages", "--lint", ".", "--format", "."}, 2,
-			"babelftp: --lint and --format do not go together (see babelftp languages --help)\n"},
+			"babelftp: --lint and --format cannot be combined (see babelftp languages --help)\n"},
 		{"lint-and-locales", []string{"languages", "--lint", ".", "--locales", "."}, 2,
-			"babelftp: --lint and --locales do not go together (see babelftp languages --help)\n"},
-		{"users-no-command", []string{"users"}, 2, "babelftp: a command is missing (see babelftp users --help)\n"},
+			"babelftp: --lint and --locales cannot be combined (see babelftp languages --help)\n"},
+		{"users-no-command", []string{"users"}, 2, "babelftp: missing command (see babelftp users --help)\n"},
 		{"users-import-no-file", []string{"users", "import", "sftpgo"}, 2,
-			"babelftp: give the kind of server and one FILE (see babelftp users import --help)\n"},
+			"babelftp: expected the kind of server and one FILE (see babelftp users import --help)\n"},
 		{"users-import-unknown", []string{"users", "import", "vms", "x"}, 2,
-			"babelftp: unknown kind of server \"vms\": write sftpgo, proftpd, pureftpd or vsftpd (see babelftp users import --help)\n"},
+			"babelftp: unknown kind of server \"vms\": want sftpgo, proftpd, pureftpd or vsftpd (see babelftp users import --help)\n"},
 		{"users-import-missing-file", []string{"users", "import", "sftpgo", "nowhere.json"}, 1,
 			"babelftp: cannot read nowhere.json: no such file or directory\n"},
 		{"users-import-nobody", []string{"users", "import", "proftpd", "/dev/null"}, 1,
-			"babelftp: /dev/null has no user that can be imported\n"},
+			"babelftp: no users to import in /dev/null\n"},
 		{"users-import-standard-input", []string{"users", "import", "sftpgo", "-"}, 1,
 			"babelftp: standard input: this is not a dump of SFTPGo in JSON: unexpected end of JSON input\n"},
 		{"users-import-other-kind", []string{"users", "import", "pureftpd", "../../internal/users/usersfile/testdata/sftpgo.json"}, 1,
@@ -102,7 +103,7 @@ func TestExitCodes(t *testing.T) {
 		{"bans-typo", []string{"bans", "lst"}, 2,
 			"babelftp: unknown command \"lst\", did you mean list? (see babelftp bans --help)\n"},
 		{"locales-no-folder", []string{"languages", "--locales", "nowhere"}, 2,
-			"babelftp: --locales \"nowhere\" is not a folder: name the one that holds a folder for each language (see " +
+			"babelftp: invalid --locales \"nowhere\": want a directory with a subdirectory for each language (see " +
 				"babelftp languages --help)\n"},
 		{"doctor-no-log", []string{"doctor", "--log", "nowhere"}, 1,
 			"babelftp: cannot read --log nowhere: no such file or directory\n"},
@@ -117,7 +118,7 @@ func TestExitCodes(t *testing.T) {
 		{"missing-file", []string{"serve", "--config", "nowhere.yaml"}, 1,
 			"babelftp: cannot read the configuration nowhere.yaml: no such file or directory\n"},
 		{"completion-no-shell", []string{"completion"}, 2,
-			"babelftp: a command is missing (see babelftp completion --help)\n"},
+			"babelftp: missing command (see babelftp completion --help)\n"},
 		{"completion-unknown-shell", []string{"completion", "zhs"}, 2,
 			"babelftp: unknown command \"zhs\", did you mean zsh? (see babelftp completion --help)\n"},
 		{"completion-argument", []string{"completion", "bash", "extra"}, 2,
@@ -141,7 +142,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// Every command says what it is for, with an example.
+// Every command has a description, an example, and a usage text for each flag.
 func TestHelp(t *testing.T) {
 	for _, cmd := range newRootCommand().Commands() {
 		t.Run(cmd.Name(), func(t *testing.T) {

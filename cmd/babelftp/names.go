@@ -38,24 +38,24 @@ func newNamesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "names TENANT [--dry-run]",
 		Short: "Rename files whose names were read in the wrong charset",
-		Long: "Find files and directories of a tenant whose names a device has written in a configured charset, and which were " +
-			"read as UTF-8,\nsuch as Ŀ¼ for 目录 in GBK. The command shows the list, asks, and renames them.\n\n" +
-			"Names that people may have chosen as they are have the state unsure, and stay. Nothing is replaced: a file whose new " +
-			"name exists\nstays and is reported, and the exit code is 1. Ctrl-C ends the command between two objects, and the next " +
+		Long: "Find files and directories of a tenant whose names a device sent in a configured charset, but which were " +
+			"read as UTF-8,\nsuch as Ŀ¼ for 目录 in GBK. The command shows the list, asks for confirmation, and renames them.\n\n" +
+			"Names that may be correct as they are have the state unsure and are not renamed. Nothing is overwritten: a file whose new " +
+			"name exists\nkeeps its name and is reported, and the exit code is 1. Ctrl-C stops the command between two objects, and the next " +
 			"run continues.\n\n" +
-			"To review the list, write it to a file with --dry-run, edit the states, and give it to --apply.",
+			"To review the list, write it to a file with --dry-run, edit the states, and pass it to --apply.",
 		Example: "  babelftp names acme --dry-run\n" +
 			"  babelftp names acme\n" +
 			"  babelftp names acme --dry-run > names.tsv && editor names.tsv && babelftp names acme --apply names.tsv\n" +
 			"  babelftp names acme --yes        # in a script",
-		Args: exactly(1, "give one TENANT"),
+		Args: exactly(1, "one TENANT"),
 	}
 	file := addConfigFlag(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&r.dryRun, "dry-run", false, "show the list, and rename nothing")
-	flags.BoolVar(&r.yes, "yes", false, "do not ask")
+	flags.BoolVar(&r.dryRun, "dry-run", false, "show the list without renaming anything")
+	flags.BoolVar(&r.yes, "yes", false, "do not ask for confirmation")
 	flags.StringVar(&r.apply, "apply", "", "apply the list in this `FILE` instead of searching for names")
-	flags.BoolVar(&r.trust, "unsure", false, "rename unsure names with one reading too, because no client writes UTF-8")
+	flags.BoolVar(&r.trust, "unsure", false, "also rename unsure names with a single reading; only if no client uses UTF-8")
 	flags.StringVar(&r.charset, "charset", "", "the `CHARSET` of the devices, instead of the configured charsets")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r.cmd, r.config = cmd, *file
@@ -64,16 +64,16 @@ func newNamesCommand() *cobra.Command {
 	return cmd
 }
 
-// check rejects flags that exclude each other, and a run that would ask without a terminal.
+// check rejects conflicting flags, and a run that has to ask without a terminal.
 func (r *namesRun) check() error {
 	_, isTerminal := terminal(r.cmd.InOrStdin())
 	switch {
 	case r.dryRun && r.yes:
-		return newUsageError(r.cmd, "--dry-run and --yes do not go together")
+		return newUsageError(r.cmd, "--dry-run and --yes cannot be combined")
 	case r.apply != "" && (r.trust || r.charset != ""):
-		return newUsageError(r.cmd, "--apply takes the list as it is: remove --unsure and --charset")
+		return newUsageError(r.cmd, "--apply cannot be combined with --unsure or --charset")
 	case !r.dryRun && !r.yes && (!isTerminal || r.apply == "-"):
-		return newUsageError(r.cmd, "cannot ask, because standard input is not a terminal: write --dry-run or --yes")
+		return newUsageError(r.cmd, "cannot ask for confirmation because standard input is not a terminal: use --dry-run or --yes")
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (r *namesRun) list(ctx, now context.Context, name string) ([]mojibake.Line,
 			return nil, nil, newUsageError(r.cmd, "--charset: %w", err)
 		}
 		if charset.UTF8() || charset.Raw() {
-			return nil, nil, newUsageError(r.cmd, "--charset %s is not a charset from before UTF-8", charset)
+			return nil, nil, newUsageError(r.cmd, "invalid --charset %s: want a legacy charset such as gbk", charset)
 		}
 	}
 	var lines []mojibake.Line
@@ -155,7 +155,8 @@ func (r *namesRun) list(ctx, now context.Context, name string) ([]mojibake.Line,
 	return lines, t, mojibake.Check(ctx, t, lines)
 }
 
-// open opens the buckets of a tenant. now cancels all requests, and ctx cancels the verification of the buckets.
+// open opens the buckets of a tenant. now cancels all requests, while ctx only cancels the verification of
+// the buckets.
 func (r *namesRun) open(
 	ctx, now context.Context, cfg *config.Config, name string, charset *pathname.Encoding,
 ) (*mojibake.Tenant, error) {
@@ -178,12 +179,12 @@ func (r *namesRun) open(
 		t, err = mojibake.Open(ctx, cfg.Tenants[name], bucket, all, &pathname.Encoding{})
 	}
 	if errors.Is(err, mojibake.ErrNoCharset) {
-		return nil, fmt.Errorf("tenants.%s: %w: write compatibility.charset, or --charset gbk for example", name, err)
+		return nil, fmt.Errorf("tenants.%s: %w: set compatibility.charset, or use --charset, for example --charset gbk", name, err)
 	}
 	return t, err
 }
 
-// rename applies lines, and prints each name that it could not change.
+// rename applies lines and prints each name that could not be changed.
 func (r *namesRun) rename(ctx, now context.Context, t *mojibake.Tenant, lines []mojibake.Line, refused int) error {
 	var moved atomic.Int64
 	total := mojibake.Objects(lines)
@@ -192,14 +193,14 @@ func (r *namesRun) rename(ctx, now context.Context, t *mojibake.Tenant, lines []
 	done()
 	errOut := r.cmd.ErrOrStderr()
 	for _, p := range problems {
-		fmt.Fprintf(errOut, "%s keeps its name, because %s: %s\n", visible(p.Path), p.Reason, visible(p.Target))
+		fmt.Fprintf(errOut, "%s not renamed because %s: %s\n", visible(p.Path), p.Reason, visible(p.Target))
 	}
 	fmt.Fprintf(errOut, "%s renamed\n", count(int(moved.Load()), "object"))
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("interrupted: run the command again to rename the rest")
 	case err != nil:
-		return fmt.Errorf("%w: correct it, and run the command again to rename the rest", err)
+		return fmt.Errorf("%w: fix it, and run the command again to rename the rest", err)
 	case len(problems)+refused > 0:
 		return fmt.Errorf("%s not renamed", count(len(problems)+refused, "name"))
 	}
@@ -211,7 +212,7 @@ func (r *namesRun) ask(ctx context.Context, question string) (bool, error) {
 	fmt.Fprint(r.cmd.ErrOrStderr(), question)
 	answer := make(chan string, 1)
 	panics.Go(func() {
-		line, _ := bufio.NewReader(r.cmd.InOrStdin()).ReadString('\n') // without input the answer is no
+		line, _ := bufio.NewReader(r.cmd.InOrStdin()).ReadString('\n') // no input means no
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	})
 	select {
@@ -223,8 +224,8 @@ func (r *namesRun) ask(ctx context.Context, question string) (bool, error) {
 	}
 }
 
-// progress shows the progress of a long task until the returned function is called: each second on a terminal, and each
-// half minute in a log.
+// progress shows the progress of a long task until the returned function is called: every second on a
+// terminal, and every 30 seconds in a log.
 func (r *namesRun) progress(text func() string) (done func()) {
 	out, interval := r.cmd.ErrOrStderr(), 30*time.Second
 	before, after, end := "", "\n", ""
@@ -267,9 +268,9 @@ func countLines(lines []mojibake.Line) (wanted []mojibake.Line, refused int) {
 	return wanted, refused
 }
 
-// otherStates says how many lines have other states.
+// otherStates summarizes the lines that are not renamed.
 func otherStates(lines []mojibake.Line) string {
-	var said []string
+	var parts []string
 	for _, s := range []struct {
 		state mojibake.State
 		text  string
@@ -284,8 +285,8 @@ func otherStates(lines []mojibake.Line) string {
 			}
 		}
 		if n > 0 || s.state == mojibake.Unsure {
-			said = append(said, fmt.Sprintf("%d %s", n, s.text))
+			parts = append(parts, fmt.Sprintf("%d %s", n, s.text))
 		}
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(parts, ", ")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A namesWorld is a tenant in a bucket, with names that were misread in GBK.
+// A namesWorld is a tenant with names in its bucket that were misread in GBK.
 type namesWorld struct {
 	server  *s3test.Server
 	bucket  string
@@ -66,8 +66,8 @@ func (w *namesWorld) run(t *testing.T, args ...string) (code int, stdout, stderr
 	return output(t, "", append([]string{"names", "acme", "--config", w.config}, args...)...)
 }
 
-// TestNames renames with the program in a bucket of real servers: it shows the list first, renames nothing that exists,
-// and completes in a second run what the first could not.
+// TestNames renames files in buckets on real servers. The command shows the list first, never overwrites an
+// existing file, and finishes in a second run what the first one could not do.
 func TestNames(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		w := newNamesWorld(t, s, "inbox/Ŀ¼/a.txt", "inbox/Ŀ¼/Ŀ¼.txt", "inbox/größe.pdf", "inbox/目录/a.txt", "inbox/plain/Ŀ¼",
@@ -92,7 +92,7 @@ func TestNames(t *testing.T) {
 		}
 
 		code, _, stderr = w.run(t, "--yes")
-		if want := "/Ŀ¼/a.txt keeps its name, because a file has the new name: /目录/a.txt\n2 objects renamed\n" +
+		if want := "/Ŀ¼/a.txt not renamed because a file has the new name: /目录/a.txt\n2 objects renamed\n" +
 			"babelftp: 1 name not renamed\n"; code != exitFailure || !strings.HasSuffix(stderr, want) {
 			t.Errorf("the run ended with %d and %s, want %s", code, stderr, want)
 		}
@@ -110,7 +110,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("the object has the metadata %v and the type %s", head.Metadata, *head.ContentType)
 		}
 
-		// An operator reviews the list: the file gets another name, and the unsure name is right.
+		// An operator edits the list: one file gets another name, and an unsure name is accepted.
 		plan := filepath.Join(t.TempDir(), "names.tsv")
 		must.WriteFile(t, plan, "rename\tgbk\t1\t/Ŀ¼/a.txt\tb.txt\nrename\tgbk\t1\t/Ŀ¼/\t目录\r\nunsure\tgbk\t1\t/größe.pdf\tx\n")
 		if code, _, stderr = w.run(t, "--apply", plan, "--yes"); code != 0 {
@@ -126,7 +126,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestNamesUsage has command lines and configurations that cannot work.
+// TestNamesUsage checks the errors for invalid command lines and configurations.
 func TestNamesUsage(t *testing.T) {
 	w := newNamesWorld(t, s3test.Start(t, "sim-aws"))
 	broken := filepath.Join(t.TempDir(), "broken.tsv")
@@ -136,15 +136,15 @@ func TestNamesUsage(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		"no-tenant":      {[]string{"names"}, 2, "give one TENANT"},
-		"unknown-tenant": {[]string{"names", "acne", "--yes"}, 1, `no tenant "acne", but acme, plain`},
-		"no-charset":     {[]string{"names", "plain", "--yes"}, 1, "tenants.plain: no charset is configured: write compatibility.charset"},
+		"no-tenant":      {[]string{"names"}, 2, "expected one TENANT"},
+		"unknown-tenant": {[]string{"names", "acne", "--yes"}, 1, `unknown tenant "acne": want one of acme, plain`},
+		"no-charset":     {[]string{"names", "plain", "--yes"}, 1, "tenants.plain: no charset is configured: set compatibility.charset"},
 		"charset":        {[]string{"names", "plain", "--yes", "--charset", "gbk"}, 0, "0 names to rename"},
 		"wrong-charset":  {[]string{"names", "acme", "--yes", "--charset", "klingon"}, 2, `there is no charset "klingon"`},
-		"utf-8":          {[]string{"names", "acme", "--yes", "--charset", "utf-8"}, 2, "--charset utf-8 is not a charset from before UTF-8"},
-		"nobody":         {[]string{"names", "acme"}, 2, "standard input is not a terminal: write --dry-run or --yes"},
-		"both":           {[]string{"names", "acme", "--dry-run", "--yes"}, 2, "--dry-run and --yes do not go together"},
-		"apply-unsure":   {[]string{"names", "acme", "--apply", broken, "--unsure", "--yes"}, 2, "--apply takes the list as it is"},
+		"utf-8":          {[]string{"names", "acme", "--yes", "--charset", "utf-8"}, 2, "invalid --charset utf-8"},
+		"nobody":         {[]string{"names", "acme"}, 2, "standard input is not a terminal: use --dry-run or --yes"},
+		"both":           {[]string{"names", "acme", "--dry-run", "--yes"}, 2, "--dry-run and --yes cannot be combined"},
+		"apply-unsure":   {[]string{"names", "acme", "--apply", broken, "--unsure", "--yes"}, 2, "--apply cannot be combined with"},
 		"apply-missing":  {[]string{"names", "acme", "--apply", "nowhere.tsv", "--yes"}, 1, "cannot read --apply nowhere.tsv: no such file"},
 		"apply-broken":   {[]string{"names", "acme", "--apply", broken, "--yes"}, 1, "broken.tsv: line 1: new name b/c: write the last segment"},
 	} {

@@ -9,18 +9,18 @@ import (
 )
 
 var errNoDemo = errors.New(
-	"this build has no S3 server inside: build it without the tag nodemo, or use the image of the Dockerfile's " +
+	"this build has no built-in S3 server: build it without the tag nodemo, or use the image of the Dockerfile's " +
 		"target demo")
 
-// newDemoCommand stands in for the demo in the build that people deploy, which links no S3 server.
+// newDemoCommand replaces the demo in the deployed build, which does not link an S3 server.
 func newDemoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "demo",
-		Short:   "Try it with a build that has an S3 server inside",
-		Long:    "Say how to get a build that has an S3 server inside. This one has none, so that it is small.",
+		Short:   "Not available: this build has no built-in S3 server",
+		Long:    "Explain how to get a build with a built-in S3 server. This build has none, which keeps it small.",
 		Example: "  babelftp demo",
 
-		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // those of the other build
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // accept the flags of the full build
 		RunE:               func(*cobra.Command, []string) error { return errNoDemo },
 	}
 }

@@ -13,8 +13,8 @@ const (
 	serviceStopping = "STOPPING=1"
 )
 
-// notifySystemd tells systemd how far the server is, where a unit with Type=notify runs it. An address that begins
-// with @ is an abstract one, to Go too.
+// notifySystemd reports the state of the server to systemd if it runs in a unit with Type=notify. A path that
+// starts with @ is an abstract socket, which Go supports.
 func notifySystemd(state string) error {
 	address := os.Getenv("NOTIFY_SOCKET")
 	if address == "" {

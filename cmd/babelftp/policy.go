@@ -19,11 +19,11 @@ func newPolicyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy TENANT [--config FILE]",
 		Short: "Print the minimal IAM policy for a tenant",
-		Long: "Print the minimal IAM policy (JSON) for the credentials of a tenant. It allows what the configuration " +
-			"uses, and what\nthe server itself keeps in the bucket. The command asks no S3 server.\n\n" +
-			"A folder with other credentials or another role needs a policy of its own: see --folder.\n\n" +
-			"With --bucket it reads no configuration, and prints the policy for a tenant with this bucket, users with " +
-			"all\npermissions, and defaults for all other keys.",
+		Long: "Print the minimal IAM policy (JSON) for the credentials of a tenant. It allows the actions that the configuration " +
+			"needs, and access to\nthe objects that the server itself stores in the bucket. The command does not connect to S3.\n\n" +
+			"A folder with other credentials or another role needs its own policy: see --folder.\n\n" +
+			"With --bucket, it reads no configuration and prints the policy for a tenant with this bucket, users with " +
+			"all\npermissions, and default values for all other keys.",
 		Example: "  babelftp policy acme --config babelftp.yaml > policy.json\n" +
 			"  babelftp policy acme --folder /archive --config babelftp.yaml\n" +
 			"  babelftp policy --bucket acme-data --prefix inbox/ > policy.json",
@@ -31,21 +31,21 @@ func newPolicyCommand() *cobra.Command {
 	file := addConfigFlag(cmd)
 	var b bucketFlags
 	b.add(cmd)
-	folder := cmd.Flags().String("folder", "", "the `DIRECTORY` of a folder: print the policy for its credentials")
+	folder := cmd.Flags().String("folder", "", "print the policy for the credentials of the folder at this `DIRECTORY`")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if b.bucket != "" {
 			if len(args) > 0 || cmd.Flags().Changed("config") || *folder != "" {
-				return newUsageError(cmd, "--bucket goes with neither TENANT, --config nor --folder")
+				return newUsageError(cmd, "--bucket cannot be combined with TENANT, --config or --folder")
 			}
 			return nil
 		}
 		for _, flag := range []string{"prefix", "region", "profile"} {
 			if cmd.Flags().Changed(flag) {
-				return newUsageError(cmd, "--%s needs --bucket", flag)
+				return newUsageError(cmd, "--%s requires --bucket", flag)
 			}
 		}
 		if len(args) != 1 {
-			return newUsageError(cmd, "give one TENANT, or --bucket")
+			return newUsageError(cmd, "expected one TENANT or --bucket")
 		}
 		return nil
 	}
@@ -66,18 +66,18 @@ func newPolicyCommand() *cobra.Command {
 	return cmd
 }
 
-// bucketFlags describe a tenant without a configuration.
+// bucketFlags describe a tenant without a configuration file.
 type bucketFlags struct{ bucket, prefix, region, profile string }
 
 func (b *bucketFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&b.bucket, "bucket", "", "the `BUCKET` of a tenant that no configuration has yet")
-	flags.StringVar(&b.prefix, "prefix", "", "with --bucket: the `BEGINNING` of all keys")
+	flags.StringVar(&b.bucket, "bucket", "", "the `BUCKET` of a tenant that is not configured yet")
+	flags.StringVar(&b.prefix, "prefix", "", "with --bucket: the `PREFIX` of all keys")
 	flags.StringVar(&b.region, "region", "us-east-1", "with --bucket: the `REGION` of the bucket")
 	flags.StringVar(&b.profile, "profile", "aws", "with --bucket: the `PROFILE` of the S3 server, as in s3.profile")
 }
 
-// flagTenant is the name of the tenant that [bucketFlags] describe.
+// flagTenant is the name of the tenant in the configuration that [bucketFlags] make.
 const flagTenant = "policy"
 
 // config returns a configuration with the tenant that the flags describe.
@@ -98,7 +98,7 @@ func (b *bucketFlags) config() (*config.Config, error) {
 	return cfg, inFlags(err)
 }
 
-// inFlags names the flag of each problem of a configuration that was made of flags.
+// inFlags replaces the keys in the problems of a configuration made from flags by the names of the flags.
 func inFlags(err error) error {
 	problems, ok := errors.AsType[config.Problems](err)
 	if !ok {
@@ -111,7 +111,7 @@ func inFlags(err error) error {
 	return errors.Join(wrong...)
 }
 
-// printPolicy prints the policy for the credentials of a tenant, or of a folder of it.
+// printPolicy prints the policy for the credentials of a tenant or one of its folders.
 func printPolicy(cmd *cobra.Command, cfg *config.Config, tenant, folder string) error {
 	srv, err := server.New(cmd.Context(), cfg, server.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -124,7 +124,7 @@ func printPolicy(cmd *cobra.Command, cfg *config.Config, tenant, folder string) 
 	all := append([]*s3client.Bucket{whole}, whole.Folders...)
 	i := slices.IndexFunc(all, func(b *s3client.Bucket) bool { return b.Folder == folder })
 	if i < 0 {
-		return fmt.Errorf("tenant %s has no folder %q", tenant, folder)
+		return fmt.Errorf("tenant %s: unknown folder %q", tenant, folder)
 	}
 	var reached []*s3client.Bucket
 	for _, b := range all {
@@ -133,7 +133,7 @@ func printPolicy(cmd *cobra.Command, cfg *config.Config, tenant, folder string) 
 		} else if folder == "" {
 			fmt.Fprintf(
 				cmd.ErrOrStderr(),
-				"note: other credentials reach the folder %s: print their policy with --folder %[1]s\n", b.Folder)
+				"note: the folder %s uses other credentials: print their policy with --folder %[1]s\n", b.Folder)
 		}
 	}
 	if role := all[i].RoleARN(); role != "" {

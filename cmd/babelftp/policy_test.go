@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// policy prints what the configuration uses, for the credentials of the tenant or of a folder.
+// policy returns the policy that the command prints for a tenant or one of its folders.
 func TestPolicy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
 	text := fmt.Sprintf(`s3: {region: eu-west-3, access_key_id: a, secret_access_key: b}
@@ -79,7 +79,7 @@ tenants:
 			statement("s3:DeleteObject", "arn:aws:s3:::acme-data/inbox/.babelftp/*", ""),
 			statement("s3:ListBucket", "arn:aws:s3:::archive", ""),
 			statement("s3:GetObject", "arn:aws:s3:::archive/*", ""),
-		}, "note: other credentials reach the folder /other: print their policy with --folder /other\n"},
+		}, "note: the folder /other uses other credentials: print their policy with --folder /other\n"},
 		"folder": {[]string{"acme", "--folder", "/other"}, []string{
 			statement(
 				"kms:Decrypt kms:GenerateDataKey", "arn:aws:kms:eu-west-3:*:key/*",
@@ -139,9 +139,9 @@ tenants:
 		code   int
 		stderr string
 	}{
-		{[]string{"acne"}, 1, "babelftp: the configuration has no tenant \"acne\", but acme, umbrella, xerus, yak, zebra\n"},
-		{[]string{"acme", "--folder", "/none"}, 1, "babelftp: tenant acme has no folder \"/none\"\n"},
-		{nil, 2, "babelftp: give one TENANT, or --bucket (see babelftp policy --help)\n"},
+		{[]string{"acne"}, 1, "babelftp: unknown tenant \"acne\": want one of acme, umbrella, xerus, yak, zebra\n"},
+		{[]string{"acme", "--folder", "/none"}, 1, "babelftp: tenant acme: unknown folder \"/none\"\n"},
+		{nil, 2, "babelftp: expected one TENANT or --bucket (see babelftp policy --help)\n"},
 	} {
 		if code, stdout, stderr := output(
 			t, "", append(
@@ -152,10 +152,11 @@ tenants:
 	}
 }
 
-// TestPolicyOfBucket prints policies without a configuration, equal to the policies of a tenant with the same bucket.
+// TestPolicyOfBucket compares the policies printed for flags with those printed for an equivalent
+// configuration.
 func TestPolicyOfBucket(t *testing.T) {
-	t.Setenv("AWS_REGION", "eu-north-1")      // of other programs
-	t.Setenv("BABELFTP_LISTEN", "no address") // of a server
+	t.Setenv("AWS_REGION", "eu-north-1")      // must be ignored
+	t.Setenv("BABELFTP_LISTEN", "no address") // must be ignored
 	for _, tt := range []struct {
 		name  string
 		flags []string
@@ -193,10 +194,10 @@ func TestPolicyOfBucket(t *testing.T) {
 		args, want string
 		code       int
 	}{
-		{"acme --bucket b", "babelftp: --bucket goes with neither TENANT, --config nor --folder", 2},
-		{"--bucket b --folder /x", "babelftp: --bucket goes with neither TENANT, --config nor --folder", 2},
-		{"acme --prefix p", "babelftp: --prefix needs --bucket", 2},
-		{"acme --profile ceph", "babelftp: --profile needs --bucket", 2},
+		{"acme --bucket b", "babelftp: --bucket cannot be combined with TENANT, --config or --folder", 2},
+		{"--bucket b --folder /x", "babelftp: --bucket cannot be combined with TENANT, --config or --folder", 2},
+		{"acme --prefix p", "babelftp: --prefix requires --bucket", 2},
+		{"acme --profile ceph", "babelftp: --profile requires --bucket", 2},
 		{"--bucket Acme", `babelftp: --bucket: "Acme" is not a valid bucket name: write lower-case letters, digits, - and . only`, 1},
 		{"--bucket acme --prefix /in", `babelftp: --prefix: "/in/" is not a prefix of keys: keys begin without a slash, remove it`, 1},
 		{"--bucket acme --profile cefh", `babelftp: --profile: "cefh" is not known: write auto, aws,`, 1},
@@ -208,7 +209,8 @@ func TestPolicyOfBucket(t *testing.T) {
 	}
 }
 
-// writeSDKConfig is writeConfig with the credentials in the environment, where the AWS SDK finds them.
+// writeSDKConfig is like writeConfig, but puts the credentials in the environment, where the AWS SDK finds
+// them.
 func writeSDKConfig(t *testing.T, s *s3test.Server, bucket string) string {
 	t.Helper()
 	file := writeConfig(t, s, bucket)
@@ -227,8 +229,8 @@ func useCredentials(t *testing.T, s *s3test.Server) {
 	t.Setenv("AWS_SESSION_TOKEN", s.SessionToken)
 }
 
-// On a server that enforces it, check --probe is content with the policy that the program prints, and names the actions
-// that another one lacks.
+// On a server that enforces policies, check --probe succeeds with the printed policy, and names the missing
+// actions with another policy.
 func TestPolicyIsEnforced(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	bucket := s.Bucket(t)

@@ -12,7 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/server"
 )
 
-// stopSignals returns a context that ends with the first SIGINT or SIGTERM, and one that ends with the second.
+// stopSignals returns a context that is canceled by the first SIGINT or SIGTERM, and one that is canceled by
+// the second.
 func stopSignals(parent context.Context) (first, second context.Context, stop func()) {
 	first, endFirst := context.WithCancel(parent)
 	second, endSecond := context.WithCancel(context.WithoutCancel(parent))
@@ -37,23 +38,23 @@ func stopSignals(parent context.Context) (first, second context.Context, stop fu
 	}
 }
 
-// serveUntil starts srv, calls started and serves until ctx ends. Then running transfers have the time of
-// drain_timeout to end, unless now ends first.
+// serveUntil starts srv, calls started, and serves until ctx is canceled. Running transfers may then continue
+// for drain_timeout, unless now is canceled first.
 func serveUntil(ctx, now context.Context, srv *server.Server, log *slog.Logger, started func()) error {
 	if err := srv.Start(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil // stopped before it began
+			return nil // stopped during the start
 		}
 		return err
 	}
 	started()
-	tell := func(state string) {
+	notify := func(state string) {
 		if err := notifySystemd(state); err != nil {
-			log.Warn("systemd cannot be told of the state of the server; look at NOTIFY_SOCKET",
+			log.Warn("systemd notification failed; check NOTIFY_SOCKET",
 				"state", state, "err", err)
 		}
 	}
-	tell(serviceReady)
+	notify(serviceReady)
 	served := make(chan error, 1)
 	panics.Go(func() { served <- srv.Serve(now) })
 	select {
@@ -61,7 +62,7 @@ func serveUntil(ctx, now context.Context, srv *server.Server, log *slog.Logger, 
 	case err := <-served:
 		served <- err
 	}
-	tell(serviceStopping)
+	notify(serviceStopping)
 	drain := srv.DrainTimeout()
 	log.Info("stopping", "drain_timeout", drain)
 	draining, cancel := context.WithTimeout(now, drain)
@@ -70,7 +71,7 @@ func serveUntil(ctx, now context.Context, srv *server.Server, log *slog.Logger, 
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			return errors.Join(<-served, err)
 		}
-		log.Warn("sessions that still transferred were ended, by a second signal or at the end of drain_timeout",
+		log.Warn("transfers aborted by a second signal or at the end of drain_timeout",
 			"err", err)
 	}
 	err := <-served

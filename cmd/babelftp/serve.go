@@ -22,10 +22,10 @@ func newServeCommand() *cobra.Command {
 		Use:   "serve [--config FILE]",
 		Short: "Serve the tenants of a configuration",
 		Long: "Serve the tenants of a configuration until SIGTERM or SIGINT. Then idle and new sessions get 421, and " +
-			"running transfers have the time of\n" +
+			"running transfers have\n" +
 			"drain_timeout to finish; a second signal ends them at once.\n\n" +
-			"The configuration is reloaded when one of its files changes, and by SIGHUP. A configuration with a problem " +
-			"is refused, and the old one stays.",
+			"The configuration is reloaded when one of its files changes, and on SIGHUP. An invalid configuration " +
+			"is rejected, and the previous one stays in use.",
 		Example: "  babelftp serve --config /etc/babelftp/babelftp.yaml\n" +
 			"  BABELFTP_LISTEN=:2121 babelftp serve --config babelftp.yaml",
 		Args: noArguments,
@@ -36,7 +36,7 @@ func newServeCommand() *cobra.Command {
 			return errNoConfig(cmd)
 		}
 		hangUp := make(chan os.Signal, 1)
-		signal.Notify(hangUp, syscall.SIGHUP) // before the configuration is read: the signal would end the process
+		signal.Notify(hangUp, syscall.SIGHUP) // first of all, because an unhandled SIGHUP would end the process
 		defer signal.Stop(hangUp)
 		loader := config.NewLoader(*file, os.Environ())
 		cfg, err := loader.Load()
@@ -64,7 +64,7 @@ func newServeCommand() *cobra.Command {
 					if demanded {
 						cause = server.ReloadSignal
 					}
-					_ = srv.Reload(cause, loader.Load) // logged
+					_ = srv.Reload(cause, loader.Load) // Reload logs the error
 				},
 			}
 			panics.Go(func() { watcher.Run(ctx) })
@@ -73,7 +73,7 @@ func newServeCommand() *cobra.Command {
 	return cmd
 }
 
-// newLogger is a logger that writes to w.
+// newLogger returns a logger that writes to w.
 func newLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: report.Escape}
 	if format == config.LogJSON {

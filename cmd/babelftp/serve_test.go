@@ -27,12 +27,12 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A process is a program under test that runs until it gets a signal.
+// A process is a running program that is stopped with a signal.
 type process struct {
 	t      *testing.T
 	signal func(os.Signal) error
-	lines  chan string // of standard output and error
-	ended  func() int  // waits, and returns the exit code
+	lines  chan string // of standard output and standard error
+	ended  func() int  // waits for the end and returns the exit code
 }
 
 func start(t *testing.T, env []string, args ...string) *process {
@@ -48,8 +48,8 @@ func launch(t *testing.T, cmd *exec.Cmd) *process {
 	read, write := io.Pipe()
 	cmd.Stdout, cmd.Stderr = write, write
 	must.OK(t, cmd.Start())
-	const most = 1000 // lines that the test has not read
-	p := &process{t: t, signal: cmd.Process.Signal, lines: make(chan string, most)}
+	const maxLines = 1000 // buffers lines that the test has not read
+	p := &process{t: t, signal: cmd.Process.Signal, lines: make(chan string, maxLines)}
 	go func() {
 		defer close(p.lines)
 		for scanner := bufio.NewScanner(read); scanner.Scan(); {
@@ -57,11 +57,11 @@ func launch(t *testing.T, cmd *exec.Cmd) *process {
 		}
 	}()
 	p.ended = sync.OnceValue(func() int {
-		_ = cmd.Wait() // the exit code tells
+		_ = cmd.Wait() // ended reports the exit code
 		_ = write.Close()
 		return cmd.ProcessState.ExitCode()
 	})
-	go p.ended() // closes the lines
+	go p.ended() // closes lines
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		p.ended()
@@ -69,7 +69,7 @@ func launch(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// expect returns what the pattern captures of the first line that it matches.
+// expect returns the submatches of the first line that matches the pattern.
 func (p *process) expect(pattern string) string {
 	p.t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -90,7 +90,7 @@ func (p *process) expect(pattern string) string {
 	}
 }
 
-// stop sends a signal and checks that the program ends well.
+// stop sends a signal and checks that the program exits with 0.
 func (p *process) stop(signal os.Signal) {
 	p.t.Helper()
 	must.OK(p.t, p.signal(signal))
@@ -99,7 +99,7 @@ func (p *process) stop(signal os.Signal) {
 	}
 }
 
-// writeConfig writes a configuration with the tenant acme in a bucket, the user alice and her password hash.
+// writeConfig writes a configuration with the tenant acme, a bucket, the user alice and her password hash.
 func writeConfig(t *testing.T, s *s3test.Server, bucket string) string {
 	t.Helper()
 	hash, err := passwordhash.New("correct horse")
@@ -129,7 +129,8 @@ tenants:
 	return name
 }
 
-// Of a bucket that does not exist, check writes one line. A server logs that line, is ready, and stops as usual.
+// For a bucket that does not exist, check prints a single line. A server logs the same line, is ready anyway,
+// and stops as usual.
 func TestMissingBucket(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	file := writeConfig(t, s, "no-such-bucket")
@@ -149,7 +150,8 @@ func TestMissingBucket(t *testing.T) {
 	p.stop(syscall.SIGTERM)
 }
 
-// systemd hears when the server is ready and when it stops. A server with a wrong configuration is never ready.
+// systemd is notified when the server is ready and when it stops. A server with an invalid configuration
+// never reports that it is ready.
 func TestNotifiesSystemd(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	dir := servicetest.SocketDir(t)
@@ -173,7 +175,7 @@ func TestNotifiesSystemd(t *testing.T) {
 		t.Error("a wrong configuration serves")
 	}
 	p := start(t, env, "serve", "--config", file)
-	heard("READY=1") // the first of all
+	heard("READY=1") // the first notification
 	p.expect("msg=serving")
 	must.OK(t, p.signal(syscall.SIGTERM))
 	heard("STOPPING=1")
@@ -182,8 +184,8 @@ func TestNotifiesSystemd(t *testing.T) {
 	}
 }
 
-// While a server stops, clients of a socket of systemd wait for the next process. The test has the socket as systemd
-// does.
+// While a server stops, clients that connect to a socket of systemd wait for the next process. Like systemd,
+// the test keeps the socket open.
 func TestClientsOfSystemdWait(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -205,7 +207,7 @@ func TestClientsOfSystemdWait(t *testing.T) {
 	data := busy.Data()
 	busy.Command(150, "STOR a")
 	must.OK(t, p.signal(syscall.SIGTERM))
-	idle.Reply(421) // the server has stopped to accept
+	idle.Reply(421) // the server no longer accepts connections
 	late := must.Dial(t, l.Addr().String())
 	must.OK(t, l.SetDeadline(time.Now().Add(time.Minute)))
 	next, err := l.Accept()
@@ -223,7 +225,7 @@ func TestClientsOfSystemdWait(t *testing.T) {
 	}
 }
 
-// A server that cannot reach systemd serves.
+// A server that cannot notify systemd still serves.
 func TestServesWithoutSystemd(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	p := start(
@@ -233,7 +235,7 @@ func TestServesWithoutSystemd(t *testing.T) {
 	p.stop(syscall.SIGTERM)
 }
 
-// The inspector of a tenant judges a file of check --probe, and the service of auth answers. What fails is named.
+// check --probe tests the inspector of each tenant and the services of auth, and names those that fail.
 func TestCheckServices(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	clamd := servicetest.StartClamd(t)
@@ -272,7 +274,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	if code, _, stderr := output(t, "", "check", "--config", file, "--json"); code != 2 ||
-		!strings.Contains(stderr, "--json needs --probe") {
+		!strings.Contains(stderr, "--json requires --probe") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	t.Setenv("BABELFTP_LIMITS_BANS_TIME", "0s")
@@ -286,7 +288,7 @@ babelftp: the configuration has 2 problems
 	}
 }
 
-// check warns of a certificate that expires soon, and refuses an expired one.
+// check warns about a certificate that expires soon, and rejects an expired one.
 func TestCheckCertificates(t *testing.T) {
 	dir := t.TempDir()
 	file, cert, key := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
@@ -323,7 +325,7 @@ func TestCheckCertificates(t *testing.T) {
 	}
 }
 
-// TestLanguagesThatLeavePeopleOut has check warn of what some people cannot read, and accept the configuration.
+// TestLanguagesThatLeavePeopleOut checks the warnings about texts that some users cannot read.
 func TestLanguagesThatLeavePeopleOut(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
 	for name, tc := range map[string]struct{ server, tenant, want string }{
@@ -350,7 +352,7 @@ func TestLanguagesThatLeavePeopleOut(t *testing.T) {
 	}
 }
 
-// TestCheckInTheClear has check warn of a server that clients on other machines reach without TLS.
+// TestCheckInTheClear checks the warning about a server that other machines can reach without TLS.
 func TestCheckInTheClear(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
 	for server, warned := range map[string]bool{
@@ -367,10 +369,10 @@ func TestCheckInTheClear(t *testing.T) {
 	}
 }
 
-// TestCheckRefusedText has check fail for each text that the server would refuse.
+// TestCheckRefusedText checks that check fails for each text that the server would reject.
 func TestCheckRefusedText(t *testing.T) {
 	dir := t.TempDir()
-	catalogue, file := filepath.Join(dir, "texts", "fr", "messages.gotext.json"), filepath.Join(dir, "babelftp.yaml")
+	catalog, file := filepath.Join(dir, "texts", "fr", "messages.gotext.json"), filepath.Join(dir, "babelftp.yaml")
 	text := fmt.Sprintf(
 		"{listen: 127.0.0.1:21, locales_dir: texts,\ntenants: {acme: {bucket: acme, messages: {ok: {fr: Oui}, godbye: {fr: Salut}}, users: "+
 			"{alice: {password_hash: %q}}}}}\n",
@@ -379,12 +381,12 @@ func TestCheckRefusedText(t *testing.T) {
 {"id": "ok", "message": "OK.", "translation": "Oui."},
 {"id": "goodbye", "message": "Goodbye.", "translation": "Salut {User}."}]}`
 	if err := errors.Join(
-		os.MkdirAll(filepath.Dir(catalogue), 0o700), os.WriteFile(catalogue, []byte(messages), 0o600),
+		os.MkdirAll(filepath.Dir(catalog), 0o700), os.WriteFile(catalog, []byte(messages), 0o600),
 		os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	want := file + ":2:58: tenants.acme.messages.godbye: no such message: did you mean goodbye?\n" +
-		catalogue +
+		catalog +
 		":3:1: locales_dir: message \"goodbye\": the placeholder {User} is unknown; this message has none\n" +
 		"babelftp: the configuration has 2 problems\n"
 	if code, stdout, stderr := output(t, "", "check", "--config", file); code != 1 || stdout != "" || stderr != want {

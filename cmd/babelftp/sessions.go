@@ -16,8 +16,8 @@ func newSessionsCommand() *cobra.Command {
 		Use:   "sessions",
 		Short: "Show and end the sessions of a running server",
 		Long: "Show the sessions of a running server: who is connected from where, since when, in which language, " +
-			"and what the session does. IDLE is\n" +
-			"the time since the last command began or ended. Each replica shows its own sessions.\n\n" + howToAsk,
+			"and the current command. IDLE is\n" +
+			"the time since the last command began or ended. Each replica only shows its own sessions.\n\n" + howToConnect,
 		Example: "  babelftp sessions\n" +
 			"  babelftp sessions --json\n" +
 			"  babelftp sessions disconnect 5f2c8a0de19b4c37\n" +
@@ -47,12 +47,12 @@ func newSessionsCommand() *cobra.Command {
 	disconnect := &cobra.Command{
 		Use: "disconnect ID", Short: "End a session",
 		Long: "End a session. Its client gets 421. A running transfer gets 426 first and stores no file; with resume: " +
-			"keep its user can resume it.",
+			"keep, the user can resume it.",
 		Example: "  babelftp sessions disconnect 5f2c8a0de19b4c37\n" +
-			"  babelftp bans add alice@acme --time 1h              # and keep the user away",
-		Args: exactly(1, "write one ID, as babelftp sessions shows it"),
+			"  babelftp bans add alice@acme --time 1h              # and prevent a new login",
+		Args: exactly(1, "one ID from the output of babelftp sessions"),
 		RunE: runChange(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
-			return args[0] + " ends", c.Disconnect(ctx, args[0])
+			return "session " + args[0] + " disconnected", c.Disconnect(ctx, args[0])
 		}),
 	}
 	cmd.AddCommand(disconnect)
@@ -63,9 +63,9 @@ func newTransfersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transfers",
 		Short: "Show the transfers of a running server",
-		Long: "Show the running transfers: who uploads or downloads what, how much of it, and how fast. The size of an " +
-			"upload is known if the client\n" +
-			"has announced it by ALLO. Each replica shows its own transfers.\n\n" + howToAsk,
+		Long: "Show the running transfers: who uploads or downloads which file, the progress and the rate. The size of an " +
+			"upload is only known if the client\n" +
+			"has announced it with ALLO. Each replica only shows its own transfers.\n\n" + howToConnect,
 		Example: "  babelftp transfers\n" +
 			"  babelftp transfers --json\n" +
 			"  kubectl exec babelftp-0 -- babelftp transfers",
@@ -87,7 +87,7 @@ func newTransfersCommand() *cobra.Command {
 	return cmd
 }
 
-// done is the part of a transfer that has moved, empty where its size is not known.
+// done formats the completed part of a transfer. It returns an empty string if the size is unknown.
 func done(x *report.ShownTransfer) string {
 	const all = 100
 	switch {
@@ -99,7 +99,7 @@ func done(x *report.ShownTransfer) string {
 	return fmt.Sprintf("%d%%", min(all, int64(float64(x.Bytes)/float64(*x.Size)*all)))
 }
 
-// userOf is a user with the tenant, as USER takes it. It is empty before the login.
+// userOf formats a user as USER@TENANT, or as an empty string before the login.
 func userOf(user, tenant string) string {
 	if user == "" {
 		return ""

@@ -18,8 +18,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// The demo prints an address that logs a browser in, and other commands ask the same server with its token. No name
-// reaches the terminal that this would obey.
+// The demo prints a link that logs in a browser, and other commands connect to the same server. Names with
+// control characters are escaped in their output.
 func TestSessions(t *testing.T) {
 	p := start(t, nil, "demo", "--listen", "127.0.0.1:0")
 	address := p.expect(welcomeLine)
@@ -83,7 +83,7 @@ func TestSessions(t *testing.T) {
 	for _, step := range []struct {
 		args string
 		code int
-		want []string // in the output
+		want []string // part of the output
 	}{
 		{"sessions", 0, []string{"ID   ", id, "demo@demo", "STOR " + shown}},
 		{"sessions --json", 0, []string{`"id": "` + id + `"`, `\ue000`, `\u009b`}},
@@ -91,12 +91,12 @@ func TestSessions(t *testing.T) {
 		{"uploads", 0, []string{"TENANT  USER  STATE"}},
 		{"uploads --tenant nobody", 1, []string{`unknown tenant "nobody"`}},
 		{"uploads abort demo x", 1, []string{"tenant demo: upload x not found"}},
-		{"uploads abort demo", 2, []string{"write the tenant and one ID"}},
+		{"uploads abort demo", 2, []string{"expected a tenant and one ID"}},
 		{"bans --json", 0, []string{"[]"}},
 		{"debug", 0, []string{"ADDRESS"}},
-		{"sessions disconnect", 2, []string{"write one ID"}},
+		{"sessions disconnect", 2, []string{"expected one ID"}},
 		{"sessions disconnect x", 1, []string{"session x not found"}},
-		{"sessions disconnect " + id, 0, []string{id + " ends\n"}},
+		{"sessions disconnect " + id, 0, []string{id + " disconnected\n"}},
 	} {
 		got := ask(step.code, strings.Fields(step.args)...)
 		for _, want := range step.want {
@@ -122,15 +122,15 @@ func TestSessions(t *testing.T) {
 		{"sessions --url http://babelftp.example.com:9122 --as admin --password-file " + passwordFile, 1,
 			"would send the password in the clear"},
 		{"sessions --url babelftp.example.com --as admin --password-file " + passwordFile, 1, "invalid server address"},
-		{"sessions --url " + base, 2, "--url needs --as and --password-file"},
-		{"sessions --url " + base + " --cert-file x", 2, "--url needs --as and --password-file, or --cert-file and --key-file"},
+		{"sessions --url " + base, 2, "--url requires --as and --password-file"},
+		{"sessions --url " + base + " --cert-file x", 2, "--url requires --as and --password-file, or --cert-file and --key-file"},
 		{"sessions --url " + base + " --cert-file x --key-file y", 1, "--cert-file x with --key-file y"},
 		{"sessions --url " + base + " --as admin --password-file " + passwordFile + " --ca-file nowhere.pem", 1,
 			"--ca-file: cannot read nowhere.pem"},
 		{"sessions --url " + base + " --as admin --password-file nowhere", 1, "cannot read --password-file nowhere: no such file"},
 		{"sessions --url " + base + " --as admin --password-file /dev/null", 1, "--password-file /dev/null: the password is empty"},
-		{"sessions --url " + base + " --socket x", 2, "--url goes neither with --socket nor with --config"},
-		{"transfers --as x", 2, "--as needs --url"},
+		{"sessions --url " + base + " --socket x", 2, "--url cannot be combined with --socket or --config"},
+		{"transfers --as x", 2, "--as requires --url"},
 		{"uploads x", 2, `unknown command "x"`},
 	} {
 		code, stdout, stderr := output(t, "", strings.Fields(tc.args)...)
@@ -140,7 +140,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// Two demos at the same time have addresses of their own.
+// Two demos can run at the same time, because the second one uses another port for administrators.
 func TestTwoDemos(t *testing.T) {
 	const link = `^ +http://(127\.0\.0\.1:\d+)/login\?token=\S+$`
 	first, second := start(t, nil, "demo", "--listen", "127.0.0.1:0"), start(t, nil, "demo", "--listen", "127.0.0.1:0")

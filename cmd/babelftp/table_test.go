@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Numbers, times and names are short, and have no effect on a terminal.
+// Numbers, times and names are short and have no effect on a terminal.
 func TestTexts(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 1<<20 - 1: "1.0 MiB", 5 << 30: "5.0 GiB",

@@ -23,7 +23,7 @@ func newUsersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "users",
 		Short: "Add, change, list and import users",
-		Long: "Add, change and remove the users of a users_file, list those of a configuration, and import those of " +
+		Long: "Add, change and remove users in a users_file, list the users of a configuration, and import users from " +
 			"another server.",
 		Example: "  babelftp users add alice@acme --root /alice\n" +
 			"  babelftp users passwd alice@acme\n" +
@@ -31,7 +31,7 @@ func newUsersCommand() *cobra.Command {
 			"  babelftp users list\n" +
 			"  babelftp users import sftpgo --strip /srv/sftpgo/data dump.json > users.yaml",
 		Args: commandNeeded,
-		RunE: func(*cobra.Command, []string) error { return nil }, // Args refuses every call
+		RunE: func(*cobra.Command, []string) error { return nil }, // unreachable, because Args returns an error for every call
 	}
 	cmd.AddCommand(
 		newUsersAddCommand(), newUsersPasswdCommand(), newUsersDisableCommand(), newUsersEnableCommand(),
@@ -40,7 +40,7 @@ func newUsersCommand() *cobra.Command {
 	return cmd
 }
 
-// An importer reads the users of another kind of server.
+// An importer converts the users of another FTP server.
 type importer func(text []byte, strip string) (*usersfile.Users, error)
 
 func newUsersImportCommand() *cobra.Command {
@@ -53,7 +53,7 @@ func newUsersImportCommand() *cobra.Command {
 	}
 	kinds := func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveDefault // the FILE
+			return nil, cobra.ShellCompDirectiveDefault // FILE
 		}
 		return slices.Sorted(maps.Keys(importers)), cobra.ShellCompDirectiveNoFileComp
 	}
@@ -62,14 +62,14 @@ func newUsersImportCommand() *cobra.Command {
 		Short: "Print the users of another server as YAML",
 		Long: "Print the users of another server as the YAML of users, for a tenant of the configuration or for its " +
 			"users_file.\n\n" +
-			"FILE is a dump of SFTPGo (JSON), an AuthUserFile of ProFTPD, or " +
-			"pureftpd.passwd. For vsftpd it has a line for\n" +
-			"each name, and one for its password, or lines of NAME:HASH as htpasswd writes them. A - is standard input.\n\n" +
-			"Passwords stay. Each user gets the home directory as root, without what --strip names, and the rates, quotas, " +
-			"sessions, networks and expiry\n" +
-			"that it had. Users with other restrictions, or without a usable password, are disabled. A comment above the user, " +
-			"and a line on standard error,\n" +
-			"gives the reason, and everything else that was not imported.",
+			"FILE is a JSON dump from SFTPGo, an AuthUserFile of ProFTPD, or " +
+			"pureftpd.passwd. For vsftpd, it has one line\n" +
+			"with each name followed by one with the password, or lines with NAME:HASH from htpasswd. - is standard input.\n\n" +
+			"Passwords are kept. Each user gets the home directory, without the prefix in --strip, as root, and keeps rates, quotas, " +
+			"sessions, networks and expiry.\n" +
+			"Users with other restrictions or without a usable password are disabled. A comment above the user " +
+			"and a line on standard error\n" +
+			"give the reason, and list everything else that was not imported.",
 		Example: "  babelftp users import sftpgo --strip /srv/sftpgo/data dump.json > users.yaml\n" +
 			"  babelftp users import proftpd --strip /srv/ftp /etc/proftpd/ftpd.passwd > users.yaml\n" +
 			"  babelftp users import pureftpd --strip /srv/ftp /etc/pure-ftpd/pureftpd.passwd > users.yaml\n" +
@@ -78,22 +78,22 @@ func newUsersImportCommand() *cobra.Command {
 		ValidArgsFunction: kinds,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return newUsageError(cmd, "give the kind of server and one FILE")
+				return newUsageError(cmd, "expected the kind of server and one FILE")
 			}
 			if importers[args[0]] == nil {
-				return newUsageError(cmd, "unknown kind of server %q: write sftpgo, proftpd, pureftpd or vsftpd", args[0])
+				return newUsageError(cmd, "unknown kind of server %q: want sftpgo, proftpd, pureftpd or vsftpd", args[0])
 			}
 			if args[0] != "vsftpd" && vsftpdConf+vsftpdUsers != "" {
-				return newUsageError(cmd, "--vsftpd-conf and --vsftpd-users are for vsftpd only")
+				return newUsageError(cmd, "--vsftpd-conf and --vsftpd-users only apply to vsftpd")
 			}
 			return nil
 		},
 	}
-	strip := cmd.Flags().String("strip", "/", "the `DIR` of the other server that becomes the root of the tenant")
-	cmd.Flags().StringVar(&vsftpdConf, "vsftpd-conf", "", "the `FILE` vsftpd.conf, whose local_root and permissions all "+
-		"users have")
-	cmd.Flags().StringVar(&vsftpdUsers, "vsftpd-users", "", "the `DIR` user_config_dir, with a file of settings for each "+
-		"user (default that of --vsftpd-conf)")
+	strip := cmd.Flags().String("strip", "/", "the `DIR` on the other server that becomes the root of the tenant")
+	cmd.Flags().StringVar(&vsftpdConf, "vsftpd-conf", "", "the `FILE` vsftpd.conf, with local_root and permissions of all "+
+		"users")
+	cmd.Flags().StringVar(&vsftpdUsers, "vsftpd-users", "", "the `DIR` user_config_dir, with a settings file for each "+
+		"user (default user_config_dir in --vsftpd-conf)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name := args[1]
 		text, err := readInput(cmd.InOrStdin(), name)
@@ -111,7 +111,7 @@ func newUsersImportCommand() *cobra.Command {
 			fmt.Fprintf(cmd.ErrOrStderr(), "babelftp: %s\n", warning)
 		}
 		if users.Count() == 0 {
-			return fmt.Errorf("%s has no user that can be imported", name)
+			return fmt.Errorf("no users to import in %s", name)
 		}
 		out, err := users.YAML()
 		if err != nil {
@@ -123,7 +123,7 @@ func newUsersImportCommand() *cobra.Command {
 	return cmd
 }
 
-// importVSFTPD reads the users of vsftpd with its configuration, and the files of its users.
+// importVSFTPD converts the users of vsftpd. It reads vsftpd.conf and the files in user_config_dir.
 func importVSFTPD(text []byte, strip, conf, dir string) (*usersfile.Users, error) {
 	cfg := usersfile.VSFTPDConfig{Hash: passwordhash.New}
 	if conf != "" {
@@ -137,8 +137,8 @@ func importVSFTPD(text []byte, strip, conf, dir string) (*usersfile.Users, error
 		if from == "" || strings.ContainsRune(name, filepath.Separator) || name == "." || name == ".." {
 			return nil, nil
 		}
-		if _, err := os.Stat(from); err != nil { // the restrictions of all users would be lost
-			return nil, fmt.Errorf("cannot read user_config_dir %s: %w: name the folder by --vsftpd-users", from,
+		if _, err := os.Stat(from); err != nil { // a missing directory would silently lift the restrictions of all users
+			return nil, fmt.Errorf("cannot read user_config_dir %s: %w: pass the directory with --vsftpd-users", from,
 				yamlconf.WithoutPath(err))
 		}
 		own, err := os.ReadFile(filepath.Join(from, name))

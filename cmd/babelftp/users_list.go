@@ -15,15 +15,15 @@ import (
 	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
-// A listedUser is what the list has of a user.
+// A listedUser is a row of the list.
 type listedUser struct {
 	Tenant    string     `json:"tenant"`
 	User      string     `json:"user"`
 	Status    string     `json:"status"` // enabled, disabled or expired
 	Expires   string     `json:"expires,omitempty"`
 	Root      string     `json:"root"`
-	Source    string     `json:"source"`               // configuration, users_file, or the old FTP server that the user has moved from
-	LastLogin *time.Time `json:"last_login,omitempty"` // nil where the server does not know
+	Source    string     `json:"source"`               // configuration, users_file, or the old FTP server that the user came from
+	LastLogin *time.Time `json:"last_login,omitempty"` // nil if unknown
 }
 
 func newUsersListCommand() *cobra.Command {
@@ -31,15 +31,15 @@ func newUsersListCommand() *cobra.Command {
 		Use:   "list [TENANT] [--config FILE]",
 		Short: "Show the users of a configuration",
 		Long: "Show the users of a configuration, of all tenants or of one: whether they may log in, and when they expire. " +
-			"The last login is the one to\n" +
-			"this replica since it started, as admin_socket tells. SOURCE is configuration, users_file, or the old FTP server " +
-			"(auth.ftp) of a user who has moved.",
+			"The last login is the last\n" +
+			"login to this replica since it started, if admin_socket is reachable. SOURCE is configuration, users_file, or the old FTP server " +
+			"(auth.ftp) that the user was migrated from.",
 		Example: "  babelftp users list\n" +
 			"  babelftp users list acme --config babelftp.yaml\n" +
 			"  babelftp users list --json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return newUsageError(cmd, "write one TENANT, or none for all")
+				return newUsageError(cmd, "expected at most one TENANT")
 			}
 			return nil
 		},
@@ -78,7 +78,7 @@ func newUsersListCommand() *cobra.Command {
 	return cmd
 }
 
-// listUsers are the users of tenants, by tenant and name.
+// listUsers returns the users of the given tenants, sorted by tenant and name.
 func listUsers(cfg *config.Config, tenants []string, last map[string]time.Time, now time.Time) []listedUser {
 	all := []listedUser{}
 	for _, tenant := range tenants {
@@ -107,8 +107,7 @@ func listUsers(cfg *config.Config, tenants []string, last map[string]time.Time, 
 	return all
 }
 
-// addSources notes where users stand: in the configuration or a users_file, or from which old FTP server they have
-// moved there.
+// addSources sets Source to the place that defines the user, or to the old FTP server that the user came from.
 func addSources(cfg *config.Config, all []listedUser) error {
 	documents := map[string][]*usersfile.Document{} // by tenant
 	for name, t := range cfg.Tenants {
@@ -138,10 +137,11 @@ func addSources(cfg *config.Config, all []listedUser) error {
 	return nil
 }
 
-// lastLoginsTime is how long a server may take to tell of the last logins.
+// lastLoginsTime limits the time of the request for the last logins.
 const lastLoginsTime = 5 * time.Second
 
-// lastLogins are those that a running server knows, by USER. There are none where no server answers.
+// lastLogins returns the last logins that a running server knows, by USER@TENANT. It returns nil if no server
+// is running.
 func lastLogins(ctx context.Context, socket string) map[string]time.Time {
 	if _, err := os.Stat(socket); err != nil {
 		return nil

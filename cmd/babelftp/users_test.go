@@ -9,8 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Users are added, changed and removed by people who see what has happened, or what to do. The configuration is right
-// after each command. They refuse what is wrong before they ask for a password.
+// The commands add, change and remove users, and print what they have done or how to fix an error. They never
+// leave an invalid configuration, and report errors before they ask for a password.
 func TestUsersCommands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -39,11 +39,11 @@ tenants:
 	for _, step := range []struct {
 		name, stdin, args string
 		code              int
-		out, err          string // parts of what is written
+		out, err          string // parts of the output
 	}{
 		{"first", "secret\n", "add alice@acme --root /alice --permissions list,read", 0, "alice@acme is added to ", ""},
-		{"again", "", "add alice@acme", 1, "", "alice@acme is in "},
-		{"wrong", "", "add bob@acme --root bob", 1, "", "stays as it is, because with the change"},
+		{"again", "", "add alice@acme", 1, "", "user alice@acme already exists in "},
+		{"wrong", "", "add bob@acme --root bob", 1, "", "not changed because the change"},
 		{"wrong-place", "", "add bob@acme --root bob", 1, "", `users.bob.root: "bob" is not absolute`},
 		{"wrong-permission", "", "add bob@acme --permissions fly", 1, "", "fly"},
 		{"password-elsewhere", "", "passwd gwen@hashed", 1, "", "is in gwen.hash (password_hash_file)"},
@@ -52,17 +52,17 @@ tenants:
 		{"enable-without", "", "enable bob@acme --expires never", 1, "", "password_hash: is missing"},
 		{"passwd", "", "passwd bob@acme --password-file " + filepath.Join(dir, "password"), 0,
 			"is still disabled: babelftp users enable bob@acme", ""},
-		{"expired", "", "enable bob@acme", 1, "", "bob@acme expired on 2020-01-31: write a later date by --expires"},
+		{"expired", "", "enable bob@acme", 1, "", "bob@acme expired on 2020-01-31: set a later date with --expires"},
 		{"enable", "", "enable bob@acme --expires never", 0, "bob@acme may log in", ""},
 		{"disable", "", "disable alice@acme", 0, "alice@acme is disabled", ""},
-		{"unknown", "", "disable nobody@acme", 1, "", "there is no user nobody@acme"},
-		{"no-tenant", "", "disable alice", 2, "", "write USER@TENANT, with one of acme, folder, hashed, plain"},
-		{"in-the-configuration", "", "enable paul@plain", 1, "", "the tenant plain has no users_file"},
-		{"no-folder", "", "add fred@acme --disabled --file other.yaml", 1, "", "is no folder"},
+		{"unknown", "", "disable nobody@acme", 1, "", "user nobody@acme not found in"},
+		{"no-tenant", "", "disable alice", 2, "", "want USER@TENANT, with one of acme, folder, hashed, plain"},
+		{"in-the-configuration", "", "enable paul@plain", 1, "", "tenant plain has no users_file"},
+		{"no-folder", "", "add fred@acme --disabled --file other.yaml", 1, "", "is not a directory"},
 		{"no-name", "", "add @acme --disabled", 1, "", `"" is not a valid user name`},
-		{"folder", "", "add fred@folder --disabled", 1, "", "is a folder of 2 files: name one by --file"},
+		{"folder", "", "add fred@folder --disabled", 1, "", "is a directory with 2 files: choose one with --file"},
 		{"folder-file", "", "add fred@folder --disabled --file b.yml", 0, "fred@folder is added to ", ""},
-		{"folder-other-file", "", "add gina@folder --disabled --file c.txt", 1, "", "reads no file of the name c.txt"},
+		{"folder-other-file", "", "add gina@folder --disabled --file c.txt", 1, "", "invalid --file c.txt"},
 		{"folder-wrong", "", "add gina@folder --root gina --disabled --file c.yaml", 1, "",
 			`users.gina.root: "gina" is not absolute`},
 		{"folder-new-file", "", "add gina@folder --disabled --file c.yaml", 0, "gina@folder is added to ", ""},
@@ -86,7 +86,7 @@ tenants:
 	}
 }
 
-// Where the configuration is wrong already, a change of a user is not at fault, and changes nothing.
+// If the configuration is already invalid, the commands report its problems and change nothing.
 func TestUsersOfWrongConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	file, users := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "users.yaml")
@@ -94,8 +94,7 @@ func TestUsersOfWrongConfiguration(t *testing.T) {
 	must.WriteFile(t, users, before)
 	must.WriteFile(t, file, "listen: ftp\ntenants: {acme: {bucket: acme-data, users_file: users.yaml}}\n")
 	code, out, stderr := output(t, "", "users", "add", "bob@acme", "--root", "bob", "--disabled", "--config", file)
-	want := "babelftp: " + users + " stays as it is, because the configuration is wrong without the change too: correct it " +
-		"first:\n" + file + ":1:9: listen: "
+	want := "babelftp: " + users + " not changed because the configuration is already invalid; fix it first:\n" + file + ":1:9: listen: "
 	if code != 1 || out != "" || !strings.HasPrefix(stderr, want) ||
 		!strings.Contains(stderr, users+`:2:31: tenants.acme.users.zoe.root: "zoe" is not absolute`) || strings.Contains(stderr, "bob.root") {
 		t.Errorf("%d\n%s%s\nwant %s", code, out, stderr, want)

@@ -29,13 +29,13 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
-// versionText is what version and --version show.
+// versionText returns the output of version and --version.
 func versionText() string {
 	return fmt.Sprintf("babelftp %s\ncommit %s\n%s %s/%s\n",
 		buildVersion(), buildCommit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// buildVersion is what the linker set, or what the go command knows of the module.
+// buildVersion returns the version set by the linker, or else the version of the module.
 func buildVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return cmp.Or(version, info.Main.Version, "unknown")

@@ -262,7 +262,7 @@ func Kinds() []Kind {
 				"connection refused)"}},
 		{shuttingDown, Note, "doctor-shutting-down", "doctor-do-drain", []string{"drain_timeout"},
 			true,
-			[]string{"msg=^(stopping|sessions that still transferred were ended)"}},
+			[]string{"msg=^(stopping|transfers aborted)"}},
 		{leftover, Wrong, "doctor-leftover", "doctor-do-delete", nil,
 			true, nil},
 	}
