@@ -307,8 +307,8 @@ func TestCheckCertificates(t *testing.T) {
 		"soon": {9*day + time.Hour, 0, ok,
 			"warning: tls.cert_file: the certificate in %s for ftp.example expires on %s, in 9 days: renew it\n"},
 		"ended": {-time.Minute, 1, "",
-			"babelftp: tls.cert_file: the certificate in %s for ftp.example expired on %s: renew it, clients " +
-				"refuse it\n"},
+			"babelftp: tls.cert_file: the certificate in %s for ftp.example expired on %s, and clients " +
+				"reject it: renew it\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			end := time.Now().Add(tc.left)
