@@ -234,7 +234,7 @@ func TestClientCertificateRequired(t *testing.T) {
 			c.start()
 			for _, certificate := range []string{"", "forged"} {
 				client := c.connect(c.tls(certificate, version))
-				if r := client.Reply(421); r != "This server requires a valid certificate from you." {
+				if r := client.Reply(421); r != "This server requires a valid client certificate." {
 					t.Errorf("421: %q", r)
 				}
 				client.WantClosed()

@@ -41,15 +41,15 @@ func TestClosedUsers(t *testing.T) {
 			c.Answers(530, want, "PASS "+password)
 		}
 		for range 3 {
-			login("off", servicetest.Password, "This user account is disabled.")
+			login("off", servicetest.Password, "This user account is disabled. Please contact the administrator.")
 		}
 		login("off", "wrong", "The user name or the password is incorrect.")
 		login("none", "wrong", "The user name or the password is incorrect.")
-		login("aus", servicetest.Password, "Dieses Benutzerkonto ist deaktiviert.")
-		login("vorbei", servicetest.Password, "Dieses Benutzerkonto ist abgelaufen.")
+		login("aus", servicetest.Password, "Dieses Benutzerkonto ist deaktiviert. Bitte wenden Sie sich an den Administrator.")
+		login("vorbei", servicetest.Password, "Dieses Benutzerkonto ist abgelaufen. Bitte wenden Sie sich an den Administrator.")
 		c.Command(200, "LANG en")
-		login("vorbei", servicetest.Password, "This user account has expired.")
-		login("over", servicetest.Password, "This user account has expired.")
+		login("vorbei", servicetest.Password, "This user account has expired. Please contact the administrator.")
+		login("over", servicetest.Password, "This user account has expired. Please contact the administrator.")
 		c.Login("soon", servicetest.Password)
 	})
 	var got []string
@@ -86,7 +86,7 @@ func TestReloadDisablesUsers(t *testing.T) {
 			time.Since(last[0].Time) > time.Minute {
 			t.Errorf("the last logins are %v", last)
 		}
-		if got := alice.Reply(421); got != "This user account is disabled." {
+		if got := alice.Reply(421); got != "This user account is disabled. Please contact the administrator." {
 			t.Errorf("alice: %q", got)
 		}
 		if got := carol.Reply(421); got != "Ce compte d’utilisateur a expiré." {

@@ -105,7 +105,7 @@ func TestInterruptedUploads(t *testing.T) {
 			x.as("bob", 0).Store("f", "the finished object")
 			_ = c.Data()
 			if text := c.Command(554, "APPE f"); !strings.Contains(
-				text, "The file was changed meanwhile; to replace it, send STOR without REST.") {
+				text, "The file was changed in the meantime; to replace it, send STOR without REST.") {
 				x.Error(text)
 			}
 			x.wantFile("the finished object")
@@ -121,7 +121,7 @@ func TestInterruptedUploads(t *testing.T) {
 				c.Command(350, "REST 6000000")
 				_ = c.Data()
 				if text := c.Command(554, "STOR f"); !strings.Contains(
-					text, "The file was changed meanwhile; to replace it, send STOR without REST.") {
+					text, "The file was changed in the meantime; to replace it, send STOR without REST.") {
 					x.Error(text)
 				}
 			}

@@ -16,7 +16,7 @@ func TestSiteCopy(t *testing.T) {
 		"directory":          {"dir", "350 ", "new/dir", "250 ", []string{"new/dir/x", "new/dir/y/z"}},
 		"other-form":         {decomposed, "350 ", "copy of " + decomposed, "250 ", []string{"copy of " + composed}},
 		"onto-itself":        {composed, "350 ", decomposed, "250 ", nil},
-		"onto-a-directory":   {"f", "350 ", "dir", "550 dir: Is a directory, not a file.", nil},
+		"onto-a-directory":   {"f", "350 ", "dir", "550 dir: This is a directory, not a file.", nil},
 		"into-itself":        {"dir", "350 ", "dir/in", "550 ", nil},
 		"onto-a-full-one":    {"dir", "350 ", "full", "550 full: Directory not empty.", nil},
 		"root":               {"/", "350 ", "copy", "550 ", nil},

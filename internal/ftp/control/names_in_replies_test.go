@@ -32,7 +32,7 @@ func TestNamesInErrors(t *testing.T) {
 		{"RNTO x", "503 Please send RNFR first."},
 		{"MFMT 20260102030405 nowhere", "550 nowhere: No such file or directory."},
 		{"DELE nowhere", "550 nowhere: No such file or directory."},
-		{"DELE full", "550 full: Is a directory, not a file."},
+		{"DELE full", "550 full: This is a directory, not a file."},
 		{"RMD full", "550 full: Directory not empty."},
 		{"RMD file", "550 file: Not a directory."},
 		{"RMD /", "550 /: This directory cannot be moved, replaced or removed."},
@@ -40,13 +40,13 @@ func TestNamesInErrors(t *testing.T) {
 		{"MDTM " + long, "553 " + long + ": The file name is too long."},
 		{"SITE CPFR " + long, "553 " + long + ": The file name is too long."},
 		{"SITE COPY file " + long, "553 " + long + ": The file name is too long."},
-		{"STOR a\x00b", "553 a\u2400b: File name not allowed."},
-		{"MKD full", "550 full: File or directory already exists."},
+		{"STOR a\x00b", "553 a\u2400b: This name has a character or a part that is not allowed."},
+		{"MKD full", "550 full: A file or directory with this name already exists."},
 		{"SITE RMDIR nowhere", "550 nowhere: No such file or directory."},
 		{"SITE RMDIR file", "550 file: Not a directory."},
 		{"SITE CPFR nowhere", "550 nowhere: No such file or directory."},
 		{"RNFR nowhere", "550 nowhere: No such file or directory."},
-		{"STOR full/", "550 full/: Is a directory, not a file."},
+		{"STOR full/", "550 full/: This is a directory, not a file."},
 		{"DELE \xfe", "501 The file name is not valid UTF-8."},
 		// as 257 shows line ends
 		{"CWD no\r\x00\nwhere", "550 no" + "\u240d\u240a" + "where: No such file or directory."},
@@ -58,11 +58,11 @@ func TestNamesInErrors(t *testing.T) {
 		}
 	}
 	c.do("RNFR other", "350 ")
-	c.do("RNTO full", "550 full/f: File or directory already exists.")
+	c.do("RNTO full", "550 full/f: A file or directory with this name already exists.")
 	c.do("RNFR file", "350 ")
-	c.do("RNTO full", "550 full: Is a directory, not a file.")
+	c.do("RNTO full", "550 full: This is a directory, not a file.")
 	c.do("SITE CPFR other", "350 ")
-	c.do("SITE CPTO full/", "550 full/f: File or directory already exists.")
+	c.do("SITE CPTO full/", "550 full/f: A file or directory with this name already exists.")
 	c.do("RNFR full", "350 ")
 	c.do("RNTO file", "550 file: Not a directory.")
 	c.do("RNFR full", "350 ")

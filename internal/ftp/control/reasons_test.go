@@ -46,10 +46,10 @@ func TestLogOfMissingDataConnections(t *testing.T) {
 	must.OK(t, err)
 	c.do("LIST", "150 ")
 	c.expect(fmt.Sprintf(
-		"425 No data connection came to port %d; a firewall may block it. Please ask the administrator.", address.Port()))
+		"425 No data connection arrived on port %d; a firewall may be blocking it. Please ask the administrator.", address.Port()))
 	want(log.Next("transfer"), address.String())
 	c.do("PORT 127,0,0,1,4,0", "200 ") // where no client listens
-	c.do("LIST", "425 The server cannot open a data connection to your computer. Please use passive mode.")
+	c.do("LIST", "425 The server cannot open a data connection to your device. Please use passive mode.")
 	if line := log.Next("transfer"); strings.Contains(line, "data_address") ||
 		!strings.Contains(line, `connection="dial tcp 127.0.0.1`) {
 		t.Errorf("an active transfer: %q", line)
