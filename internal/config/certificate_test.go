@@ -53,7 +53,7 @@ func TestCertificateOfATenant(t *testing.T) {
 	)
 	for _, tc := range []struct {
 		name, server, tenant string
-		want                 string // what the problem is, after the place
+		want                 string // the problem without the position
 	}{
 		{"pair", server, "    hosts: [ftp.acme.example]\n" + pair, ""},
 		{"none-of-its-own", "", "    tls: {strict_data_eof: false}\n", ""},
@@ -98,7 +98,7 @@ func TestClientCertificates(t *testing.T) {
 	)
 	for _, tc := range []struct {
 		name, server, tenant, user string
-		want                       string // what the problem is, after the line
+		want                       string // the problem without the line
 	}{
 		{"server", pair + ", client_certificates: {ca_file: ca.crt, crl_file: ca.crl, required: true}", "", "", ""},
 		{"user", pair + ", client_certificates: {ca_file: ca.crt}", "", list, ""},
@@ -147,7 +147,8 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// The folder of ACME is where a service of systemd may write, and not next to the configuration.
+// A relative folder of ACME is below the folder to which the systemd service can write, and not next to the
+// configuration.
 func TestFolderOfACME(t *testing.T) {
 	for folder, want := range map[string]string{
 		"":                   "/var/lib/babelftp/acme",
@@ -164,7 +165,7 @@ func TestFolderOfACME(t *testing.T) {
 	}
 }
 
-// By default ACME obtains certificates for the hosts of all tenants without a certificate of their own.
+// By default, ACME obtains certificates for the hosts of all tenants without their own certificate.
 func TestHostsOfACME(t *testing.T) {
 	const hash = "{password_hash: \"" + hash + "\"}}"
 	cert, key := must.Certificate(t, &x509.Certificate{})

@@ -7,7 +7,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 )
 
-// A new password changes a user, and so does a tenant that comes or goes. What the tenant says does not.
+// A new password changes a user, and adding or removing a tenant adds or removes its users. Settings of the tenant do
+// not change its users.
 func TestUserChanges(t *testing.T) {
 	user := func(hash string) *User { return &User{PasswordHash: value.NewSecret(hash)} }
 	same := &Tenant{Users: map[string]*User{"zoe": user("a")}}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The number of a replica is in the configuration, or at the end of its host name.
+// The number of a replica is configured, or is at the end of its host name.
 func TestNumber(t *testing.T) {
 	two := 2
 	for name, tc := range map[string]struct {

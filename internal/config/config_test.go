@@ -24,10 +24,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// hash is the argon2id hash of nothing in particular.
+// hash is an argon2id hash of an unknown password.
 const hash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs"
 
-// minimal is a configuration without a problem.
+// minimal is a valid configuration.
 const minimal = `
 tenants:
   acme:
@@ -36,7 +36,7 @@ tenants:
       alice: {password_hash: "` + hash + `"}
 `
 
-// Every problem of a file is reported at once, each where it stands.
+// All problems of a file are reported at once, each with its position.
 func TestLoadProblems(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
 	if err != nil || len(files) < 2 {
@@ -44,7 +44,7 @@ func TestLoadProblems(t *testing.T) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		if name == "full" { // which has none
+		if name == "full" { // valid
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// A tenant with keys of its own uses both, never one of its own and one of the server's.
+// A tenant with its own access key never combines it with the secret key of the server.
 func TestStorageOfKeepsKeysTogether(t *testing.T) {
 	cfg := Default()
 	cfg.S3 = S3{AccessKeyID: "server", SecretAccessKey: value.NewSecret("server's")}
@@ -162,7 +162,7 @@ func TestStorageOfKeepsKeysTogether(t *testing.T) {
 	}
 }
 
-// Problems stand where an editor shows them, whatever the line breaks and the scripts before.
+// The column of a problem is the one that editors show, regardless of line endings and scripts.
 func TestPlaces(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"lf", "# été\n\nlisten: ':21'\nmemory: much\n", ":4:9: memory: "},
@@ -205,7 +205,7 @@ func TestLoadMissingFile(t *testing.T) {
 	}
 }
 
-// A configuration made in code is checked by the same rules; its problems have a path only.
+// A configuration that was created in code is validated by the same rules. Its problems have a path, but no position.
 func TestValidate(t *testing.T) {
 	cfg := Default()
 	cfg.Tenants = map[string]*Tenant{"acme": {
@@ -220,7 +220,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// No text makes Load panic, and each problem says where it is.
+// Load must not panic for any text, and each problem must have a position.
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
 	must.OK(f, err)
@@ -242,7 +242,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// Users come from a mounted Secret: a folder with a link to each file, through a hidden folder.
+// Users can be in a mounted Secret: a folder with a symbolic link for each file, through a hidden folder.
 func TestUsersFolder(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "babelftp.yaml")

@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// writeFile writes a file, in folders that need not be there.
+// writeFile writes a file and creates its folders.
 func writeFile(t *testing.T, name, text string) {
 	t.Helper()
 	must.OK(t, errors.Join(
@@ -30,7 +30,7 @@ func loadText(t *testing.T, text string) *Config {
 	return cfg
 }
 
-// No default makes a key wrong that is set alone: it gives way.
+// A default gives way if it would make a key invalid that is set.
 func TestDefaultsGiveWay(t *testing.T) {
 	for _, tc := range []struct {
 		text string
@@ -61,7 +61,7 @@ func TestDefaultsGiveWay(t *testing.T) {
 	}
 }
 
-// A service has less time for a login than the login has.
+// The timeout of a service is shorter than the login timeout.
 func TestTimeoutOfAService(t *testing.T) {
 	cfg := loadText(t, `
 limits: {login_timeout: 4s}
@@ -75,7 +75,7 @@ tenants:
 	}
 }
 
-// With a certificate TLS is required, unless the configuration says otherwise.
+// TLS is required if there is a certificate, unless the configuration disables it.
 func TestTLSIsRequired(t *testing.T) {
 	no := false
 	for name, tc := range map[string]struct {
@@ -91,7 +91,7 @@ func TestTLSIsRequired(t *testing.T) {
 	}
 }
 
-// What a tenant calls has its authorities, or those of the server.
+// Services of a tenant use the CA file of the tenant, or else of the server.
 func TestAuthorities(t *testing.T) {
 	dir := t.TempDir()
 	server, tenant := filepath.Join(dir, "server.pem"), filepath.Join(dir, "tenant.pem")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// load reads a configuration with the variables in environ from a fresh folder that holds files.
+// load loads a configuration from a new folder with these files and variables.
 func load(t *testing.T, text string, files map[string]string, environ ...string) (*Config, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -16,7 +16,7 @@ func load(t *testing.T, text string, files map[string]string, environ ...string)
 	return NewLoader(filepath.Join(dir, "babelftp.yaml"), environ).parse([]byte(text))
 }
 
-// Single values of the server come from variables, and secrets from files.
+// Scalars of the server can be set by variables, and secrets can be read from files.
 func TestEnvironment(t *testing.T) {
 	const (
 		keys       = "s3: {access_key_id: id, secret_access_key: secret}"
@@ -30,7 +30,7 @@ func TestEnvironment(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
 		environ    []string
-		want       string // values, or the problem
+		want       string // the values, or the problem
 	}{
 		{"none", keys, nil, `":21" 5m0s "" "id" "secret"`},
 		{"value", "", []string{"BABELFTP_LISTEN=:2121"}, `":2121" 5m0s "" "" ""`},

@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Each number of a limit is refused below 0, wherever it can be set.
+// Negative numbers are rejected in all limits, wherever they can be set.
 func TestNegativeLimits(t *testing.T) {
 	var keys []string
 	for section, limit := range map[string]reflect.Type{
@@ -50,7 +50,7 @@ func TestNegativeLimits(t *testing.T) {
 	}
 }
 
-// A user without a limit has the limit that the tenant sets for its users. This holds for each limit.
+// Each limit that a user does not have is inherited from the limits that the tenant sets for its users.
 func TestUserInheritsLimits(t *testing.T) {
 	all := limits.Usage{Sessions: 1, Transfers: 2, UploadRate: 3, DownloadRate: 4}
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(all)) {

@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A Loader returns the same tenants as long as nothing of them has changed, and refuses what a new process would
-// refuse, with the same places.
+// A Loader returns the same tenants as long as they are unchanged. It rejects the same configurations as a new
+// process, with the same positions.
 func TestLoader(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "babelftp.yaml")
@@ -59,8 +59,8 @@ tenants:
 	}
 	for _, tc := range []struct {
 		name, file, text string
-		fresh            []string // tenants that are others
-		catalogues       bool     // others too
+		fresh            []string // tenants that are replaced
+		catalogues       bool     // the catalogs are replaced too
 	}{
 		{"nothing", "babelftp.yaml", text, nil, false},
 		{"server", "babelftp.yaml", strings.Replace(text, "5m", "6m", 1), nil, false},
@@ -119,7 +119,7 @@ tenants:
 	}
 }
 
-// An operator's GOGC holds while a configuration is loaded if it collects more often, or not at all.
+// GOGC is lowered while a configuration is loaded, unless the operator has set a lower value or disabled it.
 func TestCollectOften(t *testing.T) {
 	usual := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(usual)
@@ -136,7 +136,7 @@ func TestCollectOften(t *testing.T) {
 	}
 }
 
-// A tenant that has everything equals itself.
+// A tenant with all keys compares equal to itself.
 func TestLoaderKeepsEachKindOfValue(t *testing.T) {
 	l := NewLoader(filepath.Join("testdata", "full.yaml"), nil)
 	before, err := l.Load()
@@ -147,7 +147,7 @@ func TestLoaderKeepsEachKindOfValue(t *testing.T) {
 	}
 }
 
-// A wrong text is named with its place, and does not make the configuration invalid.
+// Invalid message texts are reported with their position, but do not make the configuration invalid.
 func TestRefusedTexts(t *testing.T) {
 	dir := t.TempDir()
 	file, catalogue := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "texts", "is", "messages.gotext.json")
@@ -211,7 +211,7 @@ tenants:
 	}
 }
 
-// A dash in the place of the file is standard output, and no file next to the configuration.
+// A dash instead of a file means standard output, and not a file next to the configuration.
 func TestAuditToStandardOutput(t *testing.T) {
 	cfg, err := load(t, `audit: {file: "-"}`+minimal, nil)
 	if err != nil || !cfg.Audit.Stdout() {

@@ -17,9 +17,9 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// BenchmarkManyTenants reads a configuration of 3,000 tenants and 30,000 users, in one file and in a folder with a file
-// of each tenant. It reads them again after a change of one tenant. Each may take 3 s of processors, and the process
-// 250 MiB:
+// BenchmarkManyTenants loads a configuration of 3,000 tenants and 30,000 users from a single file, and from a folder
+// with a file for each tenant. Then it reloads it after one tenant has changed. Each load may take 3 s of CPU time,
+// and the process 250 MiB of memory:
 //
 //	go test ./internal/config -run - -bench ManyTenants -benchtime 3x
 func BenchmarkManyTenants(b *testing.B) {
@@ -28,7 +28,7 @@ func BenchmarkManyTenants(b *testing.B) {
 		most           = 3 * time.Second
 		mostMemory     = 250 << 20
 	)
-	// tenant writes the keys of a tenant, after so many spaces.
+	// tenant writes the keys of a tenant, indented by spaces.
 	tenant := func(w io.Writer, spaces, i int, prefix string) {
 		in := strings.Repeat(" ", spaces)
 		fmt.Fprintf(w, "%[1]shosts: [t%[2]d.example.com]\n%[1]sbucket: data-%[2]d\n", in, i)
@@ -67,7 +67,7 @@ func BenchmarkManyTenants(b *testing.B) {
 		for i := range tenants {
 			name := filepath.Join(folder, fmt.Sprintf("t%d.yaml", i))
 			if _, err := os.Stat(name); err == nil && i > 0 {
-				break // the others are as they were
+				break // the files of other tenants are unchanged
 			}
 			var text bytes.Buffer
 			tenant(&text, 0, i, prefix)
@@ -81,7 +81,7 @@ func BenchmarkManyTenants(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	processors := func() time.Duration { // used so far
+	processors := func() time.Duration { // CPU time used so far
 		var u unix.Rusage
 		must.OK(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())

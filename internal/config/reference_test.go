@@ -31,7 +31,7 @@ import (
 )
 
 // The reference, the JSON Schema and the schema of the chart's values are generated from the structs and their
-// comments. To write them:
+// comments. To update them:
 //
 //	go test ./internal/config -run TestReference -update
 func TestReference(t *testing.T) {
@@ -67,7 +67,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// The example of the reference works.
+// The example in the reference is a valid configuration.
 func TestExample(t *testing.T) {
 	dir := t.TempDir()
 	must.WriteCertificate(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), &x509.Certificate{})
@@ -86,14 +86,14 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// maxKeys is how many keys, sections too, the reference may tell of. What is below s3 of a tenant, and other sections
-// whose keys another one has, counts once: it is learnt once. To add a key above it, find out what the server can
-// decide itself, or which key says almost the same. To list them, with those that count again:
+// maxKeys limits the number of keys and sections in the reference. A section with the same keys as another one, such
+// as s3 of a tenant, counts once. Before you raise the limit for a new key, check whether the server can decide this
+// itself, or whether another key has almost the same purpose. To list the keys and those that are counted once:
 //
 //	go test ./internal/config -run TestNumberOfKeys -v
 const maxKeys = 200
 
-// Each key is one more that someone has to understand.
+// Every key is one more thing that users have to understand.
 func TestNumberOfKeys(t *testing.T) {
 	r, n := newReference(t), 0
 	for _, path := range r.order {
@@ -109,33 +109,33 @@ func TestNumberOfKeys(t *testing.T) {
 	}
 }
 
-// A reference is all keys of a configuration.
+// A reference holds all keys of a configuration.
 type reference struct {
 	sections []*section
-	comments map[string]string // by struct, and by struct.field
+	comments map[string]string // of structs, by name, and of fields, by STRUCT.FIELD
 	rows     map[string]*row   // by path
-	order    []string          // of the paths
-	repeats  map[string]string // what a section has in common with another one, by path
+	order    []string          // the paths in their order
+	repeats  map[string]string // paths of sections with the keys of another section, and what they have in common
 }
 
 // A section is a struct of the configuration.
 type section struct {
 	typ   reflect.Type
 	name  string   // of the struct
-	paths []string // where it stands; "" for the top
+	paths []string // its paths; "" for the top level
 	keys  []key
 }
 
-// A key is a field of a struct.
+// A key is a field of a section.
 type key struct {
 	name, meaning string
 	typ           reflect.Type
-	fallback      string // what stands for an absent value; empty for a section
-	isDefault     bool   // fallback is a value
-	file          bool   // the value can come from a file
+	fallback      string // the default; empty for a section
+	isDefault     bool   // fallback is a value and not a description
+	file          bool   // the value can be read from a file
 	// section is nil for a value.
 	section *section
-	again   bool // the section has keys that stand elsewhere too
+	again   bool // the keys of the section are documented elsewhere
 }
 
 func newReference(t *testing.T) *reference {
@@ -146,7 +146,7 @@ func newReference(t *testing.T) *reference {
 	return r
 }
 
-// add adds the struct that v is, and those in it, as what stands at a path.
+// add adds the struct v at path, with its nested structs.
 func (r *reference) add(path string, v reflect.Value) *section {
 	if i := slices.IndexFunc(r.sections, func(s *section) bool { return s.typ == v.Type() }); i >= 0 {
 		r.sections[i].addPath(path)
@@ -167,7 +167,7 @@ func (r *reference) add(path string, v reflect.Value) *section {
 		switch {
 		case yamlconf.IsScalar(f.Type):
 			k.fallback, k.isDefault = fallback(field, f.Tag.Get("default"))
-		case f.Type == reflect.TypeFor[Tenant](): // the defaults of all
+		case f.Type == reflect.TypeFor[Tenant](): // the defaults of all tenants
 			k.section, k.again = &section{typ: f.Type, name: f.Type.Name()}, true
 		case f.Type.Kind() == reflect.Struct:
 			k.section = r.add(at, field)
@@ -181,13 +181,13 @@ func (r *reference) add(path string, v reflect.Value) *section {
 	return s
 }
 
-// placeholder stands for the names in a map.
+// placeholder returns the name that the reference uses for the keys of a map.
 func placeholder(name string) string {
 	return map[string]string{"tenants": "TENANT", "users": "USER", "folders": "DIRECTORY",
 		"compatibility_by_network": "NETWORK"}[name]
 }
 
-// addPath adds a place where a section stands, with the sections in it.
+// addPath adds a path to a section and its nested sections.
 func (s *section) addPath(path string) {
 	s.paths = append(s.paths, path)
 	for _, k := range s.keys {
@@ -197,7 +197,7 @@ func (s *section) addPath(path string) {
 	}
 }
 
-// fallback is what an absent value stands for, and whether that is a value.
+// fallback returns the default of a key, and whether it is a value and not a description.
 func fallback(v reflect.Value, tag string) (text string, isValue bool) {
 	if !v.IsZero() || tag == "" {
 		if d, ok := v.Interface().(time.Duration); ok {
@@ -246,7 +246,7 @@ func comments(t *testing.T) map[string]string {
 
 func oneLine(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.Text()), " ") }
 
-// words are those of an enumeration, nil for another type.
+// words returns the values of an enumeration, or nil for other types.
 func words(t reflect.Type) []string {
 	switch t {
 	case reflect.TypeFor[value.TLSVersion]():
@@ -260,24 +260,24 @@ func words(t reflect.Type) []string {
 	return nil
 }
 
-// A form is how values of a type are written.
+// A form describes how the values of a type are written.
 type form struct {
 	name, example string
 	schema        map[string]any
 }
 
-// formOf is that of single values.
+// formOf returns the form of a scalar type.
 func formOf(t reflect.Type) form {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if all := words(t); all != nil {
 		quoted := "`" + strings.Join(all, "`, `") + "`"
-		if t == reflect.TypeFor[slog.Level]() { // which slog reads in any case, and between these words
+		if t == reflect.TypeFor[slog.Level]() { // slog accepts other cases and levels too
 			return form{quoted, "", text("")}
 		}
 		name, example := quoted, ""
-		if t == reflect.TypeFor[Permission]() { // which many keys have
+		if t == reflect.TypeFor[Permission]() { // used by many keys
 			name, example = "permission", "one of "+quoted
 		}
 		return form{name, example, enumSchema(t, all)}
@@ -326,8 +326,8 @@ func formOf(t reflect.Type) form {
 	return form{"text", "any text, in quotes where YAML needs them", text("", "number", "boolean")}
 }
 
-// enumSchema returns the schema of an enumeration. Without quotes, YAML reads versions of TLS as numbers. These are in
-// an enum of their own: TestSchemaIsPortable says why.
+// enumSchema returns the schema of an enumeration. YAML reads TLS versions without quotes as numbers, which are in a
+// separate enum; see TestSchemaIsPortable for the reason.
 func enumSchema(t reflect.Type, words []string) map[string]any {
 	var texts, numbers []any
 	for _, w := range words {
@@ -340,7 +340,7 @@ func enumSchema(t reflect.Type, words []string) map[string]any {
 	return map[string]any{"anyOf": []any{s, map[string]any{"enum": numbers}}}
 }
 
-// text is the schema of a text with a pattern, or of other scalars that YAML makes of a text without quotes.
+// text returns the schema of a string with a pattern, or of other scalars that YAML makes of an unquoted string.
 func text(pattern string, others ...string) map[string]any {
 	s := map[string]any{"type": append([]string{"string", "null"}, others...)}
 	if pattern != "" {
@@ -349,7 +349,7 @@ func text(pattern string, others ...string) map[string]any {
 	return s
 }
 
-// messageSchema is the schema of a text of a catalogue, which has plural forms where it is an object.
+// messageSchema returns the schema of a message text, which is an object if it has plural forms.
 func messageSchema() map[string]any {
 	object := func(required []string, properties map[string]any) map[string]any {
 		return map[string]any{"type": "object", "additionalProperties": false, "required": required,
@@ -369,7 +369,7 @@ func messageSchema() map[string]any {
 		object([]string{"select"}, map[string]any{"select": choice})}}
 }
 
-// typeName is the type of a value as the reference shows it.
+// typeName returns the name of a type in the reference.
 func typeName(t reflect.Type) string {
 	switch {
 	case yamlconf.IsScalar(t):
@@ -382,13 +382,13 @@ func typeName(t reflect.Type) string {
 	return "map of " + typeName(t.Elem())
 }
 
-// A topic is a part of the reference about one task.
+// A topic is a chapter of the reference.
 type topic struct {
 	title string
-	paths []string // of its keys, or of the sections around them
+	paths []string // its keys and sections
 }
 
-// topics are all of the reference, in its order. A key belongs to the one that names most of its path.
+// topics returns the chapters in their order. A key belongs to the topic with the longest matching path.
 func topics() []topic {
 	const tenant = "tenants.TENANT"
 	return []topic{
@@ -412,7 +412,7 @@ func topics() []topic {
 	}
 }
 
-// topicOf is the index of the topic of a path, -1 without.
+// topicOf returns the index of the topic of a path, or -1.
 func topicOf(path string) int {
 	found, longest := -1, 0
 	for i, topic := range topics() {
@@ -425,7 +425,7 @@ func topicOf(path string) int {
 	return found
 }
 
-// first are the keys that most configurations have.
+// first returns the keys that most configurations have.
 func first() []string {
 	const user = "tenants.TENANT.users.USER"
 	return []string{
@@ -438,8 +438,8 @@ func first() []string {
 	}
 }
 
-// example is a configuration with all keys that come first. `babelftp check` accepts it where tls.crt and tls.key are a
-// certificate and its key.
+// example is a configuration with the most common keys. `babelftp check` accepts it if tls.crt and tls.key are a
+// valid certificate and its key.
 const example = `listen: ":21"                                     # the control connection
 metrics_listen: 127.0.0.1:9121                    # /metrics, /healthz and /readyz
 log: {format: json}                               # on standard error
@@ -506,7 +506,7 @@ In the tables below, a key without a type is a string. Quote it if YAML requires
 | --- | --- |
 `
 
-// markdown is docs/configuration.md.
+// markdown returns the content of docs/configuration.md.
 func (r *reference) markdown() []byte {
 	var b bytes.Buffer
 	b.WriteString(head)
@@ -534,14 +534,15 @@ func (r *reference) markdown() []byte {
 	return b.Bytes()
 }
 
-// plain reports whether a path is a section about which its keys say enough: all that there is to tell is one sentence.
+// plain reports whether a section needs no row of its own, because its keys are listed and its description is a
+// single sentence.
 func (r *reference) plain(path string) bool {
 	k := r.rows[path]
 	return k.section != nil && !k.again && k.typ.Kind() == reflect.Struct && r.repeats[k.at] == "" &&
 		strings.Count(k.meaning, ". ") == 0
 }
 
-// row is the line of a key. It is empty where another section has told of it.
+// row returns the row of a key, or an empty string if its section is documented elsewhere.
 func (r *reference) row(path string) string {
 	k := r.rows[path]
 	if parent, _, nested := cutLast(path); nested && r.repeats[parent] != "" {
@@ -574,7 +575,7 @@ func (r *reference) row(path string) string {
 	return fmt.Sprintf("| `%s` | %s | %s |\n", path, strings.Join(kind, "; "), k.meaning)
 }
 
-// cutLast cuts off the last key of a path.
+// cutLast splits the last key off a path.
 func cutLast(path string) (parent, name string, nested bool) {
 	i := strings.LastIndexByte(path, '.')
 	if i < 0 {
@@ -583,7 +584,7 @@ func cutLast(path string) (parent, name string, nested bool) {
 	return path[:i], path[i+1:], true
 }
 
-// lay puts all keys into the order of the reference, and finds the sections whose keys another one has too.
+// lay sorts all keys in the order of the reference, and finds sections with the keys of another section.
 func (r *reference) lay() {
 	r.rows, r.repeats = map[string]*row{}, map[string]string{}
 	var told []laid
@@ -617,20 +618,20 @@ func (r *reference) lay() {
 	walk("", r.sections[0], false)
 }
 
-// A laid section stands at a path.
+// A laid section is a section at a path.
 type laid struct {
 	path    string
 	section *section
 }
 
-// A row is a key at a path. at is where the keys in it stand.
+// A row is a key at a path. at is the path of the keys below it.
 type row struct {
 	*key
 	at string
 }
 
-// sameAs says that a section has the keys of another one, which a reader knows by then. It is empty where none has
-// them. Of several it names the one that has the fewest others.
+// sameAs names an earlier section that has all keys of s, or returns an empty string. It prefers the section with the
+// fewest other keys.
 func sameAs(s *section, told []laid) string {
 	same, fewest := "", 0
 	for _, other := range told {
@@ -662,7 +663,7 @@ func sameAs(s *section, told []laid) string {
 	return same
 }
 
-// scalar is the type of the single values in a type.
+// scalar returns the type of the scalars in a type.
 func scalar(t reflect.Type) reflect.Type {
 	for !yamlconf.IsScalar(t) {
 		t = t.Elem()
@@ -670,7 +671,7 @@ func scalar(t reflect.Type) reflect.Type {
 	return t
 }
 
-// schema is a JSON Schema (draft 7) of the configuration. refs is where its definitions are.
+// schema returns a JSON Schema (draft 7) of the configuration. refs is the path of its definitions.
 func (r *reference) schema(refs string) map[string]any {
 	definitions := map[string]any{}
 	for _, s := range r.sections {
@@ -693,7 +694,7 @@ func (r *reference) schema(refs string) map[string]any {
 }
 
 func described(s map[string]any, description string) map[string]any {
-	if _, isRef := s["$ref"]; isRef { // draft 7 ignores what stands next to it
+	if _, isRef := s["$ref"]; isRef { // draft 7 ignores keywords next to $ref
 		s = map[string]any{"allOf": []any{s}}
 	}
 	s["description"] = description
@@ -744,7 +745,7 @@ func indented(t *testing.T, v any, prefix string) []byte {
 // chartMark is the line of the chart's schema after which everything is generated.
 const chartMark = `    "generated from here on by: go test ./internal/config -run TestReference -update": true,` + "\n"
 
-// chartSchema is the schema of the chart's values with that of the configuration as its last definition.
+// chartSchema returns the schema of the chart's values, with the configuration as its last definition.
 func chartSchema(t *testing.T, r *reference) []byte {
 	t.Helper()
 	schema := r.schema("#/definitions/config/definitions/")

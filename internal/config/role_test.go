@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 )
 
-// What a section does not say of the role, the layer above says.
+// Values of the role that a section does not set are inherited.
 func TestInheritedRole(t *testing.T) {
 	server := S3{
 		AccessKeyID: "server",

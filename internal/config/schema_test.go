@@ -13,13 +13,13 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// schemaFiles are the schemas with generated parts.
+// schemaFiles returns the schemas with generated parts.
 func schemaFiles() []string {
 	return []string{"configuration.schema.json", "../../deploy/babelftp/values.schema.json"}
 }
 
-// TestSchemaIsPortable checks that the schemas use only what the validators of all releases of Helm and of editors
-// read alike. The tests of deploy run releases of Helm.
+// TestSchemaIsPortable checks that the schemas only use what the validators of all Helm releases and of editors
+// interpret in the same way. The tests of package deploy run several Helm releases.
 func TestSchemaIsPortable(t *testing.T) {
 	for _, name := range schemaFiles() {
 		t.Run(name, func(t *testing.T) {
@@ -30,10 +30,10 @@ func TestSchemaIsPortable(t *testing.T) {
 	}
 }
 
-// TestNotPortable checks that TestSchemaIsPortable finds what a validator refuses or reads in another way.
+// TestNotPortable checks that TestSchemaIsPortable detects schemas that validators reject or interpret differently.
 func TestNotPortable(t *testing.T) {
 	for _, tt := range []struct{ name, schema, want string }{
-		// Seen with santhosh-tekuri/jsonschema 6.0.2, which Helm 3.18.5 to 3.21 and 4.0 to 4.2 contain.
+		// Reported for santhosh-tekuri/jsonschema 6.0.2, which is in Helm 3.18.5 to 3.21 and 4.0 to 4.2.
 		{"equal-text-and-number", `{"enum": ["1.2", 1.2]}`, "#/enum: number and text in one list"},
 		{"equal-numbers", `{"enum": [1, 1.0]}`, "#/enum: 1 and 1.0 are equal"},
 		{"equal-texts", `{"enum": ["a", "b", "a"]}`, "#/enum: a and a are equal"},
@@ -62,7 +62,8 @@ func TestNotPortable(t *testing.T) {
 	}
 }
 
-// portable returns what validators of JSON Schema (draft 7) may refuse in a schema, or read in different ways.
+// portable returns the parts of a schema that validators of JSON Schema (draft 7) may reject or interpret
+// differently.
 func portable(schema string) []error {
 	decoder := json.NewDecoder(strings.NewReader(schema))
 	decoder.UseNumber()
@@ -75,7 +76,7 @@ func portable(schema string) []error {
 	return c.errs
 }
 
-// A schemaCheck collects what is wrong with the schemas in a document.
+// A schemaCheck collects the problems with the schemas in a document.
 type schemaCheck struct {
 	root any
 	errs []error
@@ -87,7 +88,7 @@ func (c *schemaCheck) add(path string, err error) {
 	}
 }
 
-// schema checks a schema and all schemas in it.
+// schema checks a schema and all nested schemas.
 func (c *schemaCheck) schema(path string, s any) {
 	keywords, ok := s.(map[string]any)
 	if !ok {
@@ -129,9 +130,9 @@ func (c *schemaCheck) schema(path string, s any) {
 	}
 }
 
-// different wants a list whose items differ for every validator. santhosh-tekuri/jsonschema 6.0.2 compares the text of
-// a number, so text and numbers must not meet in one list. Validators that turn values into text do so with booleans.
-// Null is equal to nothing else.
+// different requires that the items of a list differ for every validator. santhosh-tekuri/jsonschema 6.0.2 compares
+// numbers as text, so a list must not contain both text and numbers. The same applies to booleans in validators that
+// convert values to text. Null is not equal to anything else.
 func different(list any) error {
 	items, _ := list.([]any)
 	if len(items) == 0 {
@@ -179,7 +180,7 @@ func equal(a, b any) bool {
 	return kindOf(a) == kindOf(b) && fmt.Sprint(a) == fmt.Sprint(b)
 }
 
-// types checks the keyword type, which has one type or a list.
+// types checks the keyword "type", which is a type or a list of types.
 func types(v any) error {
 	list, ok := v.([]any)
 	if !ok {
@@ -196,7 +197,7 @@ func types(v any) error {
 	return different(list)
 }
 
-// pattern wants a regular expression that Go, JavaScript and Python read alike.
+// pattern requires a regular expression that Go, JavaScript and Python interpret in the same way.
 func pattern(p string) error {
 	if _, err := regexp.Compile(p); err != nil {
 		return fmt.Errorf("%s: %w", p, err)
@@ -209,7 +210,7 @@ func pattern(p string) error {
 	return nil
 }
 
-// reference checks a reference and what stands next to it.
+// reference checks a reference and its neighboring keywords.
 func (c *schemaCheck) reference(ref string, neighbors map[string]any) error {
 	for name := range neighbors {
 		if name != "$ref" {

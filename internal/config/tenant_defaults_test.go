@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A tenant has the defaults, in each section and map key by key, and its own keys in their place.
+// A tenant inherits the defaults, key by key in sections and maps, and overrides them with its own keys.
 func TestTenantDefaults(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "babelftp.yaml")
@@ -99,7 +99,7 @@ tenants:
 			t.Errorf("%s: %v, want %v", tc.name, tc.got, tc.want)
 		}
 	}
-	// A tenant that is as before stays the same.
+	// An unchanged tenant is kept.
 	writeFile(t, file, strings.Replace(string(text), "quota: 1GiB", "quota: 2GiB", 1)+
 		"    hosts: [ftp.wayne.example]\n    quota: 1GiB\n")
 	next, err := l.Load()
@@ -109,18 +109,18 @@ tenants:
 	}
 }
 
-// mount writes files as Kubernetes mounts those of a Secret.
+// mount writes files like Kubernetes mounts a Secret.
 func mount(t *testing.T, dir, version string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		writeFile(t, filepath.Join(dir, version, name), text)
-		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)) // there may be one
+		_ = os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)) // it may exist
 	}
 	must.OK(t, os.Symlink(version, filepath.Join(dir, "..next")))
 	must.OK(t, os.Rename(filepath.Join(dir, "..next"), filepath.Join(dir, "..data")))
 }
 
-// Each file of a folder is a tenant, with the defaults of all, and what is wrong is reported where it stands.
+// Each file in the folder is a tenant, which inherits the defaults. Problems have the position in the file.
 func TestTenantsDir(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")

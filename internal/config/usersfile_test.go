@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A users_file is found from the folder of the file that names it, also where the configuration has a relative name.
+// A relative users_file is relative to the configuration file, even if the path of the configuration is relative.
 func TestUsersFilesOfARelativeConfiguration(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{

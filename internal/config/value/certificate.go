@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// A ClientCertificate says which certificates of clients are meant: one by its fingerprint, or all that name a subject.
+// A ClientCertificate selects client certificates: one by its fingerprint, or all with a certain name.
 type ClientCertificate struct{ kind, name string }
 
-// The kinds of a ClientCertificate, before the colon.
+// The kinds of names, which precede the colon.
 const (
 	certificateSHA256  = "sha256"
 	certificateSubject = "subject"
@@ -25,9 +25,9 @@ const (
 	certificateURI     = "uri"
 )
 
-// UnmarshalText reads a fingerprint ("sha256:" and 64 hexadecimal digits, with or without colons) or the whole
-// subject as RFC 4514 writes it ("subject:CN=alice,O=Acme"). It also reads a name among the alternative names
-// ("email:", "dns:" and "uri:").
+// UnmarshalText parses a fingerprint ("sha256:" and 64 hexadecimal digits, optionally with colons), a complete
+// subject in the format of RFC 4514 ("subject:CN=alice,O=Acme"), or a subject alternative name ("email:", "dns:" or
+// "uri:").
 func (c *ClientCertificate) UnmarshalText(text []byte) error {
 	kind, name, _ := strings.Cut(string(text), ":")
 	ok := name != ""
@@ -58,7 +58,7 @@ func (c *ClientCertificate) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Matches tells whether a certificate is meant.
+// Matches reports whether the certificate is selected.
 func (c ClientCertificate) Matches(cert *x509.Certificate) bool {
 	switch c.kind {
 	case certificateSHA256:
@@ -77,7 +77,7 @@ func (c ClientCertificate) Matches(cert *x509.Certificate) bool {
 	return false
 }
 
-// CertificateSubject is the subject of a certificate as RFC 4514 writes it, with all of its parts in their order.
+// CertificateSubject returns the subject in the format of RFC 4514, with all of its parts in their original order.
 func CertificateSubject(cert *x509.Certificate) string {
 	var names pkix.RDNSequence
 	if rest, err := asn1.Unmarshal(cert.RawSubject, &names); err != nil || len(rest) > 0 {

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// An Expiry is until when something holds: the end of a day, or a time. The zero value is never.
+// An Expiry is the end of a day or a time at which something expires. The zero value never expires.
 type Expiry struct {
-	end  time.Time // the first moment after it
+	end  time.Time // exclusive
 	text string
 }
 
-// NewExpiry is the expiry when end comes, in seconds of UTC.
+// NewExpiry returns an expiry at end, truncated to seconds.
 func NewExpiry(end time.Time) Expiry {
 	end = end.UTC().Truncate(time.Second)
 	return Expiry{end, end.Format(time.RFC3339)}
 }
 
-// UnmarshalText reads a date, which is the last day in UTC, or a time of RFC 3339: 2027-01-31,
+// UnmarshalText parses a date, which is the last valid day in UTC, or a time in RFC 3339 format: 2027-01-31 or
 // 2027-01-31T18:00:00+01:00.
 func (e *Expiry) UnmarshalText(text []byte) error {
 	day, err := time.Parse(time.DateOnly, string(text))
@@ -34,8 +34,8 @@ func (e *Expiry) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Passed tells whether it is over.
+// Passed reports whether the expiry has passed.
 func (e Expiry) Passed(now time.Time) bool { return !e.end.IsZero() && !now.Before(e.end) }
 
-// String is the expiry as it was written, empty for never.
+// String returns the text that was parsed, or an empty string for the zero value.
 func (e Expiry) String() string { return e.text }

@@ -7,7 +7,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A date holds until its end in UTC, and a time until then.
+// A date is valid until its end in UTC, and a time until that moment.
 func TestExpiry(t *testing.T) {
 	for _, tc := range []struct{ text, holds, passed string }{
 		{"2027-01-31", "2027-01-31T23:59:59Z", "2027-02-01T00:00:00Z"},

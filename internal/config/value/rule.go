@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// BucketProblem is what the name of a bucket breaks of the rules at
-// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html, empty for a good name.
+// BucketProblem returns the naming rule that a bucket name violates, or an empty string. See
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html.
 func BucketProblem(name string) string {
 	edge := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
 	_, notAddress := netip.ParseAddr(name)
@@ -34,14 +34,14 @@ func BucketProblem(name string) string {
 	return ""
 }
 
-// Reserved is the segment of keys in which the server keeps its own objects: that of the driver, which a configuration
-// does not know.
+// Reserved is the path segment in which the server keeps its own objects. It equals driver.Reserved, which this
+// package does not import.
 const Reserved = ".babelftp"
 
-// maxPrefix leaves half of the 1,024 bytes of a key to the pathname.
+// maxPrefix leaves half of the maximum key length of 1,024 bytes to the path.
 const maxPrefix = 512
 
-// PrefixProblem is what a prefix of keys breaks, empty for a good one.
+// PrefixProblem returns the rule that a key prefix violates, or an empty string.
 func PrefixProblem(prefix string) string {
 	switch {
 	case prefix == "":
@@ -62,7 +62,8 @@ func PrefixProblem(prefix string) string {
 	return ""
 }
 
-// DirectoryProblem is what the absolute pathname of a directory breaks. instead is what to write for "/".
+// DirectoryProblem returns the rule that an absolute directory path violates, or an empty string. instead is what to
+// use for "/".
 func DirectoryProblem(name, instead string) string {
 	switch {
 	case !path.IsAbs(name):
@@ -77,7 +78,8 @@ func DirectoryProblem(name, instead string) string {
 	return ""
 }
 
-// PatternProblem is what a pattern of pathnames breaks, whose segments are for [path.Match].
+// PatternProblem returns the rule that a path pattern violates, or an empty string. Each segment is a pattern of
+// [path.Match].
 func PatternProblem(pattern string) string {
 	if broken := DirectoryProblem(pattern, "permissions"); broken != "" {
 		return broken
@@ -90,7 +92,7 @@ func PatternProblem(pattern string) string {
 	return ""
 }
 
-// FileNameProblem is what a pattern of the names of files, for [path.Match], breaks.
+// FileNameProblem returns the rule that a file name pattern for [path.Match] violates, or an empty string.
 func FileNameProblem(pattern string) string {
 	_, err := path.Match(pattern, "")
 	switch {
@@ -106,10 +108,10 @@ func FileNameProblem(pattern string) string {
 	return ""
 }
 
-// greetingVariables are what a greeting may hold in braces.
+// greetingVariables returns the variables that a greeting may contain.
 func greetingVariables() []string { return []string{"{User}", "{Tenant}", "{LastLogin}", "{Quota}"} }
 
-// GreetingProblems is what a greeting breaks.
+// GreetingProblems returns the problems with a greeting.
 func GreetingProblems(text string) (problems []string) {
 	if strings.TrimSpace(text) == "" {
 		problems = append(problems, "is empty: write a text or remove the language")
@@ -134,8 +136,8 @@ func GreetingProblems(text string) (problems []string) {
 	return problems
 }
 
-// textCharacter is what is wrong with a character of a greeting, empty for a good one. A reply is made of lines (RFC
-// 959, section 4.2), and an embedding that one of them opens would turn those after it around.
+// textCharacter returns the problem with a character of a greeting, or an empty string. A reply consists of lines
+// (RFC 959, section 4.2), and a bidirectional control could reorder the following lines.
 func textCharacter(r rune) string {
 	switch {
 	case r == '\n':
@@ -148,7 +150,7 @@ func textCharacter(r rune) string {
 	return ""
 }
 
-// ContentTypeProblems is what a media type by the end of a name breaks.
+// ContentTypeProblems returns the problems with a media type for a file name extension.
 func ContentTypeProblems(ending, contentType string) (problems []string) {
 	if len(ending) < 2 || ending[0] != '.' || strings.ContainsAny(ending[1:], "./") ||
 		ending != strings.ToLower(ending) {
@@ -160,13 +162,13 @@ func ContentTypeProblems(ending, contentType string) (problems []string) {
 	return problems
 }
 
-// Limits of S3 for a tag, in characters: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html
+// Maximum lengths of a tag in characters: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html
 const (
 	maxTagKey   = 128
 	maxTagValue = 256
 )
 
-// TagProblem is what a tag of an object breaks.
+// TagProblem returns the rule that an object tag violates, or an empty string.
 func TagProblem(key, value string) string {
 	switch {
 	case key == "" || utf8.RuneCountInString(key) > maxTagKey || utf8.RuneCountInString(value) > maxTagValue:

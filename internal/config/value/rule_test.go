@@ -47,7 +47,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The driver shows no user what is below the segment that the rules reserve.
+// The reserved segment must be the one that the driver hides.
 func TestReserved(t *testing.T) {
 	if Reserved != driver.Reserved {
 		t.Errorf("the configuration reserves %s, and the driver %s", Reserved, driver.Reserved)

@@ -6,18 +6,18 @@ import (
 	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
-// redacted is shown in the place of a secret.
+// redacted is printed instead of a secret.
 const redacted = "[redacted]"
 
-// A Secret is a text that must not be printed. Every way of formatting, encoding or logging it gives [redacted], or
-// nothing when it is empty; only Reveal gives the text.
+// A Secret is a string that must not be printed. Formatting, encoding or logging it gives [redacted], or nothing if
+// it is empty. Only Reveal returns the string.
 type Secret struct {
-	// A pointer, because fmt prints what an unexported field holds without asking its methods: of a pointer it prints
-	// the address.
+	// A pointer, because fmt prints unexported fields without calling their methods. For a pointer it prints only the
+	// address.
 	text *string
 }
 
-// NewSecret makes a secret of text.
+// NewSecret returns a secret.
 func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
@@ -27,7 +27,7 @@ func NewSecret(text string) Secret {
 
 var _ contract.Secret = Secret{}
 
-// Reveal returns the text.
+// Reveal returns the string.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -35,7 +35,7 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// Empty reports whether there is no text.
+// Empty reports whether the string is empty.
 func (s Secret) Empty() bool { return s.text == nil }
 
 // String implements [fmt.Stringer].
@@ -52,7 +52,7 @@ func (s Secret) GoString() string { return `value.Secret("` + s.String() + `")` 
 // LogValue implements [slog.LogValuer].
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText implements [encoding.TextMarshaler], which encoders of JSON and YAML ask.
+// MarshalText implements [encoding.TextMarshaler], which JSON and YAML encoders use.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// However a secret is shown, and whatever holds it, the text is not.
+// The string must never be printed, no matter how a secret is formatted or embedded.
 func TestSecretIsNeverShown(t *testing.T) {
 	const text = "correct horse"
 	s := NewSecret(text)
@@ -22,7 +22,7 @@ func TestSecretIsNeverShown(t *testing.T) {
 		ID  string
 		Key Secret
 	}
-	type hidden struct{ secret Secret } // fmt does not ask the methods of what an unexported field holds
+	type hidden struct{ secret Secret } // fmt does not call methods of unexported fields
 	formats := map[string]func(any) string{
 		"json": func(v any) string { b, _ := json.Marshal(v); return string(b) },
 		"yaml": func(v any) string { b, _ := yaml.Dump(v); return string(b) },

@@ -1,8 +1,9 @@
-// Package value has the types of single values in the configuration that are more than a text or a number, such as
-// secrets, networks and encodings of pathnames. Each reads itself from text and says what is wrong with it.
+// Package value has the types of configuration values that are more than a string or a number, for example [Secret],
+// [Network] and [Encoding]. Each implements [encoding.TextUnmarshaler] with an error that explains how to write the
+// value.
 //
-// The functions whose names end in Problem say which rule other values break: names of buckets, prefixes of keys,
-// pathnames and patterns, texts, tags of objects. The text is empty for a good value.
+// Functions with the suffix Problem check other values: bucket names, key prefixes, paths, patterns, greetings and
+// object tags. They return the rule that a value violates, or an empty string if it is valid.
 package value
 
 import (
@@ -14,10 +15,10 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// A TLSVersion is a version that crypto/tls knows. The zero value is TLS 1.2.
+// A TLSVersion is a version constant of crypto/tls. The zero value means TLS 1.2.
 type TLSVersion uint16
 
-// UnmarshalText reads 1.2 or 1.3. RFC 8996 forbids the versions before.
+// UnmarshalText parses 1.2 or 1.3. RFC 8996 forbids older versions.
 func (v *TLSVersion) UnmarshalText(text []byte) error {
 	switch string(text) {
 	case "1.2":
@@ -30,15 +31,15 @@ func (v *TLSVersion) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// An Encoding is how clients write pathnames. The zero value is UTF-8.
+// An Encoding is an encoding of pathnames. The zero value is UTF-8.
 type Encoding struct{ *pathname.Encoding }
 
-// UnmarshalText reads utf-8, raw or the labels of charsets, with commas between them.
+// UnmarshalText parses utf-8, raw, or a list of charsets separated by commas.
 func (e *Encoding) UnmarshalText(text []byte) error {
 	return e.UnmarshalList(strings.Split(string(text), ","))
 }
 
-// UnmarshalList reads utf-8, raw or the labels of charsets.
+// UnmarshalList parses utf-8, raw, or a list of charsets.
 func (e *Encoding) UnmarshalList(labels []string) error {
 	parsed, err := pathname.ParseEncoding(labels...)
 	if err != nil {
@@ -48,10 +49,10 @@ func (e *Encoding) UnmarshalList(labels []string) error {
 	return nil
 }
 
-// A Network is the addresses that begin alike.
+// A Network is an IP network.
 type Network struct{ netip.Prefix }
 
-// UnmarshalText reads a network in CIDR notation, or a single address: 203.0.113.0/24, 2001:db8::/32, 203.0.113.7.
+// UnmarshalText parses a network in CIDR notation or a single address: 203.0.113.0/24, 2001:db8::/32 or 203.0.113.7.
 func (n *Network) UnmarshalText(text []byte) error {
 	if addr, err := netip.ParseAddr(string(text)); err == nil && addr.Zone() == "" {
 		n.Prefix = netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen())

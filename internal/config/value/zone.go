@@ -7,10 +7,11 @@ import (
 	_ "time/tzdata" // an image of the server need not have it
 )
 
-// A Zone is a time zone of the IANA database, such as Europe/Paris. The zero value is UTC.
+// A Zone is a time zone of the IANA database, such as Europe/Paris. The zero value means UTC.
 type Zone struct{ location *time.Location }
 
-// UnmarshalText reads the name of a zone. That of the machine has none, because replicas may run on several.
+// UnmarshalText parses the name of a time zone. It rejects the local time zone, because replicas may run on different
+// machines.
 func (z *Zone) UnmarshalText(text []byte) error {
 	location, err := time.LoadLocation(string(text))
 	if err != nil || location == time.Local {
@@ -20,11 +21,11 @@ func (z *Zone) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Location is the zone.
+// Location returns the time zone.
 func (z Zone) Location() *time.Location { return cmp.Or(z.location, time.UTC) }
 
-// Given reports whether a zone was written.
+// Given reports whether the time zone is set.
 func (z Zone) Given() bool { return z.location != nil }
 
-// String is the name of the zone.
+// String returns the name of the time zone.
 func (z Zone) String() string { return z.Location().String() }

@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
-// report adds a problem with what p leads to.
+// report adds a problem with the value at p.
 func (d *decoder) report(p Path, at position, format string, args ...any) {
 	d.problems = append(d.problems, at.problem(p, fmt.Sprintf(format, args...)))
 	if len(p) > 0 {
@@ -25,21 +25,21 @@ func (d *decoder) report(p Path, at position, format string, args ...any) {
 	}
 }
 
-// An entry is a key of a mapping with its value. The zero value is no entry.
+// An entry is a key of a mapping with its value. The zero value means that the key is absent.
 type entry struct {
 	key   string
 	at    position // of the key
 	value *yaml.Node
-	empty bool // the key is there, and has no value
+	empty bool // the key is present, but has no value
 }
 
 func (e entry) given() bool { return e.value != nil }
 
-// noValue refuses a key without a value. A missing value often means that the program or template that wrote the
-// document lost it, and the default of many keys allows everything.
+// noValue rejects a key without a value. A missing value often means that the program or template that wrote the
+// document lost it, and the default of many keys is permissive.
 const noValue = "has no value: write one, or remove the key"
 
-// position is where the value stands, or where its key does when it is of many lines.
+// position returns the position of a scalar, or the position of the key for other values.
 func (d *decoder) position(e entry) position {
 	if e.value.Kind == yaml.ScalarNode {
 		return d.at(e.value)
@@ -47,7 +47,7 @@ func (d *decoder) position(e entry) position {
 	return e.at
 }
 
-// entries returns the keys and values of the mapping n, which may be nil.
+// entries returns the entries of the mapping n, which may be nil.
 func (d *decoder) entries(p Path, n *yaml.Node) []entry {
 	n = d.resolve(n)
 	if n == nil {
@@ -113,7 +113,7 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 			continue
 		}
 		switch field := v.FieldByIndex(f.Index); {
-		case d.inMap > 0 && !e.given() && !inFile.given(): // and no variable gives it
+		case d.inMap > 0 && !e.given() && !inFile.given(): // keep the value; there is no environment variable in a map
 		case IsScalar(f.Type):
 			d.scalar(p.Child(key), e, inFile, withFile, field)
 			if f.Tag.Get(pathTag) != "" {
@@ -131,7 +131,7 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 	for _, e := range entries {
 		advice, meant := d.unknownKey(p.Child(e.key), e.value, keys)
 		d.report(p.Child(e.key), e.at, "%s", advice)
-		if meant != nil && !d.positions.Given(meant) { // so that nothing says that it is missing
+		if meant != nil && !d.positions.Given(meant) { // so that it is not reported as missing
 			d.positions[meant.key()] = position{source: e.at.source, line: e.at.line, column: e.at.column, broken: true}
 		}
 	}
@@ -141,20 +141,20 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// emptyTag is the tag of a text that may be empty. It says what an empty one means.
+// emptyTag is the tag of a string that may be empty. Its value documents what an empty string means.
 const emptyTag = "empty"
 
-// isEmptyText reports whether an entry is an empty text.
+// isEmptyText reports whether the value is an empty string.
 func (e entry) isEmptyText() bool {
 	text, isScalar := scalarText(e.value)
 	return isScalar && text == ""
 }
 
-// pathTag is the tag of a text, or of a list of texts, that is the path of a file or folder. A relative one starts at
-// the folder of the document.
+// pathTag is the tag of a string or a list of strings with the path of a file or folder. Relative paths are relative
+// to the folder of the document.
 const pathTag = "path"
 
-// fieldsOf are the fields that are part of the file, those of embedded structs too.
+// fieldsOf returns the fields with a yaml tag, including those of embedded structs.
 func (d *decoder) fieldsOf(t reflect.Type) []reflect.StructField {
 	fields, known := d.fields[t]
 	if !known {
@@ -170,18 +170,18 @@ func fieldsOf(t reflect.Type) []reflect.StructField {
 	})
 }
 
-// FileSuffix makes the key of a value the key of a file that holds the value.
+// FileSuffix is appended to a key to read its value from a file.
 const FileSuffix = "_file"
 
-// HasFileForm reports whether the value of a field can come from a file, named under its key with [FileSuffix]. That is
-// for secrets, and for what has a tag `file:"true"` because it is kept with one.
+// HasFileForm reports whether the value of a field can be read from a file, which is named by the key with
+// [FileSuffix]. This applies to secrets and to fields with the tag `file:"true"`.
 func HasFileForm(f reflect.StructField) bool {
 	_, secret := reflect.Zero(f.Type).Interface().(contract.Secret)
 	return secret || f.Tag.Get("file") == "true"
 }
 
-// unknownKey returns advice on the unknown key at p, whose section has the known keys, and the key that was probably
-// meant, or nil.
+// unknownKey returns advice for the unknown key at p in a section with the known keys. It also returns the path of
+// the key that was probably meant, or nil.
 func (d *decoder) unknownKey(p Path, value *yaml.Node, known []string) (advice string, meant Path) {
 	key, section := p[len(p)-1], p[:len(p)-1]
 	if key == "<<" {
@@ -214,16 +214,17 @@ func (d *decoder) collection(p Path, e entry, v reflect.Value) {
 	}
 }
 
-// mapping decodes a map of single values, of lists or maps of them, or of pointers to structs.
+// mapping decodes a map of scalars, of lists or maps of scalars, or of pointers to structs.
 func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 	d.inMap++
 	defer func() { d.inMap-- }()
 	entries := d.entries(p, n)
 	if entries != nil && len(p) == 1 && n.Anchor == "" {
-		// The nodes of thousands of tenants take more memory than the tenants: nothing else refers to these.
+		// Free the nodes: for thousands of tenants they need more memory than the tenants, and nothing else refers to
+		// them.
 		n.Content = nil
 	}
-	var empty Path // the last entry, if it is without a value
+	var empty Path // the last entry, if it has no value
 	for i, e := range entries {
 		entries[i].value = nil
 		key := reflect.New(v.Type().Key()).Elem()
@@ -246,7 +247,7 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 		}
 		if empty != nil && d.belongsBelow(e, v.Type().Elem()) {
 			at := d.positions[empty.key()]
-			at.broken = true // what it lacks may stand here
+			at.broken = true // its keys may be among the following entries
 			d.positions[empty.key()] = at
 			d.report(child, e.at, "is indented too little: it belongs below %s", empty)
 			continue
@@ -285,7 +286,8 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// belongsBelow reports whether an entry of a map has the name of a key of what the map holds, and a value of its kind.
+// belongsBelow reports whether an entry of a map looks like a key of the map's elements, with a value of the right
+// kind.
 func (d *decoder) belongsBelow(e entry, held reflect.Type) bool {
 	return held.Kind() == reflect.Pointer && e.given() &&
 		slices.ContainsFunc(d.fieldsOf(held.Elem()), func(f reflect.StructField) bool {
@@ -293,10 +295,11 @@ func (d *decoder) belongsBelow(e entry, held reflect.Type) bool {
 		})
 }
 
-// OneOrMore is a list of texts. A list of one may be written as the text, and come from the environment.
+// OneOrMore is a list of strings. A list of one string can be written as a string, and can be set by an environment
+// variable.
 type OneOrMore []string
 
-// list decodes a list of single values.
+// list decodes a list of scalars.
 func (d *decoder) list(p Path, n *yaml.Node, v reflect.Value) {
 	n = d.resolve(n)
 	oneOrMore := v.Type() == reflect.TypeFor[OneOrMore]()
@@ -316,7 +319,7 @@ func (d *decoder) list(p Path, n *yaml.Node, v reflect.Value) {
 	for i, item := range n.Content {
 		child := p.Child(strconv.Itoa(i))
 		d.positions[child.key()] = d.at(item)
-		// a broken one stays too, so that the others keep their numbers
+		// Keep invalid items, so that the index of the others is unchanged.
 		if text, isScalar := scalarText(d.resolve(item)); !isScalar {
 			d.report(child, d.at(item), "must be a single value")
 		} else if err := setScalar(v.Index(i), text); err != nil {
@@ -325,7 +328,8 @@ func (d *decoder) list(p Path, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// oneFromEnvironment decodes a list of one text from its variable, and reports whether there was one.
+// oneFromEnvironment decodes a list of one string from its environment variable. It reports whether the variable is
+// set.
 func (d *decoder) oneFromEnvironment(p Path, v reflect.Value) bool {
 	one := make(OneOrMore, 1)
 	if !d.fromEnvironment(p, false, reflect.ValueOf(one).Index(0)) {
@@ -336,7 +340,7 @@ func (d *decoder) oneFromEnvironment(p Path, v reflect.Value) bool {
 	return true
 }
 
-// scalar decodes a single value from the environment, from the entry, or from the file that the entry inFile names.
+// scalar decodes a scalar from the environment, from the entry, or from the file that inFile names.
 func (d *decoder) scalar(p Path, e, inFile entry, withFile bool, v reflect.Value) {
 	if d.fromEnvironment(p, withFile, v) {
 		return
@@ -368,12 +372,12 @@ func (d *decoder) scalar(p Path, e, inFile entry, withFile bool, v reflect.Value
 	}
 }
 
-// A ListUnmarshaler is a single value that may be written as a list of texts too.
+// A ListUnmarshaler is a scalar that can also be written as a list of strings.
 type ListUnmarshaler interface {
 	UnmarshalList(texts []string) error
 }
 
-// texts decodes a list into a value that may be written so.
+// texts decodes a list into a scalar that supports it.
 func (d *decoder) texts(p Path, e entry, v ListUnmarshaler) {
 	var texts []string
 	for _, item := range d.resolve(e.value).Content {
@@ -390,7 +394,7 @@ func (d *decoder) texts(p Path, e entry, v ListUnmarshaler) {
 	}
 }
 
-// object decodes a mapping into a value that is one in JSON too.
+// object decodes a mapping into a scalar that is an object in JSON.
 func (d *decoder) object(p Path, e entry, v json.Unmarshaler) {
 	at, before := e.at, len(d.problems)
 	text, err := json.Marshal(d.jsonOf(p, e.value, maxTextLevels))
@@ -403,11 +407,11 @@ func (d *decoder) object(p Path, e entry, v json.Unmarshaler) {
 	}
 }
 
-// maxTextLevels is more than a text with plural forms has.
+// maxTextLevels is more than the nesting of a text with plural forms.
 const maxTextLevels = 8
 
-// jsonOf is a node of mappings and texts as encoding/json takes it. A node may have so many levels, because one can
-// hold itself (&a {b: *a}).
+// jsonOf converts a node with mappings and strings for encoding/json. levels limits the nesting, because a node can
+// contain itself (&a {b: *a}).
 func (d *decoder) jsonOf(p Path, n *yaml.Node, levels int) any {
 	if text, isScalar := scalarText(n); isScalar {
 		return text
@@ -425,7 +429,7 @@ func (d *decoder) jsonOf(p Path, n *yaml.Node, levels int) any {
 	return object
 }
 
-// set decodes text, which stands at a place, into v.
+// set decodes text into v and records its position.
 func (d *decoder) set(p Path, at position, v reflect.Value, text string) {
 	d.positions[p.key()] = at
 	if err := setScalar(v, text); err != nil {
@@ -433,7 +437,7 @@ func (d *decoder) set(p Path, at position, v reflect.Value, text string) {
 	}
 }
 
-// setFromFile decodes the content of a file, which is named at a place, into v.
+// setFromFile decodes the content of a file into v. at is the position of the file name.
 func (d *decoder) setFromFile(p Path, at position, v reflect.Value, name string) {
 	name = ResolvePath(filepath.Dir(d.file), name)
 	text, err := d.sources.readValue(name)
@@ -444,10 +448,10 @@ func (d *decoder) setFromFile(p Path, at position, v reflect.Value, name string)
 	d.set(p, at, v, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 }
 
-// StandardOutput stands for standard output in the place of a file.
+// StandardOutput means standard output instead of a file.
 const StandardOutput = "-"
 
-// ResolvePath is where the file name is, which is relative to the folder dir. An empty name stays empty.
+// ResolvePath returns the path of a file that is relative to the folder dir. An empty name stays empty.
 func ResolvePath(dir, name string) string {
 	if name == "" || name == StandardOutput || filepath.IsAbs(name) {
 		return name

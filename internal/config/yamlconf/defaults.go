@@ -4,12 +4,11 @@ import (
 	"reflect"
 )
 
-// defaultsTag is the tag of a map of pointers to structs with the name of another field, a struct of the same type.
-// What the document gives to that field is given to each entry of the map first. Then the entry replaces single values
-// and lists, and adds to sections and maps.
+// defaultsTag is the tag of a map of pointers to structs. It names another field, a struct of the same type, that has
+// the defaults of all entries. Scalars and lists of an entry replace the defaults; sections and maps are merged.
 const defaultsTag = "defaults"
 
-// isDefaults reports whether a field of the struct t has the defaults of a map.
+// isDefaults reports whether the field f of the struct t has the defaults for a map.
 func isDefaults(t reflect.Type, f reflect.StructField) bool {
 	for _, other := range fieldsOf(t) {
 		if other.Tag.Get(defaultsTag) == f.Name {
@@ -19,16 +18,16 @@ func isDefaults(t reflect.Type, f reflect.StructField) bool {
 	return false
 }
 
-// defaults are what entries of a map have in common.
+// defaults are the common values of the entries of a map.
 type defaults struct {
 	path    Path   // of the defaults
 	entries Path   // of the map
-	file    string // that has them
+	file    string // the file that contains them
 	entry   entry
 }
 
-// readDefaults notes the defaults e for the map that entries leads to, and reports what is wrong with them: once, not
-// with each entry.
+// readDefaults stores the defaults e for the map at entries. It reports their problems once, instead of for each
+// entry.
 func (d *decoder) readDefaults(p, entries Path, e entry, t reflect.Type) {
 	if !e.given() {
 		return
@@ -43,7 +42,7 @@ func (d *decoder) readDefaults(p, entries Path, e entry, t reflect.Type) {
 	d.defaults[entries.key()] = of
 }
 
-// fill gives v, an entry of the map that p leads to, the defaults of the map. What is wrong with them was reported.
+// fill decodes the defaults of the map at p into v, a new entry of the map. Problems were already reported.
 func (d *decoder) fill(p, entry Path, v reflect.Value) {
 	of := d.defaults[p.key()]
 	if of == nil {

@@ -1,22 +1,20 @@
-// Package yamlconf loads a struct from a YAML document, from environment variables and from files that hold one value
-// each.
+// Package yamlconf decodes a YAML document, environment variables and files with single values into a struct.
 //
-// [Loader.Decode] walks over the fields of the struct that have a tag `yaml:"key"`. It reports all problems, each
-// with its file, line and column: a key that is unknown or given twice, a value that cannot be read, a variable that
-// gives no value.
+// [Loader.Decode] sets the fields of the struct that have a tag `yaml:"key"`. Unlike other decoders it does not stop
+// at the first error: it returns a [Problem] with file, line and column for each unknown or duplicate key, invalid
+// value and unknown variable. It also returns [Positions], with which later checks report their problems at the right
+// place. They suppress problems with values that are already known to be invalid.
 //
-// What it returns as [Positions] lets later checks report their problems at the same places, and only where nothing
-// was wrong before.
-//
-// Fields are structs, lists of single values, and maps of single values, lists, maps or pointers to structs. Single
-// values are strings, strings of few words (see [Enum]), bools, ints and durations. So is every type that implements
+// Fields may be structs, lists of scalars, and maps of scalars, lists, maps or pointers to structs. Scalars are
+// strings, enumerations (see [Enum]), bools, ints, durations and every type that implements
 // [encoding.TextUnmarshaler].
 //
-// A map of pointers to structs with a tag `include:"Field"` gets more entries from the files that the other field
-// names. With a tag `folders:"Field"` it gets each file in the folders that the other field lists as an entry. With a tag
-// `defaults:"Field"` its entries begin with what the document gives to the other field.
+// These tags apply to maps of pointers to structs and name another field:
 //
-// A variable gives a single value that structs alone lead to. What is in a map has none, because its key is a name.
+//   - `include:"Field"`: further entries are read from the file, or the folder of files, in that field.
+//   - `folders:"Field"`: each file in the folders in that field is an entry.
+//   - `defaults:"Field"`: the values of that field are the defaults of all entries.
 //
-// The package comment of internal/config tells users how a value is given by a variable or by a file.
+// Scalars can be set by environment variables unless they are in a map, because the keys of a map are names. The
+// documentation of package config describes how users set values by variables and files.
 package yamlconf

@@ -7,9 +7,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// elsewhere says where the configuration has the last key of p, which is unknown there, for a value of the same kind.
-// Of several places it is one in a section of the same name, else the one below the fewest keys. It is empty where
-// there is none.
+// elsewhere looks for the last key of p in other sections of the document, with a value of the same kind. It prefers
+// a section with the same name, and then the least nested one. It returns advice and the path, or an empty string if
+// the key is unknown everywhere.
 func (d *decoder) elsewhere(p Path, value *yaml.Node) (advice string, place Path) {
 	type section struct {
 		at Path

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// An Enum is a string type whose values are few words.
+// An Enum is a string type with a fixed set of values.
 type Enum interface {
-	// Values are the values, in the order in which messages and references show them.
+	// Values returns the values in the order of messages and the reference.
 	Values() []string
 }
 
-// EnumValues are values of an [Enum].
+// EnumValues converts the values of an [Enum] to strings.
 func EnumValues[E ~string](values ...E) []string {
 	words := make([]string, len(values))
 	for i, v := range values {
@@ -21,13 +21,13 @@ func EnumValues[E ~string](values ...E) []string {
 	return words
 }
 
-// OneOf is words as a message offers them: "a, b or c".
+// OneOf joins words for a message: "a, b or c".
 func OneOf(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// checkEnum returns an error for a text that is none of the words of an Enum.
+// checkEnum returns an error if text is not a value of the Enum.
 func checkEnum(e Enum, text string) error {
 	if words := e.Values(); !slices.Contains(words, text) {
 		return fmt.Errorf("%q is not known: write %s", text, OneOf(words))

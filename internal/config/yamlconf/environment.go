@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// environmentFile ends the name of a variable that names a file.
+// environmentFile is the suffix of a variable that names a file.
 const environmentFile = "_FILE"
 
-// environment is the variables that begin with prefix.
+// environment holds the variables with a prefix.
 type environment struct {
 	prefix string
 	values map[string]string
@@ -27,7 +27,7 @@ func newEnvironment(environ []string, prefix string) environment {
 	return env
 }
 
-// variable is the name of the variable for the value that p leads to.
+// variable returns the name of the variable for the value at p.
 func (env environment) variable(p Path) string {
 	return env.prefix + strings.Map(func(r rune) rune {
 		switch {
@@ -40,8 +40,8 @@ func (env environment) variable(p Path) string {
 	}, strings.Join(p, "_"))
 }
 
-// fromEnvironment decodes a single value from its variable, which names a file where withFile allows it, and reports
-// whether there was one.
+// fromEnvironment decodes a scalar from its variable, or from the file that the variable names if withFile is true.
+// It reports whether a variable is set.
 func (d *decoder) fromEnvironment(p Path, withFile bool, v reflect.Value) bool {
 	if d.inMap > 0 {
 		return false
@@ -64,7 +64,7 @@ func (d *decoder) fromEnvironment(p Path, withFile bool, v reflect.Value) bool {
 	return true
 }
 
-// unknownVariables reports the variables that give no value of a struct.
+// unknownVariables reports variables that do not set a value of the struct.
 func (d *decoder) unknownVariables(t reflect.Type) {
 	known, maps := d.env.names(nil, t)
 	for _, name := range d.env.unknown(known) {
@@ -80,8 +80,8 @@ func (d *decoder) unknownVariables(t reflect.Type) {
 	}
 }
 
-// names are the variables that give values of a struct of type t, to which p leads, sorted. maps are the paths of what
-// holds keys that are names, for whose values there are no variables.
+// names returns the sorted names of the variables for a struct of type t at p. maps has the paths of maps, whose
+// values have no variables.
 func (env environment) names(p Path, t reflect.Type) (names []string, maps []Path) {
 	for _, f := range fieldsOf(t) {
 		child := p.Child(f.Tag.Get("yaml"))
@@ -103,10 +103,10 @@ func (env environment) names(p Path, t reflect.Type) (names []string, maps []Pat
 	return names, maps
 }
 
-// unknown is the names of the variables that are none of known.
+// unknown returns the names of the variables that are not in known.
 func (env environment) unknown(known []string) []string {
-	// What Kubernetes sets in each container for a Service whose name begins like the prefix. A variable that only
-	// ends in _PORT has a URL there.
+	// Kubernetes sets these variables in each container for a Service whose name begins like the prefix. A variable
+	// that just ends in _PORT is ignored only if its value is a URL.
 	serviceLink := regexp.MustCompile(
 		`_SERVICE_(HOST|PORT(_\w+)?)=|_PORT_\d+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=|_PORT(_\d+_(TCP|UDP|SCTP))?=(tcp|udp|sctp)://`)
 	var names []string
@@ -119,7 +119,7 @@ func (env environment) unknown(known []string) []string {
 	return names
 }
 
-// positionOfVariable is that of what a variable gives.
+// positionOfVariable returns the position for problems with a variable.
 func positionOfVariable(name string) position {
 	return position{source: "environment variable " + name}
 }

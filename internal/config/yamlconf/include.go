@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// includeTag is the tag of a map with the name of another field, whose value names a file, or a folder of files, with
-// more entries. The entries stand in these files under the key of the map. That key is the only one that they may
-// have.
+// includeTag is the tag of a map with further entries in other files. It names the field with the path of the file or
+// of a folder of files. These files have the key of the map as their only key.
 const includeTag = "include"
 
-// include adds what the files have to the maps of the struct v.
+// include adds the entries in included files to the maps of the struct v.
 func (d *decoder) include(p Path, v reflect.Value) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -36,17 +35,17 @@ func (d *decoder) include(p Path, v reflect.Value) {
 		for _, file := range files {
 			d.includeFile(p, file, field, v.Field(i))
 		}
-		if at.broken = len(d.problems) > before; at.broken { // what is missing may stand in a file with a problem
+		if at.broken = len(d.problems) > before; at.broken { // missing values may be in a file with a problem
 			d.positions[p.Child(key).key()] = at
 		}
 	}
 }
 
-// folderTag is the tag of a map of pointers to structs with the name of another field, a list of folders. Each file
-// there is one entry, which has the name of the file without .yaml or .yml.
+// folderTag is the tag of a map of pointers to structs with further entries in folders. It names the field with the
+// list of folders. Each file is an entry, which has the name of the file without .yaml or .yml.
 const folderTag = "folders"
 
-// folders adds the files of folders to the maps of the struct v.
+// folders adds the files in folders to the maps of the struct v.
 func (d *decoder) folders(p Path, v reflect.Value) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -74,7 +73,7 @@ func (d *decoder) folders(p Path, v reflect.Value) {
 
 var errNoFolder = errors.New("it is a file: name the folder that has it")
 
-// entryFile adds a file as one entry to the map v, which p leads to.
+// entryFile adds a file as an entry to the map v at p.
 func (d *decoder) entryFile(p Path, file document, v reflect.Value) {
 	defer func(before string) { d.file = before }(d.file)
 	d.file = file.name
@@ -107,14 +106,14 @@ func (d *decoder) entryFile(p Path, file document, v reflect.Value) {
 	v.SetMapIndex(key, value)
 }
 
-// includeFile adds what a file has to the map that v is.
+// includeFile adds the entries in a file to the map v.
 func (d *decoder) includeFile(p Path, file document, field reflect.StructField, v reflect.Value) {
 	if file.err != nil {
 		d.report(nil, position{source: file.name}, "cannot be read: %v", WithoutPath(file.err))
 		return
 	}
 	tag := reflect.StructTag(fmt.Sprintf("yaml:%q", field.Tag.Get("yaml")))
-	// The document is a struct with the one field.
+	// Decode the document as a struct with a single field.
 	document := reflect.New(
 		reflect.StructOf([]reflect.StructField{{Name: field.Name, Type: field.Type, Tag: tag}})).Elem()
 	document.Field(0).Set(v)
@@ -128,15 +127,15 @@ func (d *decoder) includeFile(p Path, file document, field reflect.StructField, 
 
 var errNoDocument = errors.New("the folder has no file whose name ends in .yaml or .yml")
 
-// A document is a file with its text.
+// A document is a file and its content.
 type document struct {
 	name string
 	text []byte
 	err  error
 }
 
-// documents returns the file name itself, or those of the folder name that are YAML, of one version of a volume of
-// Kubernetes.
+// documents returns the file, or the YAML files in the folder, with this name. For a volume of Kubernetes, all files
+// are of the same version.
 func (d *decoder) documents(name string) ([]document, error) {
 	if d.sources.replaced(name) {
 		return []document{d.document(name)}, nil
@@ -148,7 +147,7 @@ func (d *decoder) documents(name string) ([]document, error) {
 	if !info.IsDir() {
 		return []document{d.document(name)}, nil
 	}
-	// A volume can take its next version while the files are read. Then they would be of both.
+	// If the volume is updated while the files are read, read them again.
 	for version := versionOf(name); ; {
 		files, err := d.documentsIn(name)
 		now := versionOf(name)
@@ -159,15 +158,15 @@ func (d *decoder) documents(name string) ([]document, error) {
 	}
 }
 
-// versionOf is the folder that has the files of a Secret or ConfigMap which Kubernetes has mounted, empty for another
-// folder. Kubernetes moves the link to it, so that all files change at once.
+// versionOf returns the version of a mounted Secret or ConfigMap, or an empty string for other folders. It is the
+// target of a symbolic link, which Kubernetes replaces to update all files at once.
 func versionOf(folder string) string {
 	version, _ := os.Readlink(filepath.Join(folder, "..data"))
 	return version
 }
 
-// IsDocument reports whether a file of a folder is one of its documents, by its name: it ends in .yaml or .yml. Hidden
-// files are none, like those that Kubernetes makes in a mounted Secret or ConfigMap.
+// IsDocument reports whether a file in a folder is a document: its name ends in .yaml or .yml and does not begin with
+// a dot. Kubernetes creates hidden files in mounted Secrets and ConfigMaps.
 func IsDocument(name string) bool {
 	ext := strings.ToLower(filepath.Ext(name))
 	return !strings.HasPrefix(name, ".") && (ext == ".yaml" || ext == ".yml")

@@ -6,21 +6,20 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// A Loader decodes a document into a struct. The fields of the struct that belong to the document have a tag
-// `yaml:"key"`.
+// A Loader decodes a document into a struct.
 type Loader struct {
-	Environ []string // as os.Environ gives it
-	Prefix  string   // of the variables in Environ that give values, like BABELFTP_
+	Environ []string // in the format of os.Environ
+	Prefix  string   // prefix of the variables that set values, such as BABELFTP_
 
-	// NoFiles says that no value may come from a file, because another program wrote the document.
+	// NoFiles disables values from files, for documents that were written by another program.
 	NoFiles bool
 
-	// Sources notes the files that are read, unless it is nil.
+	// Sources records the files that are read, unless it is nil.
 	Sources *Sources
 }
 
-// Decode decodes text, the content of file, and the environment into target, a pointer to a struct. It returns where
-// each value was given, or nil when text is no YAML mapping, and every problem that it found.
+// Decode decodes text, the content of file, and the environment into target, a pointer to a struct. It returns the
+// positions of all values, or nil if text is not a YAML mapping, and all problems.
 func (l Loader) Decode(file string, text []byte, target any) (Positions, Problems) {
 	d := &decoder{
 		file:      file,
@@ -47,22 +46,22 @@ func (l Loader) Decode(file string, text []byte, target any) (Positions, Problem
 	return d.positions, d.problems
 }
 
-// A decoder fills a struct from the nodes of a document and from the environment. The decoder of package yaml would
-// stop at the first problem and forget where each value stood.
+// A decoder decodes the nodes of a document and the environment into a struct. The decoder of package yaml is not
+// used, because it stops at the first problem and does not record positions.
 type decoder struct {
-	file    string // whose nodes are decoded
+	file    string // the file that is being decoded
 	root    reflect.Type
-	noFiles bool // no value comes from a file
+	noFiles bool // values cannot be read from files
 	sources *Sources
 	env     environment
-	inMap   int // how many maps hold what is decoded: no variable gives a value there
+	inMap   int // number of maps around the current value, which therefore has no variable
 	fields  map[reflect.Type][]reflect.StructField
 
-	expanded int                // how many nodes aliases have stood for
-	sizes    map[*yaml.Node]int // nodes in what aliases stand for
+	expanded int                // number of nodes that aliases have expanded to
+	sizes    map[*yaml.Node]int // number of nodes in the targets of aliases
 
-	// Defaults of entries, by the path of the map. Those of reading are decoded, to find what is wrong with them, and
-	// those of filling are given to an entry.
+	// The defaults, by the path of the map. reading are the defaults that are being checked for problems, and filling
+	// those that are being decoded into an entry.
 	defaults         map[string]*defaults
 	reading, filling *defaults
 

@@ -11,15 +11,15 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// maxDepth is how many values may be within each other. A configuration has less than half of that.
+// maxDepth is the maximum nesting of values. A configuration needs less than half of it.
 const maxDepth = 50
 
-// otherLineEnds are characters that end a line in YAML 1.1. In YAML 1.2 and in editors they stand for themselves.
+// otherLineEnds are line breaks in YAML 1.1, but ordinary characters in YAML 1.2 and in editors.
 const otherLineEnds = "\u0085\u2028\u2029"
 
 var errTooDeep = errors.New("too deep")
 
-// parse returns the mapping that text is, nil for an empty text. It reports whether text is one YAML document at all.
+// parse returns the mapping in text, or nil if text is empty. ok is false if text is not a single YAML document.
 func (d *decoder) parse(text []byte) (body *yaml.Node, ok bool) {
 	if !utf8.Valid(text) {
 		d.report(nil, d.offset(text, invalidUTF8(text)), "this is not UTF-8: save the file in that encoding")
@@ -66,7 +66,7 @@ func (d *decoder) parse(text []byte) (body *yaml.Node, ok bool) {
 	}
 }
 
-// syntax reports what the parser found in a text. deep says that it has stopped at maxDepth.
+// syntax reports an error of the parser. deep means that it stopped at maxDepth.
 func (d *decoder) syntax(text []byte, err error, deep bool) {
 	at := position{source: d.file, line: 1, column: 1}
 	found, ok := errors.AsType[*yaml.LoadError](err)
@@ -79,7 +79,7 @@ func (d *decoder) syntax(text []byte, err error, deep bool) {
 	switch {
 	case deep:
 		d.report(nil, at, "has values in more than %d others: write it in fewer levels", maxDepth)
-	case ok && found.Stage == yaml.ComposerStage: // it looks for anchors
+	case ok && found.Stage == yaml.ComposerStage: // undefined alias
 		d.report(
 			nil, at, "no anchor before this alias has its name: define it with & before, or put a text that begins with "+
 				"* into quotes")
@@ -99,10 +99,10 @@ func (d *decoder) syntax(text []byte, err error, deep bool) {
 	}
 }
 
-// indicators are characters that have a meaning in YAML at the start of a text.
+// indicators are characters that cannot begin an unquoted string.
 const indicators = "@`%*&!"
 
-// indicator is the one at which the parser stopped, or which began what the parser was reading. It is 0 without one.
+// indicator returns the indicator at which the parser stopped, or at which the current token begins, or 0.
 func indicator(text []byte, found *yaml.LoadError) rune {
 	for _, mark := range []yaml.Mark{found.Mark, found.ContextMark} {
 		if r := charAt(text, mark); r != 0 && strings.ContainsRune(indicators, r) {
@@ -112,7 +112,7 @@ func indicator(text []byte, found *yaml.LoadError) rune {
 	return 0
 }
 
-// charAt is the character at a place, 0 where there is none.
+// charAt returns the character at a position, or 0.
 func charAt(text []byte, at yaml.Mark) rune {
 	line := 1
 	for of := range bytes.Lines(text) {
@@ -128,7 +128,7 @@ func charAt(text []byte, at yaml.Mark) rune {
 	return 0
 }
 
-// offset is the position of a byte of a text.
+// offset returns the position of the byte at offset.
 func (d *decoder) offset(text []byte, offset int) position {
 	before := text[:min(offset, len(text))]
 	return position{
@@ -137,7 +137,7 @@ func (d *decoder) offset(text []byte, offset int) position {
 	}
 }
 
-// invalidUTF8 is the offset of the first byte that is not UTF-8.
+// invalidUTF8 returns the offset of the first byte that is not valid UTF-8.
 func invalidUTF8(text []byte) (offset int) {
 	for {
 		r, size := utf8.DecodeRune(text[offset:])
@@ -148,12 +148,12 @@ func invalidUTF8(text []byte) (offset int) {
 	}
 }
 
-// at is where a node begins.
+// at returns the position of a node.
 func (d *decoder) at(n *yaml.Node) position {
 	return position{source: d.file, line: n.Line, column: n.Column, defaults: d.filling}
 }
 
-// resolve is the node behind an alias, and nil for null.
+// resolve follows an alias, and returns nil for null.
 func (d *decoder) resolve(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.AliasNode {
 		if !d.expand(n) {
@@ -167,15 +167,14 @@ func (d *decoder) resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// maxExpanded is how many nodes all aliases of a configuration may stand for, keys and values. Ten thousand users may
-// share a list of twenty. A small document in which long values are repeated by aliases, or aliases are within
-// aliases, would take all memory.
+// maxExpanded limits the number of nodes that all aliases of a configuration expand to. It allows ten thousand users
+// to share a list of twenty items. Without a limit, a small document with nested aliases could exhaust the memory.
 const maxExpanded = 250_000
 
-// expand counts what an alias stands for, and reports whether that is still allowed.
+// expand counts the nodes of an alias. It returns false if the limit is exceeded.
 func (d *decoder) expand(alias *yaml.Node) bool {
 	if d.expanded > maxExpanded {
-		return false // which was reported
+		return false // already reported
 	}
 	size, known := d.sizes[alias.Alias]
 	if !known {
@@ -191,7 +190,7 @@ func (d *decoder) expand(alias *yaml.Node) bool {
 	return true
 }
 
-// count is how many nodes a node is, in which an alias is one.
+// count returns the number of nodes in n. An alias counts as one node.
 func count(n *yaml.Node) int {
 	sum := 1
 	for _, inner := range n.Content {
@@ -200,7 +199,7 @@ func count(n *yaml.Node) int {
 	return sum
 }
 
-// describe says what a node is.
+// describe returns the kind of a node for messages.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.SequenceNode:
@@ -209,7 +208,7 @@ func describe(n *yaml.Node) string {
 		return "a single value"
 	case yaml.MappingNode:
 		return "a mapping"
-	case yaml.AliasNode: // of a key: resolve gives what others stand for
+	case yaml.AliasNode: // as a key; resolve replaces aliases in values
 		return "an alias"
 	}
 	return "this"

@@ -11,21 +11,22 @@ import (
 	"unicode"
 )
 
-// A Problem is one thing that is wrong with a configuration, and what to do about it.
+// A Problem is an error in a configuration, with what to do about it.
 type Problem struct {
-	// Source is the file or the environment variable. It is empty for a configuration that was not loaded.
+	// Source is the file or the environment variable. It is empty if the configuration was not loaded.
 	Source string
 
-	// Line and Column are where the problem is in the file: from 1, in characters. They are 0 outside of a file.
+	// Line and Column are the position in the file, starting at 1, in characters. They are 0 if the source is not a
+	// file.
 	Line, Column int
 
-	// Path is the keys that lead to the value, like tenants.acme.bucket. It is empty for the whole.
+	// Path has the keys that lead to the value, such as tenants.acme.bucket. It is empty for the whole file.
 	Path string
 
 	Message string
 }
 
-// Error is "file:line:column: path: message".
+// Error returns "file:line:column: path: message".
 func (p *Problem) Error() string {
 	var b strings.Builder
 	if p.Source != "" {
@@ -42,10 +43,10 @@ func (p *Problem) Error() string {
 	return b.String()
 }
 
-// Problems is everything that is wrong with a configuration.
+// Problems are all errors in a configuration.
 type Problems []*Problem
 
-// Error is one problem a line.
+// Error returns a line for each problem.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -54,7 +55,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Sort puts the problems into the order of the files, and those outside of files last.
+// Sort sorts the problems by file and position. Problems outside of files come last.
 func (ps Problems) Sort() {
 	slices.SortStableFunc(ps, func(a, b *Problem) int {
 		return cmp.Or(
@@ -68,18 +69,18 @@ func (ps Problems) Sort() {
 	})
 }
 
-// Positions says where each value was given. The zero value is that of a configuration that was not loaded.
+// Positions records where each value is set. The zero value is for configurations that were not loaded.
 type Positions map[string]position
 
-// A position is where a value was given.
+// A position is where a value is set.
 type position struct {
 	source       string
 	line, column int
-	broken       bool      // a problem with it was found already
-	defaults     *defaults // that have the value, nil for one of the entry itself
+	broken       bool      // a problem with the value was reported
+	defaults     *defaults // the defaults that contain the value, or nil
 }
 
-// String is the source with the line.
+// String returns the source and the line.
 func (at position) String() string {
 	if at.line == 0 {
 		return at.source
@@ -94,8 +95,8 @@ func (at position) problem(p Path, message string) *Problem {
 	return &Problem{Source: at.source, Line: at.line, Column: at.column, Path: p.String(), Message: message}
 }
 
-// Problem is a problem with the value that p leads to, or nil if one was found already with it or with what holds it.
-// Where the value is not given, the problem is with what should hold it.
+// Problem returns a problem with the value at p. It returns nil if a problem with the value or one of its parents was
+// already reported. If the value is not set, the problem has the position of its parent.
 func (ps Positions) Problem(p Path, message string) *Problem {
 	var at position
 	for i := range len(p) + 1 {
@@ -109,22 +110,22 @@ func (ps Positions) Problem(p Path, message string) *Problem {
 	return at.problem(p, message)
 }
 
-// Given reports whether there is a value that p leads to.
+// Given reports whether the value at p is set.
 func (ps Positions) Given(p Path) bool {
 	_, given := ps[p.key()]
 	return given
 }
 
-// Broken reports whether a problem was found with the value that p leads to.
+// Broken reports whether a problem with the value at p was reported.
 func (ps Positions) Broken(p Path) bool { return ps[p.key()].broken }
 
-// A Path is the keys that lead to a value.
+// A Path has the keys that lead to a value.
 type Path []string
 
-// Child is the path of what is under key. It shares no memory with its siblings.
+// Child returns the path of a key below p. It does not share memory with p.
 func (p Path) Child(key string) Path { return append(slices.Clip(p), key) }
 
-// String is the keys with dots between, on one line.
+// String returns the keys joined by dots, on one line.
 func (p Path) String() string {
 	keys := make([]string, len(p))
 	for i, key := range p {
@@ -135,10 +136,10 @@ func (p Path) String() string {
 	return strings.Join(keys, ".")
 }
 
-// key is the path as the key of a map. No known key has a NUL.
+// key returns the path as a map key. Known keys do not contain NUL.
 func (p Path) key() string { return strings.Join(p, "\x00") }
 
-// WithoutPath is an error of the operating system without the name of the file, which a problem shows in its own way.
+// WithoutPath removes the file name from an error of the operating system, because problems already contain it.
 func WithoutPath(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {

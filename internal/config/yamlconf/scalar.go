@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// IsScalar reports whether a value of type t is written as one word or text.
+// IsScalar reports whether values of type t are written as a single word or string.
 func IsScalar(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -48,7 +48,7 @@ func setScalar(v reflect.Value, text string) error {
 			return fmt.Errorf("%q is not a log level: write debug, info, warn or error", text)
 		}
 		return nil
-	case encoding.TextUnmarshaler: // says itself what to write
+	case encoding.TextUnmarshaler: // its errors explain how to write the value
 		return target.UnmarshalText([]byte(text))
 	case *bool:
 		return setBool(target, text)
@@ -93,8 +93,7 @@ func setBool(target *bool, text string) error {
 	return nil
 }
 
-// scalarText is the text of a node that holds a single value, as it stands in the file: 0123 is no number here, and
-// yes is no true. n may be nil.
+// scalarText returns the text of a scalar as it is in the file, so that 0123 and yes are strings. n may be nil.
 func scalarText(n *yaml.Node) (string, bool) {
 	if n == nil || n.Kind != yaml.ScalarNode {
 		return "", false

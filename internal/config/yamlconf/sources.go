@@ -11,28 +11,28 @@ import (
 	"strings"
 )
 
-// Sources are the files and folders that a configuration was read from, with hashes of what was in them. Make one
-// with [NewSources].
+// Sources records the files and folders from which a configuration was read, with hashes of their content. Use
+// [NewSources] to create it.
 type Sources struct {
 	sums    map[string][sha256.Size]byte
 	instead map[string][]byte
 }
 
-// NewSources has no files.
+// NewSources returns empty Sources.
 func NewSources() *Sources { return SourcesWith(nil) }
 
-// SourcesWith has no files either. Those that instead names seem to have the content there.
+// SourcesWith returns empty Sources in which the content of the files in instead is replaced.
 func SourcesWith(instead map[string][]byte) *Sources {
 	return &Sources{sums: map[string][sha256.Size]byte{}, instead: instead}
 }
 
-// replaced tells whether a file seems to have another content.
+// replaced reports whether the content of a file is replaced.
 func (s *Sources) replaced(name string) bool {
 	_, found := s.instead[name]
 	return found
 }
 
-// added are the documents that seem to be in a folder next to its entries, by name.
+// added returns the replaced documents that belong to a folder, but are not among its entries.
 func (s *Sources) added(folder string, entries []os.DirEntry) (names []string) {
 	for name := range s.instead {
 		there := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == filepath.Base(name) })
@@ -44,7 +44,7 @@ func (s *Sources) added(folder string, entries []os.DirEntry) (names []string) {
 	return names
 }
 
-// ReadFile reads a file.
+// ReadFile reads and records a file.
 func (s *Sources) ReadFile(name string) ([]byte, error) {
 	content, err := s.instead[name], error(nil)
 	if !s.replaced(name) {
@@ -54,17 +54,17 @@ func (s *Sources) ReadFile(name string) ([]byte, error) {
 	return content, err
 }
 
-// ReadDir returns the entries of a folder.
+// ReadDir reads and records a folder.
 func (s *Sources) ReadDir(name string) ([]os.DirEntry, error) {
 	entries, err := os.ReadDir(name)
 	s.note(name, namesOf(entries))
 	return entries, err
 }
 
-// maxValue is more bytes than any value has: a longer file is a mistake, like the name of a device.
+// maxValue is larger than any value. A longer file is a mistake, for example a device.
 const maxValue = 64 << 10
 
-// readValue reads a file that holds one value.
+// readValue reads a file with a single value.
 func (s *Sources) readValue(name string) ([]byte, error) {
 	s.note(name, nil)
 	f, err := os.Open(name)
@@ -80,16 +80,16 @@ func (s *Sources) readValue(name string) ([]byte, error) {
 	return content, err
 }
 
-// note remembers the content of a file. That of a file which cannot be read is empty.
+// note records the content of a file. A file that cannot be read counts as empty.
 func (s *Sources) note(name string, content []byte) { s.sums[name] = sha256.Sum256(content) }
 
-// SumOf is the hash of the content of a file, zero for a file that was not read.
+// SumOf returns the hash of a file, or zero if it was not read.
 func (s *Sources) SumOf(name string) [sha256.Size]byte { return s.sums[name] }
 
-// Names are the names of the files and folders, sorted.
+// Names returns the names of the files and folders, sorted.
 func (s *Sources) Names() []string { return slices.Sorted(maps.Keys(s.sums)) }
 
-// Sum is a hash of all contents. It does not depend on where the files are.
+// Sum returns a hash of all contents, which does not depend on the names of the files.
 func (s *Sources) Sum() [sha256.Size]byte {
 	all := sha256.New()
 	for _, sum := range slices.SortedFunc(maps.Values(s.sums), func(a, b [sha256.Size]byte) int {
@@ -100,11 +100,11 @@ func (s *Sources) Sum() [sha256.Size]byte {
 	return [sha256.Size]byte(all.Sum(nil))
 }
 
-// Changed reports whether a file or a folder has another content now.
+// Changed reports whether the content of a file or folder has changed.
 func (s *Sources) Changed() bool {
 	for name, sum := range s.sums {
 		content, err := os.ReadFile(name)
-		if err != nil { // also for a folder
+		if err != nil { // or a folder
 			entries, _ := os.ReadDir(name)
 			content = namesOf(entries)
 		}
@@ -115,10 +115,10 @@ func (s *Sources) Changed() bool {
 	return false
 }
 
-// Add takes those of other sources too.
+// Add adds the files of other.
 func (s *Sources) Add(other *Sources) { maps.Copy(s.sums, other.sums) }
 
-// namesOf are the names of the entries that are not hidden.
+// namesOf returns the names of the entries that are not hidden.
 func namesOf(entries []os.DirEntry) []byte {
 	var names strings.Builder
 	for _, e := range entries {

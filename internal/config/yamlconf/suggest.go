@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// maxTypos is how many characters a suggested name may differ in; a third of a short name.
+// maxTypos is the maximum number of different characters in a suggestion. For short names it is a third of the
+// length.
 const maxTypos = 3
 
-// Suggest asks "did you mean X?" for the known name that is nearest to name, or returns advice when none is near.
+// Suggest returns "did you mean X?" for the most similar known name, or advice if no name is similar.
 func Suggest[T ~string](name string, known []T, advice string) string {
 	if near, ok := nearest(name, known); ok {
 		return "did you mean " + string(near) + "?"
@@ -16,12 +17,12 @@ func Suggest[T ~string](name string, known []T, advice string) string {
 	return advice
 }
 
-// nearest is the known name that is nearest to name. It reports whether one is near.
+// nearest returns the most similar known name, and whether there is one.
 func nearest[T ~string](name string, known []T) (near T, ok bool) {
 	most := max(1, min(len(name)/3, maxTypos))
 	least := math.MaxInt
 	for _, k := range known {
-		distance, begun := editDistance(name, string(k)), strings.HasPrefix(string(k), name) // cert for cert_file
+		distance, begun := editDistance(name, string(k)), strings.HasPrefix(string(k), name) // cert: cert_file
 		if (begun || distance <= most) && distance < least {
 			near, least, ok = k, distance, true
 		}
@@ -29,7 +30,7 @@ func nearest[T ~string](name string, known []T) (near T, ok bool) {
 	return near, ok
 }
 
-// editDistance is how many characters must be added, removed or replaced to turn a into b (Levenshtein).
+// editDistance returns the Levenshtein distance of a and b.
 func editDistance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	row := make([]int, len(to)+1) // distances of a prefix of from to the prefixes of to

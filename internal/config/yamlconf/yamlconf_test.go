@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// settings is a struct with each kind of field.
+// settings is a struct with all kinds of fields.
 type settings struct {
 	Listen  string        `yaml:"listen"`
 	Timeout time.Duration `yaml:"idle_timeout"`
@@ -57,7 +57,7 @@ func TestOneOrMore(t *testing.T) {
 		name, text string
 		environ    []string
 		want       OneOrMore
-		at         string // of the last one
+		at         string // of the last item
 	}{
 		{"list", "hosts: [a, b]\n", nil, OneOrMore{"a", "b"}, "f.yaml:1:12: hosts.1: m"},
 		{"text", "hosts: a\n", nil, OneOrMore{"a"}, "f.yaml:1:8: hosts.0: m"},
@@ -81,7 +81,7 @@ func TestOneOrMore(t *testing.T) {
 	}
 }
 
-// A value with a problem has no second one. What it holds has none.
+// Only one problem is reported for a value and its children.
 func TestOneProblemForAValue(t *testing.T) {
 	var s settings
 	positions, problems := Loader{}.Decode("f.yaml", []byte("idle_timeout: soon\nnamed: {one: 1}\n"), &s)
@@ -114,7 +114,7 @@ func TestUnknownKeys(t *testing.T) {
 	}
 }
 
-// TestDeepValues decodes documents whose values are within each other. Some parsers take memory by the square of that.
+// TestDeepValues decodes deeply nested documents, for which some parsers need memory that is quadratic in the depth.
 func TestDeepValues(t *testing.T) {
 	const many = 30_000
 	for name, text := range map[string]string{
@@ -140,8 +140,8 @@ func TestDeepValues(t *testing.T) {
 	}
 }
 
-// TestAliasBombs decodes documents in which aliases stand for far more than is written. The problem says where the
-// bound is passed.
+// TestAliasBombs decodes documents in which aliases expand to much more than the document. The problem has the
+// position at which the limit is exceeded.
 func TestAliasBombs(t *testing.T) {
 	many := "  a: &x {ports: [" + strings.Repeat("1, ", 3000) + "1]}\n"
 	aliases := func(n int) string {

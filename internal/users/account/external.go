@@ -256,7 +256,8 @@ func passwordFor(t *Tenant, req *LoginRequest) (password string, ok bool) {
 // imitateRefusal delays the refusal of a configured user for as long as the service would take to refuse another name
 // of this client.
 func (r *Registry) imitateRefusal(ctx context.Context, who identity, req *LoginRequest) error {
-	if who.service == nil || who.usesService() || who.requested != nil && who.requested.verify(req.Certificates) != nil {
+	if who.service == nil || who.usesService() ||
+		who.requested != nil && who.requested.verify(req.Certificates) != nil {
 		return nil
 	}
 	if _, ok := passwordFor(who.requested, req); !ok {

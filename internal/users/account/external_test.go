@@ -51,7 +51,8 @@ func withSources(t *testing.T, tenants map[string]*config.Tenant, source auth.So
 	cfg.Tenants = tenants
 	r := registryOf(t, cfg)
 	for _, name := range names {
-		r.current.Load().tenants[name].external = &externalUsers{service: newFake(source, false), users: map[string]*User{}}
+		r.current.Load().tenants[name].external = &externalUsers{
+			service: newFake(source, false), users: map[string]*User{}}
 	}
 	return r
 }

@@ -139,9 +139,8 @@ func (d *directory) authenticate(ctx context.Context, req *Request) (*ldap.Entry
 	}
 	var failures []string
 	for i, server := range d.servers {
-		entry, err := d.authenticateOn(ctx, share(len(d.servers)-1-i), req, func(ctx context.Context) (*connection, error) {
-			return d.dial(ctx, server)
-		})
+		connect := func(ctx context.Context) (*connection, error) { return d.dial(ctx, server) }
+		entry, err := d.authenticateOn(ctx, share(len(d.servers)-1-i), req, connect)
 		if !isDown(err) {
 			return entry, err
 		}
