@@ -39,7 +39,7 @@ type ACMEOptions struct {
 	// Logger receives log messages. By default they are discarded.
 	Logger *slog.Logger
 
-	// CheckInterval is how often certificates are checked for renewal. The default is ten minutes.
+	// CheckInterval is the interval at which certificates are checked for renewal. The default is ten minutes.
 	CheckInterval time.Duration
 }
 
@@ -109,8 +109,8 @@ func (m *ACME) Hosts() []string {
 	return m.hosts
 }
 
-// SetHosts replaces the host names. Missing certificates are obtained in the background; those of removed hosts are
-// no longer renewed.
+// SetHosts replaces the host names. Missing certificates are obtained in the background; certificates of removed
+// hosts are no longer renewed.
 func (m *ACME) SetHosts(hosts []string) {
 	m.mu.Lock()
 	before := m.hosts

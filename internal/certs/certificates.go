@@ -46,7 +46,7 @@ type Issuer interface {
 	// Hosts returns the managed host names. The certificate of the first one is used for clients that send no host
 	// name.
 	Hosts() []string
-	// Certificate returns the certificate for a host, or nil if there is none yet.
+	// Certificate returns the certificate for a host, or nil if it was not issued yet.
 	Certificate(host string) *tls.Certificate
 }
 
@@ -63,7 +63,7 @@ func Open(cfg *config.Config, builtIn *tls.Certificate, issuer Issuer, log *slog
 	return s, nil
 }
 
-// A Change replaces the certificates by those of another configuration.
+// A Change replaces the certificates when the configuration changes.
 type Change struct {
 	of   *Set
 	next *set

@@ -24,8 +24,7 @@ type ACME struct {
 	Hosts []string `yaml:"hosts" default:"the hosts of all tenants without their own certificate"`
 	// Directory URL of the certificate authority.
 	Directory string `yaml:"directory" default:"https://acme-v02.api.letsencrypt.org/directory"`
-	// CAFile has CA certificates to trust in addition to those of the system. It is not a key; it is set from ca_file
-	// of the server.
+	// CAFile has additional CA certificates to trust. It is not a key; it is set from ca_file of the server.
 	CAFile string
 	// Folder for the account, keys and certificates. Servers that share it use the same certificates. A relative path
 	// starts in `/var/lib/babelftp`.
@@ -43,7 +42,7 @@ func (a *ACME) ExternalAccount() (keyID, hmacKey string, ok bool) {
 	return strings.Cut(a.EAB.Reveal(), ":")
 }
 
-// stateFolder is where the server keeps persistent state. The systemd unit creates it (StateDirectory).
+// stateFolder is the folder for the persistent state of the server. The systemd unit creates it (StateDirectory).
 const stateFolder = "/var/lib/babelftp"
 
 // normalizeFolder makes the folder an absolute path.

@@ -28,8 +28,8 @@ type Auth struct {
 	Cache time.Duration `yaml:"cache" default:"no caching"`
 	// Default settings for users of `ldap` and `ftp`. In `root` and `home`, `{user}` is replaced by the user name.
 	User UserSettings `yaml:"user"`
-	// Permissions of groups, by group name. A member of several groups has the permissions of all of them. Users who
-	// are in none of the groups cannot log in.
+	// Permissions of groups, by group name. A member of several groups has the permissions of all of them. Users
+	// outside of these groups cannot log in.
 	Groups map[string][]Permission `yaml:"groups" default:"none"`
 }
 
@@ -47,7 +47,7 @@ type UserSettings struct {
 	Language language.Tag `yaml:"language" default:"the tenant's"`
 	// Maximum size of all files in `root`. The quota of the tenant applies as well.
 	Quota bytesize.Size `yaml:"quota" default:"no limit"`
-	// Adaptations for the user's clients. They take precedence over those of the network and the tenant.
+	// Adaptations for the user's clients. They take precedence over the settings of the network and the tenant.
 	Compatibility Compatibility `yaml:"compatibility"`
 }
 

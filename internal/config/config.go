@@ -32,9 +32,9 @@ type Config struct {
 
 	// TLS for control and data connections.
 	TLS TLS `yaml:"tls"`
-	// PEM file with CA certificates to trust in addition to those of the system, for webhooks, inspectors,
-	// directories and other services that the server calls, but not for S3. To replace the CA certificates of the
-	// system, set `SSL_CERT_FILE` or `SSL_CERT_DIR` in the environment.
+	// PEM file with additional CA certificates to trust for webhooks, inspectors, directories and other services that
+	// the server calls, but not for S3. To replace the CA certificates of the system, set `SSL_CERT_FILE` or
+	// `SSL_CERT_DIR` in the environment.
 	CAFile string `yaml:"ca_file" path:"true" default:"none"`
 	// Passive data connections (PASV and EPSV).
 	Passive Passive `yaml:"passive"`
@@ -55,8 +55,7 @@ type Config struct {
 
 	// Time after which a session without a command is closed.
 	IdleTimeout time.Duration `yaml:"idle_timeout"`
-	// DataTimeout is how long the server waits for a data connection, unless StallTimeout is shorter. It is not a
-	// key.
+	// DataTimeout limits the wait for a data connection, unless StallTimeout is shorter. It is not a key.
 	DataTimeout time.Duration
 	// Time after which a transfer that moves no data is aborted. It also limits the wait for a data connection, which
 	// is at most 30 seconds.

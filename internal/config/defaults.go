@@ -15,7 +15,7 @@ const (
 	DefaultFile = "/etc/babelftp/babelftp.yaml"
 	// DefaultMetricsListen is the default address of metrics and probes.
 	DefaultMetricsListen = "127.0.0.1:9121"
-	// DefaultAdminSocket is where commands connect to a running server by default.
+	// DefaultAdminSocket is the default socket by which commands connect to a running server.
 	DefaultAdminSocket = "/run/babelftp/admin/admin.sock"
 )
 

@@ -49,7 +49,7 @@ func (Overwrite) Values() []string {
 	return yamlconf.EnumValues(AllowOverwrite, DenyOverwrite, VersionOverwrite)
 }
 
-// RestoreTier is how fast S3 restores archived objects. The zero value is StandardRestore.
+// RestoreTier is the speed at which S3 restores archived objects. The zero value is StandardRestore.
 type RestoreTier string
 
 // The tiers.

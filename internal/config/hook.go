@@ -13,8 +13,8 @@ type Hook struct {
 	URL string `yaml:"url" default:"none"`
 	// Bearer token (`Authorization: Bearer`) by which the service authenticates the server.
 	Secret value.Secret `yaml:"secret" default:"none"`
-	// CAFile has CA certificates to trust in addition to those of the system. It is not a key; it is set from ca_file
-	// of the tenant or the server.
+	// CAFile has additional CA certificates to trust. It is not a key; it is set from ca_file of the tenant or the
+	// server.
 	CAFile string
 	// Timeout limits a request. It is not a key; Load sets it to less than the login timeout of a session.
 	Timeout time.Duration

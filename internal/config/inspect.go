@@ -33,7 +33,7 @@ type Inspect struct {
 // defaultInspectTimeout is shorter than the time that most clients wait for a reply.
 const defaultInspectTimeout = time.Minute
 
-// New returns the configured inspector, or nil if there is none. It sends no request.
+// New returns the configured inspector, or nil. It sends no request.
 func (i *Inspect) New() (*inspect.Inspector, error) {
 	timeout := cmp.Or(i.Timeout, defaultInspectTimeout)
 	switch {

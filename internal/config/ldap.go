@@ -22,8 +22,8 @@ type LDAP struct {
 	URLs []string `yaml:"urls" default:"none"`
 	// Use StartTLS for `ldap://`. With `false`, passwords are sent in the clear.
 	StartTLS *bool `yaml:"start_tls" default:"true"`
-	// CAFile has CA certificates to trust in addition to those of the system. It is not a key; it is set from ca_file
-	// of the tenant or the server.
+	// CAFile has additional CA certificates to trust. It is not a key; it is set from ca_file of the tenant or the
+	// server.
 	CAFile string
 	// DN of users, such as `uid={user},ou=people,dc=example,dc=com`. If it is not set, the server searches for users.
 	UserDN string `yaml:"user_dn" default:"none"`

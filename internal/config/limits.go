@@ -28,13 +28,13 @@ type Limits struct {
 	Bans Bans `yaml:"bans"`
 }
 
-// ServerLimits are the limits for all clients together. With `0` there is no limit.
+// ServerLimits are the limits for all clients together. `0` disables a limit.
 type ServerLimits struct {
 	limits.Bounds
 	Networks
 }
 
-// AddressLimits are the limits for each address: an IPv4 address or an IPv6 /64 network. With `0` there is no limit.
+// AddressLimits are the limits for each address: an IPv4 address or an IPv6 /64 network. `0` disables a limit.
 type AddressLimits struct{ limits.Bounds }
 
 // TenantLimits are the limits for a tenant and for each of its users.
@@ -45,7 +45,7 @@ type TenantLimits struct {
 	User Scope `yaml:"user"`
 }
 
-// Scope has the limits for a tenant or a user. With `0` there is no limit.
+// Scope has the limits for a tenant or a user. `0` disables a limit.
 type Scope struct {
 	limits.Usage
 	Networks

@@ -25,7 +25,7 @@ type Loader struct {
 	last    *Config           // the last valid configuration
 }
 
-// loaded is what a Loader remembers about a configuration.
+// loaded holds the data that a Loader remembers about a configuration.
 type loaded struct {
 	bundle      *i18n.Bundle
 	refused     Problems                     // invalid messages of tenants

@@ -114,7 +114,7 @@ func (ACL) Values() []string {
 		"bucket-owner-read", "bucket-owner-full-control"}
 }
 
-// An Encryption is how S3 encrypts new objects. The zero value leaves it to the bucket.
+// An Encryption is the method by which S3 encrypts new objects. The zero value leaves it to the bucket.
 type Encryption string
 
 // The encryptions.

@@ -16,8 +16,8 @@ type OldServer struct {
 	// TLS for sending passwords: `required` uses AUTH TLS, `implicit` starts with TLS, and `none` sends passwords in
 	// the clear.
 	TLS OldServerTLS `yaml:"tls" default:"required"`
-	// CAFile has CA certificates to trust in addition to those of the system, or the certificate of the server
-	// itself. It is not a key; it is set from ca_file of the tenant.
+	// CAFile has CA certificates to trust in addition to the system's, or the certificate of the server itself. It is
+	// not a key; it is set from ca_file of the tenant.
 	CAFile string
 	// Timeout limits a login to the old server. It is not a key; Load sets it.
 	Timeout time.Duration

@@ -34,8 +34,8 @@ type Receiver struct {
 	URL string `yaml:"url" default:"none"`
 	// Key for signing requests, at least 16 bytes.
 	Secret value.Secret `yaml:"secret" default:"required with url"`
-	// CAFile has CA certificates to trust in addition to those of the system. It is not a key; it is set from ca_file
-	// of the tenant or the server.
+	// CAFile has additional CA certificates to trust. It is not a key; it is set from ca_file of the tenant or the
+	// server.
 	CAFile string
 }
 
@@ -50,7 +50,7 @@ type Webhook struct {
 // minReceiverSecret is the minimum length of a key in bytes.
 const minReceiverSecret = 16
 
-// ReceiverTimeout is how long a receiver may take to respond.
+// ReceiverTimeout limits the time that a receiver may take to respond.
 const ReceiverTimeout = 10 * time.Second
 
 // check validates the section at p.

@@ -284,7 +284,7 @@ func formOf(t reflect.Type) form {
 	}
 	switch t {
 	case reflect.TypeFor[i18n.Text]():
-		return form{"message", "a text, or one with [plural forms](guides/languages-and-greetings.md#plural-forms)",
+		return form{"message", "a string, or an object with [plural forms](guides/languages-and-greetings.md#plural-forms)",
 			messageSchema()}
 	case reflect.TypeFor[time.Duration]():
 		return form{"duration", "`30s`, `5m`, `1h30m`",
@@ -315,7 +315,7 @@ func formOf(t reflect.Type) form {
 			"`[euc-jp, shift_jis]`",
 			map[string]any{"type": []string{"array", "string", "null"}, "items": text("")}}
 	case reflect.TypeFor[value.Secret]():
-		return form{"secret", "a text that the server never shows, best from a file", text("", "number")}
+		return form{"secret", "a string that is never shown; keep it in a file", text("", "number")}
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -551,7 +551,7 @@ func (r *reference) row(path string) string {
 	if k.section != nil {
 		meaning := k.meaning
 		if same := r.repeats[k.at]; same != "" {
-			meaning += " It has " + same + "."
+			meaning += " Same keys as " + same + "."
 		}
 		kind := ""
 		if k.again {
@@ -655,9 +655,9 @@ func sameAs(s *section, told []laid) string {
 		if same != "" && len(but) >= fewest {
 			continue
 		}
-		same, fewest = "the keys of `"+other.path+"`", len(but)
+		same, fewest = "`"+other.path+"`", len(but)
 		if fewest > 0 {
-			same += ", but not " + strings.Join(but, ", ")
+			same += ", except " + strings.Join(but, ", ")
 		}
 	}
 	return same

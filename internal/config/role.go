@@ -26,7 +26,7 @@ type AssumeRole struct {
 	SessionName string
 }
 
-// RoleRenewBefore is how long before their expiry the credentials of a role are renewed.
+// RoleRenewBefore is the remaining lifetime at which the credentials of a role are renewed.
 const RoleRenewBefore = 5 * time.Minute
 
 // Limits of STS, see https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html.

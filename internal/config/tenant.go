@@ -21,7 +21,7 @@ type Tenant struct {
 	// Virtual hosts of the tenant, which clients select by HOST (RFC 7151) or by the server name of TLS. If no tenant
 	// has hosts, HOST accepts any name; otherwise it refuses unknown names with 504.
 	Hosts []string `yaml:"hosts" default:"none"`
-	// TLS settings that differ from those of the server.
+	// TLS settings that override the server's.
 	TLS TenantTLS `yaml:"tls"`
 	// Name of the S3 bucket.
 	Bucket string `yaml:"bucket" default:"required"`
@@ -85,12 +85,12 @@ type Tenant struct {
 
 	// Storage of new objects.
 	Objects Objects `yaml:"objects"`
-	// S3 settings that differ from those of the server.
+	// S3 settings that override the server's.
 	S3 S3 `yaml:"s3"`
 	// Limits for the tenant and each of its users.
 	Limits TenantLimits `yaml:"limits"`
-	// PEM file with CA certificates to trust in addition to those of the system, for `auth`, `webhook` and `inspect`,
-	// instead of the one of the server. For `auth.ftp` it may contain the certificate of the old server itself.
+	// PEM file with additional CA certificates to trust for `auth`, `webhook` and `inspect`, instead of the one of
+	// the server. For `auth.ftp` it may contain the certificate of the old server itself.
 	CAFile string `yaml:"ca_file" path:"true" default:"the server's"`
 	// Webhook that receives events about files that users store, delete, rename or copy.
 	Webhook Webhook `yaml:"webhook"`
@@ -144,7 +144,7 @@ type Folder struct {
 	Prefix string `yaml:"prefix" default:"none"`
 	// Operations that users may perform in the folder. Permissions of a user can only restrict them.
 	Permissions []Permission `yaml:"permissions" default:"all"`
-	// S3 settings that differ from those of the tenant.
+	// S3 settings that override the tenant's.
 	S3 S3 `yaml:"s3"`
 }
 

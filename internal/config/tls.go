@@ -47,7 +47,7 @@ type ClientCertificates struct {
 	Required bool `yaml:"required"`
 }
 
-// TenantTLS has the TLS settings of a tenant that differ from those of the server.
+// TenantTLS has the TLS settings of a tenant, which override the server's.
 type TenantTLS struct {
 	// PEM file with the certificate for clients that connect to one of `hosts`.
 	CertFile string `yaml:"cert_file" path:"true" default:"the server's"`
@@ -65,7 +65,7 @@ type TenantTLS struct {
 	ClientCertificates ClientCertificates `yaml:"client_certificates"`
 }
 
-// UserTLS has the TLS settings of a user that differ from those of the tenant.
+// UserTLS has the TLS settings of a user, which override the tenant's.
 type UserTLS struct {
 	// Whether logins and data connections of the user must be encrypted.
 	Required *bool `yaml:"required" default:"inherited from the tenant"`

@@ -34,7 +34,7 @@ type User struct {
 	Permissions []Permission `yaml:"permissions" default:"all"`
 	// Permissions for paths that match a pattern, instead of `permissions`.
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
-	// Restrictions on the files that the user may store, in addition to those of the tenant.
+	// Restrictions on the files that the user may store, in addition to the restrictions of the tenant.
 	Files FileRules `yaml:"files"`
 	// Effect of an upload on an existing file.
 	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`
@@ -44,9 +44,9 @@ type User struct {
 	Timezone value.Zone `yaml:"timezone" default:"the tenant's"`
 	// Maximum size of all files in `root`. The quota of the tenant applies as well.
 	Quota bytesize.Size `yaml:"quota" default:"no limit"`
-	// Adaptations for the user's clients. They take precedence over those of the network and the tenant.
+	// Adaptations for the user's clients. They take precedence over the settings of the network and the tenant.
 	Compatibility Compatibility `yaml:"compatibility"`
-	// TLS settings that differ from those of the tenant.
+	// TLS settings that override the tenant's.
 	TLS UserTLS `yaml:"tls"`
 	// Limits for the user, instead of those that the tenant sets for each user.
 	Limits Scope `yaml:"limits"`

@@ -2,26 +2,27 @@ package limits
 
 import "github.com/babelftp/babelftp/internal/base/bytesize"
 
-// Usage limits what is in use at the same time, or in a second. With 0 there is no limit. After a second of rest, a
-// rate allows as many at once. It is a section of the configuration, and these comments are its reference.
+// Usage limits concurrent use and rates. 0 means no limit. A rate allows a burst of one second. Usage is a section of
+// the configuration, and its comments are the text of the reference.
 type Usage struct {
-	// Most sessions at the same time. More get 421; those of a tenant or user after the right password.
+	// Maximum number of concurrent sessions. Further ones are refused with 421. For a tenant or a user, they are refused
+	// after the password is verified.
 	Sessions int `yaml:"sessions" default:"no limit"`
-	// Most transfers and listings at the same time. More get 450.
+	// Maximum number of concurrent transfers and listings. Further ones are refused with 450.
 	Transfers int `yaml:"transfers" default:"no limit"`
-	// Bytes a second of all uploads together.
+	// Bytes per second of all uploads together.
 	UploadRate bytesize.Size `yaml:"upload_rate" default:"no limit"`
-	// Bytes a second of all downloads and listings together.
+	// Bytes per second of all downloads and listings together.
 	DownloadRate bytesize.Size `yaml:"download_rate" default:"no limit"`
 }
 
-// Work limits what keeps the server busy. Only the server and addresses have such limits.
+// Work limits the load on the server. These limits exist for the server and for addresses only.
 type Work struct {
-	// Logins a second, counted before the password. More get 421.
+	// Login attempts per second. Further ones are refused with 421.
 	LoginRate int `yaml:"login_rate" default:"no limit"`
-	// Commands a second. More wait, and get 421 after ten seconds.
+	// Commands per second. Further ones wait, and the session ends with 421 after ten seconds.
 	CommandRate int `yaml:"command_rate" default:"no limit"`
-	// Most renames, copies and removals of directories at the same time. More get 450.
+	// Maximum number of concurrent renames, copies and removals of directories. Further ones are refused with 450.
 	Operations int `yaml:"operations" default:"no limit"`
 }
 

@@ -62,8 +62,8 @@ func PrefixProblem(prefix string) string {
 	return ""
 }
 
-// DirectoryProblem returns the rule that an absolute directory path violates, or an empty string. instead is what to
-// use for "/".
+// DirectoryProblem returns the rule that an absolute directory path violates, or an empty string. instead names the
+// alternative for "/".
 func DirectoryProblem(name, instead string) string {
 	switch {
 	case !path.IsAbs(name):

@@ -113,7 +113,7 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 			continue
 		}
 		switch field := v.FieldByIndex(f.Index); {
-		case d.inMap > 0 && !e.given() && !inFile.given(): // keep the value; there is no environment variable in a map
+		case d.inMap > 0 && !e.given() && !inFile.given(): // keep the value; values in a map have no variables
 		case IsScalar(f.Type):
 			d.scalar(p.Child(key), e, inFile, withFile, field)
 			if f.Tag.Get(pathTag) != "" {
@@ -154,7 +154,7 @@ func (e entry) isEmptyText() bool {
 // to the folder of the document.
 const pathTag = "path"
 
-// fieldsOf returns the fields with a yaml tag, including those of embedded structs.
+// fieldsOf returns the fields with a yaml tag, including fields of embedded structs.
 func (d *decoder) fieldsOf(t reflect.Type) []reflect.StructField {
 	fields, known := d.fields[t]
 	if !known {

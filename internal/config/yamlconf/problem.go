@@ -72,7 +72,7 @@ func (ps Problems) Sort() {
 // Positions records where each value is set. The zero value is for configurations that were not loaded.
 type Positions map[string]position
 
-// A position is where a value is set.
+// A position is the place at which a value is set.
 type position struct {
 	source       string
 	line, column int

@@ -136,8 +136,8 @@ type Backend interface {
 	Host(name string) (*Tenant, bool)
 	// Charset returns the charset that clients with this address use until they select a tenant; nil means UTF-8.
 	Charset(addr netip.Addr) *pathname.Encoding
-	// Admit returns an error if the server requires a client certificate and none of certificates, leaf first, is
-	// valid.
+	// Admit returns an error if the server requires a client certificate, but certificates, leaf first, has no valid
+	// one.
 	Admit(certificates []*x509.Certificate) error
 	// RequiresTLS reports whether this login must be encrypted. It is called before the password is requested. The
 	// setting of the user takes precedence over the tenant's, which takes precedence over the server's.

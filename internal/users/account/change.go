@@ -177,8 +177,8 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 }
 
 // Apply makes the new configuration current. Sessions in progress keep their user, but the new limits and quotas
-// apply to them, and sessions of users who may no longer log in are ended. Logins that are in progress continue with
-// the new tenants.
+// apply to them, and sessions of users whose account is disabled or has expired are ended. Logins that are in
+// progress continue with the new tenants.
 func (c *Change) Apply() {
 	r, next := c.registry, c.next
 	r.entering.Lock()

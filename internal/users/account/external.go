@@ -150,8 +150,8 @@ func (d *tenantTable) requested(addr netip.Addr, host, login string) (t *Tenant,
 
 // serviceFor returns the service that authenticates names like this one if no tenant has them in the configuration.
 // It is the service of the tenant that the client requested, so that a password is never sent to the service of
-// another tenant. If the client requested no tenant, it is the service of the server. It is nil if there is no
-// service, or if a service could not handle the name. The result does not depend on which users exist.
+// another tenant. If the client requested no tenant, it is the service of the server. It is nil without a service, or
+// if a service could not handle the name. The result does not depend on which users exist.
 func (d *tenantTable) serviceFor(host string, t *Tenant, name string) *service {
 	if name == "" || len(name) > maxSourceName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// A Login is a user who has logged in.
+// A Login is the result of a successful login.
 type Login struct {
 	*User
 	// Certificate is the subject of the verified client certificate, or empty.
@@ -388,7 +388,7 @@ func (r *Registry) decide(
 	default:
 		_ = who.rules.verify(req.Certificates)
 	}
-	// Refusals of the service also hash the password, so that they do not take less time than those of configured
+	// Refusals of the service also hash the password, so that they do not take less time than refusals of configured
 	// users.
 	right, err := r.verifier.checkAny(ctx, client, c, passwords)
 	switch {

@@ -18,8 +18,8 @@ import (
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
-// passwordCacheTime is how long a verified password is not hashed again. Some clients open a connection for each file
-// and log in many times per minute.
+// passwordCacheTime is the lifetime of the password cache, which avoids hashing a password again. Some clients open a
+// connection for each file and log in many times per minute.
 const passwordCacheTime = 5 * time.Minute
 
 // A verifier checks passwords. It limits the checks that run in parallel, so that password guessing can neither

@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
-// forgetUsage is how long a usage is kept after its last use.
+// forgetUsage is the time after its last use at which a usage is dropped.
 const forgetUsage = time.Hour
 
 // A Quota limits how much a tenant, or one of its users, may store in the root directory of the tenant or the user.

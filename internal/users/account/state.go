@@ -28,7 +28,7 @@ type states struct {
 	all map[stateKey]*state
 }
 
-// of returns the state of a tenant or a user. It creates a state without limits if there is none.
+// of returns the state of a tenant or a user. It creates a state without limits if it does not exist.
 func (s *states) of(key stateKey) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,7 @@ type Tenant struct {
 	certificates
 	replaced chan struct{} // closed by a configuration change that replaces the tenant, with Registry.entering locked
 	bucket   *s3client.Bucket
-	events   EventSink // nil if there is no webhook
+	events   EventSink // nil without a webhook
 	skip     view.Names
 	users    map[string]*User
 	known    map[string]bool // the folded names of users

@@ -25,7 +25,7 @@ import (
 // ErrRefused is the error that a [Source] wraps for a wrong name or password.
 var ErrRefused = errors.New("login refused")
 
-// A Request is a login of a user who is not in the configuration.
+// A Request is a login of a user outside of the configuration.
 type Request struct {
 	Tenant    string // the tenant that the client selected, or empty
 	User      string // without the tenant

@@ -21,7 +21,7 @@ const (
 	maxResponse = 64 << 10
 	// maxIdle is the number of idle connections that are kept open.
 	maxIdle = 16
-	// idleTime is how long an idle connection is kept open.
+	// idleTime limits the time that an idle connection is kept open.
 	idleTime = time.Minute
 )
 

@@ -278,8 +278,8 @@ func (d *directory) bindAndRead(c *connection, req *Request) (*ldap.Entry, error
 	return entry, err
 }
 
-// searchAndBind searches the entry of the user and binds with its DN. It also binds if there is no entry, so that an
-// unknown user is not refused faster than a known one.
+// searchAndBind searches the entry of the user and binds with its DN. It also binds for an unknown user, so that the
+// refusal is not faster than for a known user.
 func (d *directory) searchAndBind(c *connection, req *Request) (*ldap.Entry, error) {
 	if err := d.bindToSearch(c); err != nil {
 		return nil, err
@@ -302,7 +302,7 @@ func (d *directory) searchAndBind(c *connection, req *Request) (*ldap.Entry, err
 	return entry, nil
 }
 
-// bindToSearch binds as the search account, or as anonymous if there is none.
+// bindToSearch binds as the search account, or as anonymous.
 func (d *directory) bindToSearch(c *connection) (err error) {
 	if d.cfg.BindDN == "" {
 		err = c.UnauthenticatedBind("")
@@ -315,9 +315,9 @@ func (d *directory) bindToSearch(c *connection) (err error) {
 	return nil
 }
 
-// find returns the only entry with this name, or nil if there is none. Directories ignore case and extra spaces in
-// names. Only the exact name is accepted here, because other spellings would give a user several homes and limits,
-// and circumvent bans.
+// find returns the only entry with this name, or nil. Directories ignore case and extra spaces in names. Only the
+// exact name is accepted here, because other spellings would give a user several homes and limits, and circumvent
+// bans.
 func (d *directory) find(c *connection, base string, scope int, user string) (*ldap.Entry, error) {
 	attribute, filter := d.cfg.UserAttributeOf(), d.cfg.Filter
 	condition := "(" + attribute + "=" + ldap.EscapeFilter(user) + ")"

@@ -148,7 +148,7 @@ func (t *template) language(values func(string) []string) language.Tag {
 	return language.Und
 }
 
-// permissions returns the permissions of all groups of a user, or nil if the user is in none of them.
+// permissions returns the permissions of all groups of a user, or nil if the user is not in any of them.
 func (t *template) permissions(memberOf []string, inGroup func(value, group string) bool) []config.Permission {
 	var granted []config.Permission
 	for group, permissions := range t.groups {

@@ -111,7 +111,7 @@ func addressName(addr netip.Addr) string {
 	return network.String()
 }
 
-// Parse returns the canonical name of an address, a network or a user, who is written USER@TENANT.
+// Parse returns the canonical name of an address, a network, or a user in the form USER@TENANT.
 func Parse(name string) (string, error) {
 	if at := strings.LastIndexByte(name, '@'); at > 0 && at < len(name)-1 {
 		return foldUser(name), nil
@@ -142,8 +142,8 @@ func foldUser(name string) string {
 	return config.FoldUser(name[:at]) + name[at:]
 }
 
-// UnknownUser returns the ban name for failures of a user who does not exist. Such a name is banned like a user, so
-// that replies do not reveal which users exist. It is a keyed hash, because people sometimes type their password as a
+// UnknownUser returns the ban name for failures of an unknown user. Such a name is banned like a user, so that
+// replies do not reveal which users exist. It is a keyed hash, because people sometimes type their password as a
 // name, and an unkeyed hash could be compared with guesses.
 func (l *List) UnknownUser(name string) string {
 	const digits = 16

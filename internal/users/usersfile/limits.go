@@ -26,7 +26,7 @@ type files struct {
 // kib is the number of bytes in a KiB, the unit of bandwidth in SFTPGo.
 const kib = 1024
 
-// size formats a number of bytes or bytes per second. It returns an empty string if there is no limit.
+// size formats a number of bytes or bytes per second. It returns an empty string for 0, which means no limit.
 func size(bytes int64) string {
 	if bytes <= 0 {
 		return ""

@@ -34,7 +34,7 @@ func mayWrite(name string, info os.FileInfo) error {
 	return nil
 }
 
-// keepOwner sets the owner and the group of a file like those of another file.
+// keepOwner sets the owner and the group of a file to the ones of another file.
 func keepOwner(f *os.File, of os.FileInfo) error {
 	want, known := of.Sys().(*syscall.Stat_t)
 	now, err := f.Stat()

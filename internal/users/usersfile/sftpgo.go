@@ -513,7 +513,7 @@ func bothCases(pattern string) string {
 }
 
 // setPermissions converts the permissions of each path. As in a configuration, the permissions of "/" apply
-// everywhere, and those of other paths replace them below the path.
+// everywhere, and the permissions of other paths replace them below the path.
 func (u *user) setPermissions(byPath map[string][]string) {
 	u.permissions = []config.Permission{}
 	for _, at := range slices.Sorted(maps.Keys(byPath)) {
