@@ -117,7 +117,7 @@ func TestRestore(t *testing.T) {
 			conn := c.Data()
 			text := c.Command(450, "RETR "+name)
 			_ = conn.Close()
-			ready, err := time.Parse("2006-01-02 15:04 UTC.", text[max(0, len(text)-len("2006-01-02 15:04 UTC.")):])
+			ready, err := time.Parse("2006-01-02 15:04 UTC-07:00.", text[max(0, len(text)-len("2006-01-02 15:04 UTC-07:00.")):])
 			wait := time.Until(ready)
 			if err != nil || wait < 47*time.Hour || wait > 48*time.Hour ||
 				!strings.HasPrefix(text, name+": The file is being restored from the archive") {
