@@ -185,7 +185,7 @@ func Kinds() []Kind {
 			[]string{"`data_address` of PASV is not `reached_address`, which is private: a NAT may have another address"}},
 		{addressUnknown, Wrong, i18n.PassiveAddressUnknown, "doctor-do-passive-address", []string{"passive.public_address"},
 			true,
-			[]string{"msg=^PASV has no address to show"}},
+			[]string{"msg=^no public address for PASV"}},
 		{portsUsed, Wrong, i18n.PassivePortUnavailable, "doctor-do-limit", []string{"passive.ports"},
 			true,
 			[]string{`limit=^passive\.ports$`, "msg=^no free port for a passive data connection"}},

@@ -143,8 +143,8 @@ func TestReadLog(t *testing.T) {
 			[]string{"tls-failed 192.0.2.7  1"}},
 		{"explicit-tls-that-waits", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
 			`remote=192.0.2.7:1 err="read tcp 10.0.0.7:990->192.0.2.7:1: i/o timeout" hint="" more=0`, nil},
-		{"no-proxy-header", logged + `"connection without a PROXY header refused; let the load balancer send one, or take its ` +
-			`network out of proxy_protocol.trusted" from=192.0.2.7 others=0 err="no PROXY header: read tcp ` +
+		{"no-proxy-header", logged + `"connection without a PROXY header refused; let the load balancer send one, or remove its ` +
+			`network from proxy_protocol.trusted" from=192.0.2.7 others=0 err="no PROXY header: read tcp ` +
 			`10.0.0.7:21->192.0.2.7:1: i/o timeout"`, []string{"proxy-header 192.0.2.7  1"}},
 		{"proxy-header-that-is-not-believed", logged + `"client began with another protocol; the log shows one a minute for an ` +
 			`address" session=1 remote=192.0.2.7:1 protocol=PROXY advice="" more=0` + "\n" + logged + `"TLS handshake failed; ` +
@@ -187,7 +187,7 @@ func TestReadLog(t *testing.T) {
 			[]string{"storage-refuses   2"}},
 		{"passive-ports", logged + `"refused by a limit; the log shows one a minute"` + scanner + ` limit=passive.ports ` +
 			`limit_tenant="" more=0`, []string{"ports-used 192.0.2.7 scanner 1"}},
-		{"address-of-PASV", `level=ERROR msg="PASV has no address to show; check passive.public_address"` + scanner +
+		{"address-of-PASV", `level=ERROR msg="no public address for PASV; check passive.public_address"` + scanner +
 			` err="lookup ftp.acme.invalid: no such host"`, []string{"passive-address-unknown 192.0.2.7 scanner 1"}},
 		{"name-denied", logged + `transfer` + scanner + ` command=STOR code=553 storage="open /a.exe: permission denied: files.deny ` +
 			`in the configuration has the name"`, []string{"file-denied 192.0.2.7 scanner 1"}},

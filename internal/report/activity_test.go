@@ -30,7 +30,7 @@ func upload(t *testing.T, bytes int) *dataconn.Transfer {
 	t.Cleanup(func() { _ = client.Close() })
 	x := dataconn.NewTransfer(
 		pipe{server}, dataconn.Options{Upload: true,
-			Settings: dataconn.Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute}})
+			Config: dataconn.Config{OpenTimeout: time.Minute, StallTimeout: time.Minute}})
 	conn, err := x.Open(t.Context(), func() {})
 	must.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })

@@ -185,7 +185,7 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 		PublicAddress:      s.ports.PublicAddress(cfg.Passive),
 		IdleTimeout:        cfg.IdleTimeout,
 		Ports:              s.ports.Ports,
-		Data: dataconn.Settings{
+		Data: dataconn.Config{
 			OpenTimeout: min(cfg.DataTimeout, cfg.StallTimeout), StallTimeout: cfg.StallTimeout, MinRate: minUploadRate,
 		},
 		CommitDelay:  cfg.CommitDelay,

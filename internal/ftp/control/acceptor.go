@@ -16,44 +16,45 @@ import (
 )
 
 const (
-	// goodbyeTimeout is how long sessions may take to tell their clients that they end.
+	// goodbyeTimeout bounds how long Shutdown waits for sessions to send their last reply.
 	goodbyeTimeout = 2 * time.Second
-	// cutTimeout is how long their commands may take to end after that.
+	// cutTimeout bounds how long Shutdown then waits for their commands to end.
 	cutTimeout = 3 * time.Second
 )
 
-// A runner is what runs on one connection: a session.
+// A runner serves one connection. In production it is always a [session].
 type runner interface {
-	// Run returns when the session has ended.
+	// Run serves the connection until the session has ended.
 	Run()
-	// Drain lets the session end when its command has ended, or before its first
-	// one. It is called once.
+	// Drain ends the session once its current command has finished, or before its first command. It is called
+	// once.
 	Drain()
-	// End ends the session with its command, and tells the client. Any goroutine
-	// may call it.
+	// End cancels the current command, sends the client a last reply and ends the session. Any goroutine may call
+	// it.
 	End()
-	// Cut ends the session at once. Any goroutine may call it.
+	// Cut ends the session at once, without a reply. Any goroutine may call it.
 	Cut()
 }
 
-// An acceptor knows the listeners and the sessions of a server. It runs a session on each connection. To shut down, it
-// tells the sessions to end and waits for them (RFC 959, section 4.2: reply 421). Until then new sessions end so too.
-// The listeners close last: a load balancer may still send clients.
+// An acceptor holds the listeners and the sessions of a server, and runs a session on each connection. To shut
+// down, it drains the sessions and waits until they have ended (RFC 959, section 4.2: reply 421). The listeners
+// close last, because a load balancer may still send clients; sessions that begin while the server drains end
+// before their first command.
 type acceptor struct {
 	log   *slog.Logger
 	guard *panics.Guard
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
-	sessions  map[runner]bool // true for those that Shutdown waits for
-	waited    int             // how many these are
+	sessions  map[runner]bool // true if Shutdown waits for the session
+	waited    int             // number of sessions that Shutdown waits for
 	draining  bool
 	closed    chan struct{}  // closed with the listeners
 	idle      chan struct{}  // closed when draining and waited is 0
 	running   sync.WaitGroup // the sessions
 }
 
-// newAcceptor makes an acceptor. A panic of a session that the session does not recover itself is the guard's.
+// newAcceptor returns an acceptor. The guard counts the panics that a session does not recover itself.
 func newAcceptor(log *slog.Logger, guard *panics.Guard) *acceptor {
 	return &acceptor{
 		log:       log,
@@ -65,8 +66,8 @@ func newAcceptor(log *slog.Logger, guard *panics.Guard) *acceptor {
 	}
 }
 
-// Serve runs a session on each connection that the listener accepts. It returns
-// nil after Shutdown. A listener may be closed before: Serve then waits for Shutdown.
+// Serve runs a session on each connection that the listener accepts, and returns nil after Shutdown. If the
+// listener is closed earlier, Serve waits for Shutdown.
 func (a *acceptor) Serve(ctx context.Context, listener net.Listener, newSession func(net.Conn) runner) error {
 	defer listener.Close()
 	if !a.track(listener) {
@@ -97,20 +98,20 @@ func (a *acceptor) Serve(ctx context.Context, listener net.Listener, newSession 
 	}
 }
 
-// run runs a session. A panic of it is counted before the client sees the end of the connection.
+// run serves one connection. Deferred calls run in reverse, so a panic is counted before the client sees the
+// connection close.
 func (a *acceptor) run(conn net.Conn, newSession func(net.Conn) runner) {
 	defer conn.Close()
 	defer a.guard.Recover("session")
 	s := newSession(conn)
-	if !a.enter(s) {
+	if !a.add(s) {
 		return
 	}
-	defer a.leave(s)
+	defer a.remove(s)
 	s.Run()
 }
 
-// acceptRetry is the pause after an error such as too many open files, which
-// passes when sessions end.
+// acceptRetry is the pause after an error such as "too many open files", which goes away when sessions end.
 const acceptRetry = 100 * time.Millisecond
 
 func isTemporary(err error) bool {
@@ -118,7 +119,7 @@ func isTemporary(err error) bool {
 		errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM)
 }
 
-// track remembers a listener; it returns false when the server is shut down.
+// track records a listener. It returns false if the server has shut down.
 func (a *acceptor) track(listener net.Listener) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -129,9 +130,8 @@ func (a *acceptor) track(listener net.Listener) bool {
 	return true
 }
 
-// enter counts a session. One that comes while the server drains ends before its
-// first command.
-func (a *acceptor) enter(s runner) bool {
+// add adds a session. If the server is draining, the session ends before its first command.
+func (a *acceptor) add(s runner) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if isClosed(a.closed) {
@@ -147,7 +147,7 @@ func (a *acceptor) enter(s runner) bool {
 	return true
 }
 
-func (a *acceptor) leave(s runner) {
+func (a *acceptor) remove(s runner) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.sessions[s] {
@@ -160,9 +160,9 @@ func (a *acceptor) leave(s runner) {
 	a.running.Done()
 }
 
-// Shutdown drains the sessions and waits for their end. Sessions that begin
-// meanwhile end at once, and it does not wait for them. Then it closes the
-// listeners. When ctx ends first it ends what is left and returns ctx's error.
+// Shutdown drains the sessions and waits until they have ended. It does not wait for sessions that begin during
+// the drain, because they end at once. Then it closes the listeners. If ctx ends first, Shutdown ends the
+// remaining sessions and returns an error that wraps ctx.Err().
 func (a *acceptor) Shutdown(ctx context.Context) (err error) {
 	a.drain()
 	select {
@@ -221,7 +221,7 @@ func (a *acceptor) close() {
 	}
 }
 
-// Sessions are those that run, in no order.
+// Sessions returns the running sessions in no particular order.
 func (a *acceptor) Sessions() []runner {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A fakeSession notes what the acceptor tells it.
+// A fakeSession records the calls of the acceptor.
 type fakeSession struct {
 	conn         net.Conn
-	stubborn     bool          // whether only Cut ends it
+	stubborn     bool          // only Cut ends it
 	drained      chan struct{} // closed by Drain
 	ended, cut   chan struct{}
 	onceEnd, one sync.Once
@@ -41,7 +41,7 @@ func (s *fakeSession) Drain() { close(s.drained) }
 func (s *fakeSession) End()   { s.onceEnd.Do(func() { close(s.ended) }) }
 func (s *fakeSession) Cut()   { s.one.Do(func() { close(s.cut) }) }
 
-// serve accepts connections, whose sessions come out of the channel when they run.
+// serve accepts connections and sends each running session to the channel.
 func serve(t *testing.T, stubborn bool) (a *acceptor, l net.Listener, running chan *fakeSession, served chan error) {
 	t.Helper()
 	listener := must.Listen(t)
@@ -63,8 +63,8 @@ func dial(t *testing.T, address string) {
 	must.Dial(t, address)
 }
 
-// TestSessionsDuringShutdown: a connection that comes while another session lives is accepted and drained, and
-// Shutdown ends what is left.
+// TestSessionsDuringShutdown: a connection that arrives during the drain is accepted and drained, and Shutdown
+// ends the sessions that remain.
 func TestSessionsDuringShutdown(t *testing.T) {
 	a, l, running, served := serve(t, true)
 	address := l.Addr().String()
@@ -97,7 +97,7 @@ func TestSessionsDuringShutdown(t *testing.T) {
 	}
 }
 
-// TestListenerClosedBefore: Serve waits for Shutdown, and the sessions go on until then.
+// TestListenerClosedBefore: if the listener was closed before, Serve waits for Shutdown and sessions keep running.
 func TestListenerClosedBefore(t *testing.T) {
 	a, listener, running, served := serve(t, false)
 	dial(t, listener.Addr().String())
@@ -118,14 +118,14 @@ func TestListenerClosedBefore(t *testing.T) {
 	}
 }
 
-// TestShutdownOfIdleSessions: Shutdown returns when the sessions have ended by themselves.
+// TestShutdownOfIdleSessions: Shutdown returns once the sessions have ended by themselves.
 func TestShutdownOfIdleSessions(t *testing.T) {
 	a, l, running, served := serve(t, false)
 	for range 3 {
 		dial(t, l.Addr().String())
 		<-running
 	}
-	for range 2 { // the second one finds nothing to do
+	for range 2 { // the second call has nothing to do
 		if err := a.Shutdown(t.Context()); err != nil {
 			t.Errorf("Shutdown: %v", err)
 		}
@@ -135,8 +135,8 @@ func TestShutdownOfIdleSessions(t *testing.T) {
 	}
 }
 
-// A panic ends its own session only, and the client sees the end of the connection. It is one of the session's end,
-// or of the time before it.
+// A panic ends only its own session, and the client sees the connection close. It may occur in Run or in
+// newSession.
 func TestPanicOfAcceptedSession(t *testing.T) {
 	guard := panics.NewGuard(slog.New(slog.DiscardHandler))
 	a := newAcceptor(slog.New(slog.DiscardHandler), guard)
@@ -170,7 +170,7 @@ func TestPanicOfAcceptedSession(t *testing.T) {
 	}
 }
 
-// A buggy session panics after its first byte.
+// A buggy session panics when it receives a byte.
 type buggy struct{ conn net.Conn }
 
 func (b buggy) Run() {

@@ -11,57 +11,60 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// How many bytes of commands may wait for one that is running before the session stops reading: TCP then holds back
-// the client. Before the login it is enough for ten short commands, which some clients send at once.
+// Limits on the bytes of queued commands while another command is running. When the queue is full, the session
+// stops reading and TCP flow control holds back the client. Before login the limit allows about ten short
+// commands, because some clients send their first commands at once.
 const (
 	maxQueued            = 64 << 10
 	maxQueuedBeforeLogin = 2 << 10
 )
 
-// hangUpInterval is how often a session that does not read asks the kernel whether the client is still there.
+// hangUpInterval is how often a session that has stopped reading asks the kernel whether the client has
+// disconnected.
 const hangUpInterval = time.Second
 
-// endTimeout bounds the wait for a command that is running when its session is cut.
+// endTimeout bounds how long a session that was cut waits for its running command.
 const endTimeout = 30 * time.Second
 
-// perform does the part of a command that may take long, and returns why the command has failed, if it has.
+// perform runs work, the part of a command that may take long, and returns the reason if the command has failed.
 func (s *session) perform(work func() error) error {
 	_, err := s.await(panics.Start(work))
 	return s.op.failure(err)
 }
 
-// await waits until the work of the command that is running has ended, and returns its error. The session waits for
-// logins, the storage, the engine and data connections in this loop only, so all commands end alike: ABOR, the end of
-// the control connection and a shutdown cancel the operation and stop its transfer, and the command then ends with a
-// reply. STAT is answered during a transfer. Other commands are queued.
+// await waits for the work of the running command and returns its error. Logins, storage calls, the engine and
+// data connections are all awaited in this loop, so every command ends the same way: ABOR, a closed control
+// connection and a shutdown cancel the operation and stop its transfer, and the command then ends with a reply.
+// The server replies to STAT during a transfer and queues all other commands.
 //
-// If a session that was cut has waited too long, await returns without the work having ended.
+// If the work does not end in time after the session was cut, await returns ended == false, and the work may still
+// be running.
 func (s *session) await(work <-chan error) (ended bool, err error) {
 	op, conn := s.op, s.dialogue.conn
 	lines, peerClosed, cut := conn.Lines(), conn.PeerClosed(), s.dialogue.done
 	var tooLate <-chan time.Time // nil until the session is cut
-	beforeLogin, mayQueue := s.identity.login == nil, maxQueued
+	beforeLogin, maxBytes := s.identity.login == nil, maxQueued
 	if beforeLogin {
-		mayQueue = maxQueuedBeforeLogin
+		maxBytes = maxQueuedBeforeLogin
 	}
 	var full *time.Ticker // nil while the session reads
 	for {
-		more, look := lines, (<-chan time.Time)(nil)
-		if s.dialogue.queued.Holds(mayQueue) {
+		more, check := lines, (<-chan time.Time)(nil)
+		if s.dialogue.queued.Holds(maxBytes) {
 			if more = nil; full == nil {
 				full = time.NewTicker(hangUpInterval)
 				defer full.Stop()
 			}
-			look = full.C
+			check = full.C
 		}
 		select {
 		case err = <-work:
-			s.sayIfBegins() // or 226 would overtake 150
+			s.bufferIfStarted() // or 226 would overtake 150
 			return true, err
-		case <-op.begins:
-			s.goOn(op.starting(&s.identity, s.settings.directory))
+		case <-op.started:
+			s.bufferPreliminary(op.startReply(&s.identity, s.settings.directory))
 			select {
-			case err = <-work: // a small file has been sent already, and both replies leave in one write
+			case err = <-work: // a small file is already sent, so 150 and 226 leave in one write
 				return true, err
 			default:
 				s.flush()
@@ -74,18 +77,19 @@ func (s *session) await(work <-chan error) (ended bool, err error) {
 			s.handleDuringCommand(l)
 		case <-peerClosed:
 			peerClosed = nil
-			// A client that has sent QUIT may end its side: the commands before are done and answered (RFC 959 4.1.1).
+			// A client may close its side after QUIT; the commands before it still run and get replies (RFC 959,
+			// 4.1.1).
 			if op.transfer != nil || !s.dialogue.queued.Contains("QUIT") {
 				op.stop(dataconn.ErrPeerClosed)
 			}
-		case <-look:
-			// The session does not read up to the end of the connection. What a user has sent before it counts, and
-			// may end with QUIT.
+		case <-check:
+			// Buffered lines hide the end of the connection from the reader. Before login, a client that hung up
+			// cancels the command. After login, queued commands still count, and may end with QUIT.
 			if beforeLogin && conn.HungUp() {
 				op.stop(dataconn.ErrPeerClosed)
 			}
 		case <-cut:
-			// The storage has been cancelled too. It may have an upload to abort.
+			// The storage calls were canceled too, but may still have an upload to abort.
 			cut = nil
 			op.stop(context.Cause(s.ctx))
 			tooLate = time.After(endTimeout)
@@ -96,8 +100,9 @@ func (s *session) await(work <-chan error) (ended bool, err error) {
 	}
 }
 
-// handleDuringCommand looks at a command that arrives while another is running. ABOR stops the running command, and
-// then waits for its own turn. STAT is answered at once during a transfer. All others wait.
+// handleDuringCommand handles a command that arrives while another one is running. ABOR stops the running command
+// and is then queued for its own reply. STAT gets a reply at once if a transfer is running. All other commands are
+// queued.
 func (s *session) handleDuringCommand(l *wire.Line) {
 	verb, arg, hasArg := wire.ParseCommand(l.Text)
 	_, alone := wire.NoArgument.Read(arg, hasArg)
@@ -108,7 +113,7 @@ func (s *session) handleDuringCommand(l *wire.Line) {
 		line := report.Command{Name: verb, Verb: verb, Known: true, Began: time.Now()}
 		ctx := s.observers.CommandBegan(s.ctx, line)
 		r := s.status()
-		s.tell(ctx, &report.Outcome{Command: line, Code: r.Code, Lines: r.Lines, Language: s.identity.locale.Tag()})
+		s.report(ctx, &report.Outcome{Command: line, Code: r.Code, Lines: r.Lines, Language: s.identity.locale.Tag()})
 		s.flush()
 		return
 	}
@@ -126,17 +131,17 @@ func (s *session) status() wire.Reply {
 	return wire.NewReply(211, status.Lines(s.identity.locale)...)
 }
 
-// sayIfBegins says 150 if the transfer has begun since the last look.
-func (s *session) sayIfBegins() {
+// bufferIfStarted buffers reply 150 if the transfer has begun.
+func (s *session) bufferIfStarted() {
 	select {
-	case <-s.op.begins:
-		s.goOn(s.op.starting(&s.identity, s.settings.directory))
+	case <-s.op.started:
+		s.bufferPreliminary(s.op.startReply(&s.identity, s.settings.directory))
 	default:
 	}
 }
 
-// goOn buffers a preliminary reply, to be written together with the next one.
-func (s *session) goOn(r wire.Reply) {
+// bufferPreliminary buffers a preliminary reply, to be written together with the next reply.
+func (s *session) bufferPreliminary(r wire.Reply) {
 	s.observers.CommandGoesOn(s.op.Context, s.op.command, r.Code, r.Lines)
 	s.dialogue.buffer(r)
 }

@@ -14,11 +14,13 @@ const (
 	listSyntax     = " [<SP> pathname]"
 )
 
-// commandTable returns the command table: every verb that the server knows, and each service of SITE (RFC 959 4.1.3).
+// commandTable returns the command table. It has a row for every verb that the server knows, and one for each SITE
+// command (RFC 959, 4.1.3).
 func commandTable() map[string]command {
 	table := map[string]command{}
 	for service, c := range map[string]command{
-		chmod: {run: says(200, i18n.PermissionsNotKept), argument: wire.Text, syntax: " <SP> mode" + pathnameSyntax},
+		chmod: {run: fixedReply(200, i18n.PermissionsNotKept), argument: wire.Text,
+			syntax: " <SP> mode" + pathnameSyntax},
 		"COPY": {run: onFile(siteCopy), argument: wire.Text, kind: report.Copy,
 			syntax: pathnameSyntax + pathnameSyntax},
 		"CPFR": {run: onFile(cpfr), argument: wire.Text, kind: report.Copy, syntax: pathnameSyntax},
@@ -42,7 +44,7 @@ func commandTable() map[string]command {
 		// Login.
 		"USER": {run: (*session).user, argument: wire.Text, starts: true, syntax: "USER <SP> name"},
 		"PASS": {run: (*session).pass, argument: wire.OptionalText, starts: true, syntax: "PASS <SP> password"},
-		"ACCT": {run: says(202, i18n.AccountNotNeeded), argument: wire.Text, syntax: "ACCT <SP> account"},
+		"ACCT": {run: fixedReply(202, i18n.AccountNotNeeded), argument: wire.Text, syntax: "ACCT <SP> account"},
 		"REIN": {run: (*session).rein, after: (*session).endTLS, syntax: "REIN"},
 		"QUIT": {run: (*session).quit, syntax: "QUIT"},
 		"HOST": {run: (*session).host, argument: wire.Text, syntax: "HOST <SP> hostname"},
@@ -61,7 +63,7 @@ func commandTable() map[string]command {
 		"HELP": {run: onSettings(help(table)), argument: wire.OptionalWords, syntax: "HELP [<SP> command]"},
 		"STAT": {run: (*session).stat, argument: wire.OptionalText, syntax: "STAT" + listSyntax},
 		"SYST": {run: onSettings(syst), syntax: "SYST"},
-		"NOOP": {run: says(200, i18n.OK), syntax: "NOOP"},
+		"NOOP": {run: fixedReply(200, i18n.OK), syntax: "NOOP"},
 		"SITE": {run: onSettings(site), argument: wire.Text, login: true,
 			syntax: "SITE <SP> " + strings.Join(siteNames(table), " | ")},
 
@@ -137,7 +139,7 @@ func commandTable() map[string]command {
 		table[old] = c
 	}
 	for _, verb := range wire.UnimplementedVerbs() { // 502 rather than 500
-		table[verb] = command{run: says(502, i18n.NotImplemented, verb), argument: wire.OptionalText}
+		table[verb] = command{run: fixedReply(502, i18n.NotImplemented, verb), argument: wire.OptionalText}
 	}
 	return table
 }

@@ -19,46 +19,48 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// Config is what a Server needs. Bundle, Backend, Logger, Ports, Data, IdleTimeout, CommitDelay and
-// MaxLogins are required. The zero value of every other field is its default.
+// Config configures a [Server]. Bundle, Backend, Logger, Ports, Data, IdleTimeout, CommitDelay and MaxLogins are
+// required. All other fields may be zero, which selects their defaults.
 type Config struct {
 	Bundle          *i18n.Bundle
 	Backend         account.Backend
-	DefaultLanguage language.Tag // English when undetermined
+	DefaultLanguage language.Tag // if undetermined, English
 
-	TLS         *tls.Config // nil: AUTH TLS is refused
-	TLSRequired bool        // USER is refused before AUTH TLS, and data connections before PROT P
-	// TLSOptional are networks whose clients need no TLS. Tenants and users decide otherwise, see [account.Backend].
+	TLS         *tls.Config // if nil, AUTH TLS is refused
+	TLSRequired bool        // refuses USER before AUTH TLS, and data connections before PROT P
+	// TLSOptional lists networks whose clients need no TLS. Tenants and users can override it, see
+	// [account.Backend].
 	TLSOptional []netip.Prefix
 
-	// AcceptUnknownHosts says that HOST may name what no tenant answers to, and then chooses none (RFC 7151 3.2),
-	// where it is refused otherwise.
+	// AcceptUnknownHosts lets HOST name a host that belongs to no tenant. Such a HOST selects no tenant (RFC 7151,
+	// 3.2). By default it is refused.
 	AcceptUnknownHosts bool
 
-	PublicAddress dataconn.Public // what PASV shows
+	PublicAddress dataconn.Public // address in replies to PASV
 
-	IdleTimeout time.Duration // between commands
-	EngineIdle  time.Duration // without a command, after which the engine of a session ends; 10 s by default
+	IdleTimeout time.Duration // maximum time between two commands
+	EngineIdle  time.Duration // time without a command after which the engine of a session stops; default 10 s
 	Ports       *dataconn.Ports
-	Data        dataconn.Settings
-	// CommitDelay is the maximum time that an upload that looks complete waits for the end of the control connection.
-	// The kernel of a killed client closes the data connection first and the control connection just after. An upload
-	// that took less than eight times as long waits less.
+	Data        dataconn.Config
+	// CommitDelay bounds how long an upload that looks complete waits to see whether the control connection closes
+	// as well. If a client process is killed, its kernel closes the data connection first and the control
+	// connection right after, and such an upload must not be committed. Uploads that took less than eight times
+	// CommitDelay wait less.
 	CommitDelay time.Duration
-	MaxLogins   int // failed logins a session
+	MaxLogins   int // failed logins per session
 
-	Limits       *limits.Server // nil for none
-	LoginTimeout time.Duration  // of a session, until the login; 0 for no limit
+	Limits       *limits.Server // if nil, there are no limits
+	LoginTimeout time.Duration  // time until login; 0 means no limit
 
-	// Unaudited reports whether to refuse logins (with empty names), transfers and changes now, because the audit log
-	// takes no lines of the user. Nil refuses nothing.
+	// Unaudited reports whether the audit log cannot record events of the user, so that logins (with empty names),
+	// transfers and changes must be refused. If nil, nothing is refused.
 	Unaudited func(tenant, user string) bool
 
-	Observe func(*report.Client) report.Observers // of a session; nil for none but those of this package
+	Observe func(*report.Client) report.Observers // returns the observers of a session; may be nil
 	Logger  *slog.Logger
-	Guard   *panics.Guard      // counts the panics of sessions; nil for none
-	Debug   *sessionlog.Switch // says of which sessions the logger gets debug lines whatever its level; nil for none
-	Traces  *tracing.Tracer    // nil for none
+	Guard   *panics.Guard      // counts the panics of sessions; may be nil
+	Debug   *sessionlog.Switch // selects the sessions that log at debug level whatever the level of Logger; may be nil
+	Traces  *tracing.Tracer    // may be nil
 }
 
 // requiresTLS reports whether the server requires TLS of clients with this address.

@@ -35,7 +35,7 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(ftptest.Texts{M: m, Reader: ftptest.Control}) }
 
-// waitTimeout is how long a test waits for what must come.
+// waitTimeout bounds how long a test waits for an expected event.
 const waitTimeout = time.Minute
 
 // A site is a server with one tenant on a fresh bucket of a simulated AWS.
@@ -45,10 +45,10 @@ type site struct {
 	address string
 	client  *s3.Client
 	bucket  string
-	tls     *tls.Config // the client's
+	tls     *tls.Config // configuration of the client
 }
 
-// newSite starts a server; change may alter its configuration.
+// newSite starts a server. change may modify its configuration.
 func newSite(t *testing.T, change func(*control.Config)) *site {
 	t.Helper()
 	s := &site{t: t}
@@ -61,7 +61,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 		Bundle:      bundle,
 		IdleTimeout: defaults.IdleTimeout,
 		Ports:       dataconn.NewPorts(dataconn.PortOptions{}),
-		Data: dataconn.Settings{
+		Data: dataconn.Config{
 			OpenTimeout: defaults.DataTimeout, StallTimeout: defaults.StallTimeout,
 		},
 		CommitDelay: time.Millisecond,
@@ -96,13 +96,13 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 	return s
 }
 
-// What goroutines of a session and of its engine run.
+// Functions that identify the goroutines of a session and of its engine.
 var (
 	ofSessions = []string{"control.(*session)", "wire.(*Conn)"}
 	ofEngines  = []string{"engine.(*Engine)", "engine.(*conn)", "ftpserverlib.(*clientHandler)"}
 )
 
-// wantNoGoroutines waits until no goroutine runs any of these.
+// wantNoGoroutines waits until no goroutine runs any of these functions.
 func wantNoGoroutines(ctx context.Context, t *testing.T, of ...string) {
 	t.Helper()
 	stacks := make([]byte, 1<<20)
@@ -125,13 +125,13 @@ func wantNoGoroutines(ctx context.Context, t *testing.T, of ...string) {
 	}
 }
 
-// may is the policy of a user with these rights, and others where a pattern says so.
+// may returns the policy of a user with these rights, and with other rights for some patterns.
 func may(rights view.Rights, byPattern map[string]view.Rights) view.Policy {
 	return view.Policy{view.NewLayer(rights, byPattern)}
 }
 
-// backend knows the users demo, whose tenant says nothing unless a test gives it
-// words, and marie, whose tenant greets and has the host ftp.example.com.
+// backend knows the user demo, whose tenant has no texts unless a test sets them, and the user marie, whose tenant
+// has a greeting and the host ftp.example.com.
 type backend struct {
 	site  *site
 	demo  account.Login
@@ -146,7 +146,7 @@ var tenant = &account.Tenant{
 	}},
 }
 
-// loginTo is the login of demo to a tenant with these settings.
+// loginTo returns the login of the user demo to a tenant with these settings.
 func loginTo(settings config.Tenant) account.Login {
 	return account.Login{
 		User: userOf(&account.Tenant{Name: "demo", Tenant: &settings}), Compatibility: settings.Compatibility,
@@ -155,7 +155,7 @@ func loginTo(settings config.Tenant) account.Login {
 
 func noQuota() *account.Usage { return nil }
 
-// userOf is the user demo of a tenant.
+// userOf returns the user demo of a tenant.
 func userOf(t *account.Tenant) *account.User {
 	return &account.User{Name: "demo", Tenant: t, User: &config.User{}}
 }
@@ -200,7 +200,7 @@ func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.
 	return &login, nil
 }
 
-// A client is a control connection, line by line. What fails, fails the test.
+// A client is a control connection, used line by line. Any failure ends the test.
 type client struct {
 	*ftptest.Client
 	t    *testing.T
@@ -212,13 +212,13 @@ func (s *site) dial() *client {
 	return &client{Client: ftptest.New(s.t, must.Dial(s.t, s.address)), t: s.t, site: s}
 }
 
-// newTenantSite starts a server where the user demo logs in so.
+// newTenantSite starts a server with this login for the user demo.
 func newTenantSite(t *testing.T, demo account.Login) *site {
 	t.Helper()
 	return newSite(t, func(cfg *control.Config) { cfg.Backend.(*backend).demo = demo })
 }
 
-// connect reads the greeting.
+// connect opens a control connection and reads the greeting.
 func (s *site) connect() *client {
 	s.t.Helper()
 	c := s.dial()
@@ -226,7 +226,7 @@ func (s *site) connect() *client {
 	return c
 }
 
-// loginTLS logs demo in under TLS, with data connections under TLS too.
+// loginTLS logs in as demo under TLS, and protects data connections too.
 func (s *site) loginTLS() *client {
 	s.t.Helper()
 	c := s.connect()
@@ -237,7 +237,7 @@ func (s *site) loginTLS() *client {
 	return c
 }
 
-// login logs demo in.
+// login logs in as demo.
 func (s *site) login() *client {
 	s.t.Helper()
 	c := s.connect()
@@ -251,20 +251,20 @@ func (c *client) write(bytes string) {
 	must.Write(c.t, c, bytes)
 }
 
-// reply reads one reply, lines joined by LF.
+// reply reads one reply and joins its lines with LF.
 func (c *client) reply() string {
 	c.t.Helper()
 	return c.must(c.Conn.Reply())
 }
 
-// must is a reply without an error, lines joined by LF.
+// must returns the reply, its lines joined with LF, and fails the test if err is not nil.
 func (c *client) must(reply string, err error) string {
 	c.t.Helper()
 	must.OK(c.t, err)
 	return strings.ReplaceAll(reply, "\r\n", "\n")
 }
 
-// expect reads a reply and wants it to begin so.
+// expect reads a reply and checks its prefix.
 func (c *client) expect(prefix string) string {
 	c.t.Helper()
 	r := c.reply()
@@ -274,7 +274,7 @@ func (c *client) expect(prefix string) string {
 	return r
 }
 
-// do sends a command and expects a reply.
+// do sends a command and checks the prefix of the reply.
 func (c *client) do(command, prefix string) string {
 	c.t.Helper()
 	c.write(command + "\r\n")
@@ -298,13 +298,13 @@ func (c *client) dialData(address string) net.Conn {
 	return conn
 }
 
-// upload stores data and returns the final reply.
+// upload stores data and returns the last reply.
 func (c *client) upload(command, data string) string {
 	c.t.Helper()
 	return c.must(c.Upload(command, data))
 }
 
-// startTLS goes under TLS, data connections too.
+// startTLS starts TLS on the control connection and protects data connections.
 func (c *client) startTLS() {
 	c.t.Helper()
 	c.do("AUTH TLS", "234 ")
@@ -318,7 +318,7 @@ func (c *client) protectData() {
 	c.TLS = c.site.tls
 }
 
-// objects are the keys in the bucket, and uploads what is unfinished.
+// objects returns the keys in the bucket.
 func (s *site) objects() []string { return s3test.Objects(s.t, s.client, s.bucket) }
 
 func (s *site) wantEmpty() {
@@ -331,7 +331,7 @@ func (s *site) wantEmpty() {
 	}
 }
 
-// certificates makes a certificate for 127.0.0.1 and a client that trusts it.
+// certificates returns a server configuration for 127.0.0.1 and a client configuration that trusts it.
 func certificates(t *testing.T) (server, client *tls.Config) {
 	t.Helper()
 	pair, client := must.CertificatePair(
@@ -339,17 +339,17 @@ func certificates(t *testing.T) (server, client *tls.Config) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}}, client
 }
 
-// portArgument is an address as PORT takes it.
+// portArgument returns an address in the syntax of PORT.
 func portArgument(addr net.Addr) string {
 	tcp := addr.(*net.TCPAddr)
 	return strings.ReplaceAll(tcp.IP.String(), ".", ",") + "," + strconv.Itoa(tcp.Port>>8) + "," +
 		strconv.Itoa(tcp.Port&0xff)
 }
 
-// secure makes a data connection one under TLS.
+// secure starts TLS on a data connection.
 func (c *client) secure(conn net.Conn) net.Conn { return tls.Client(conn, c.site.tls) }
 
-// protect does so when the client protects its data.
+// protect starts TLS on a data connection if the client protects its data.
 func (c *client) protect(conn net.Conn) net.Conn {
 	if c.TLS == nil {
 		return conn
@@ -357,7 +357,7 @@ func (c *client) protect(conn net.Conn) net.Conn {
 	return c.secure(conn)
 }
 
-// shutdown waits until every session has ended.
+// shutdown shuts down the server and waits until all sessions have ended.
 func (s *site) shutdown() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)

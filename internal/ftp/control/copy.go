@@ -8,7 +8,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// siteCopy is SITE COPY: cpfr and cpto in one, for pathnames without SP.
+// siteCopy handles SITE COPY, which is CPFR and CPTO in one command, for pathnames without spaces.
 func siteCopy(r *fileRequest, arg string) (wire.Reply, error) {
 	from, to, _ := strings.Cut(arg, " ")
 	if from == "" || to == "" || strings.Contains(to, " ") {
@@ -21,7 +21,7 @@ func siteCopy(r *fileRequest, arg string) (wire.Reply, error) {
 	return r.reply(200, i18n.Copied), err
 }
 
-// cpfr is SITE CPFR: it names the file or directory that SITE CPTO will copy, in the way of ProFTPD's mod_copy. Other
+// cpfr handles SITE CPFR, which names the file or directory that SITE CPTO copies, like mod_copy of ProFTPD. Other
 // commands may come between the two.
 func cpfr(r *fileRequest, arg string) (wire.Reply, error) {
 	r.copySource = nil
@@ -32,7 +32,7 @@ func cpfr(r *fileRequest, arg string) (wire.Reply, error) {
 	return r.reply(350, i18n.CopyReady), nil
 }
 
-// cpto is SITE CPTO. S3 copies the file, so its bytes do not pass through this server.
+// cpto handles SITE CPTO. S3 copies the file, so its bytes do not pass through this server.
 func cpto(r *fileRequest, arg string) (wire.Reply, error) {
 	from := r.copySource
 	if from == nil {

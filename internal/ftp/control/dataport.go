@@ -11,14 +11,14 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// pasv is PASV (RFC 959 4.1.2). It can name IPv4 addresses only.
+// pasv handles PASV (RFC 959, 4.1.2). Its reply has room for an IPv4 address only.
 func (s *session) pasv(string) (wire.Reply, error) {
 	if s.data.epsvAll {
 		return s.reply(503, i18n.ExtendedPassiveOnly)
 	}
 	address, err := s.publicAddress()
 	if err != nil {
-		s.log.Error("PASV has no address to show; check passive.public_address", "err", err)
+		s.log.Error("no public address for PASV; check passive.public_address", "err", err)
 		return s.reply(425, i18n.PassiveAddressUnknown)
 	}
 	if !address.Is4() {
@@ -33,13 +33,13 @@ func (s *session) pasv(string) (wire.Reply, error) {
 	return wire.NewReply(227, text+" ("+dataconn.FormatPort(address, port)+")"), nil
 }
 
-// publicAddress is the address that PASV shows.
+// publicAddress returns the address to show in the reply to PASV.
 func (s *session) publicAddress() (netip.Addr, error) {
 	address, err := s.cfg.PublicAddress.For(s.ctx, s.dialogue.conn.Remote())
 	return cmp.Or(address, s.dialogue.conn.Local()), err
 }
 
-// epsv is EPSV (RFC 2428 3).
+// epsv handles EPSV (RFC 2428, 3).
 func (s *session) epsv(arg string) (wire.Reply, error) {
 	switch wire.Upper(arg) {
 	case "":
@@ -63,22 +63,22 @@ func (s *session) epsv(arg string) (wire.Reply, error) {
 	return wire.NewReply(229, text+" (|||"+strconv.Itoa(int(port))+"|)"), nil
 }
 
-// unsupportedProtocol is the reply to EPRT and EPSV that names the only network protocol for data connections, which is
-// the protocol of an address of the control connection (RFC 2428 2 and 3).
+// unsupportedProtocol returns reply 522 to EPRT and EPSV. It names the protocol of own, an address of the control
+// connection, as the only one that data connections can use (RFC 2428, 2 and 3).
 func (s *session) unsupportedProtocol(own netip.Addr) (wire.Reply, error) {
 	text := s.identity.locale.Words(i18n.DataProtocolUnsupported)
 	return wire.NewReply(522, text+" ("+dataconn.Protocol(own)+")"), nil
 }
 
-// listenPassive opens a port for the next transfer, on the address that the connection has reached. The log has why
-// there is none.
+// listenPassive opens a port for the next transfer on the local address of the control connection. If it fails, it
+// logs the reason.
 func (s *session) listenPassive() (port uint16, ok bool) {
 	s.closeDataPort()
 	conn, login := s.dialogue.conn, s.identity.login
 	client := dataconn.Client{Local: conn.Socket(), Addr: conn.Remote(), Tenant: login.Tenant.Name, User: login.Name}
 	source, port, err := s.cfg.Ports.Listen(s.ctx, client, s.cfg.Data.OpenTimeout)
 	if err != nil {
-		if !s.refused(err) {
+		if !s.reportLimit(err) {
 			s.log.Error("no free port for a passive data connection; check passive.ports and the limit of descriptors",
 				"err", err)
 		}
@@ -88,8 +88,8 @@ func (s *session) listenPassive() (port uint16, ok bool) {
 	return port, true
 }
 
-// closeDataPort closes the data connection that no transfer has taken. The log learns of a client that has not
-// connected to the port that it got: a firewall drops the port, or the address leads elsewhere.
+// closeDataPort closes a prepared data connection that no transfer has used. If the client never connected to the
+// passive port, it logs that, because a firewall may drop the port or the public address may be wrong.
 func (s *session) closeDataPort() {
 	if missing := s.data.prepared.Close(); missing != nil {
 		s.log.Info("no data connection came", "data_address", s.data.address,
@@ -106,18 +106,18 @@ func (s *session) mustEncrypt() bool {
 	return s.cfg.requiresTLS(s.dialogue.conn.Remote())
 }
 
-// port is PORT (RFC 959 4.1.2).
+// port handles PORT (RFC 959, 4.1.2).
 func (s *session) port(arg string) (wire.Reply, error) {
 	return s.prepareActive(dataconn.ParsePort(arg))
 }
 
-// eprt is EPRT (RFC 2428 2).
+// eprt handles EPRT (RFC 2428, 2).
 func (s *session) eprt(arg string) (wire.Reply, error) {
 	return s.prepareActive(dataconn.ParseExtendedPort(arg, s.dialogue.conn.Remote()))
 }
 
-// prepareActive accepts the address of a data connection when it is the client's own, so that no client reaches
-// another host through this server (RFC 2577 3).
+// prepareActive accepts the address of an active data connection only if it is the address of the client, so that
+// no client can reach another host through this server (RFC 2577, 3).
 func (s *session) prepareActive(address netip.AddrPort, err error) (wire.Reply, error) {
 	switch {
 	case errors.Is(err, dataconn.ErrProtocol):

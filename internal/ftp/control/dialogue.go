@@ -11,17 +11,17 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// A dialogue is the control connection: the lines that come, the replies that go, and how long the client may take.
+// A dialogue is the control connection of a session: received lines, buffered replies and time limits.
 type dialogue struct {
 	conn       *wire.Conn
-	implicit   bool   // whether TLS came with the connection and stays
-	tlsSession string // which TLS session of the connection it is, see [dataconn.Handshake]
+	implicit   bool   // TLS started with the connection and never stops
+	tlsSession string // random ID of the TLS session, see [dataconn.Handshake]
 
-	queued     wire.Queue      // received while a command was running.
-	drain      chan struct{}   // closed when the server is shutting down.
-	done       <-chan struct{} // closed when the session is cut.
-	loginUntil limits.Deadline // of the login; commands do not prolong it.
-	closing    bool            // no further command is handled: the last reply was sent.
+	queued     wire.Queue      // commands received while another one was running
+	drain      chan struct{}   // closed when the server shuts down
+	done       <-chan struct{} // closed when the session is cut
+	loginUntil limits.Deadline // deadline for the login; commands do not extend it
+	closing    bool            // the last reply was sent, so no further command is handled
 }
 
 func newDialogue(conn net.Conn, implicit bool, done <-chan struct{}) dialogue {
@@ -40,21 +40,21 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// readable tells whether the client can read a reply, which it cannot before implicit TLS.
+// readable reports whether the client can read a reply. It cannot until the handshake of implicit TLS is done.
 func (d *dialogue) readable() bool { return !d.implicit || d.conn.Encrypted() }
 
-// Why no command comes.
+// Reasons why next returns no command.
 var (
-	errOver      = errors.New("the session is over")
+	errEnded     = errors.New("the session is over")
 	errIdle      = errors.New("the client has sent no command in time")
 	errLoginTime = errors.New("the client has not logged in in time")
 )
 
-// next waits for the next command, idle at most, and calls quiet when none has come for a while. Sessions that wait are
-// many, so it takes little of the stack.
+// next returns the next command, waiting for at most idle. If none arrives within awhile, it calls quiet once and
+// goes on waiting. Most sessions wait here, so the function keeps its stack small.
 func (d *dialogue) next(idle, awhile time.Duration, quiet func()) (*wire.Line, error) {
 	if d.drained() || isClosed(d.done) {
-		return nil, errOver
+		return nil, errEnded
 	}
 	tooLate := errIdle
 	left, within := d.loginUntil.Within(idle)
@@ -88,23 +88,23 @@ func (d *dialogue) next(idle, awhile time.Duration, quiet func()) (*wire.Line, e
 		case <-d.drain:
 		case <-d.done:
 		}
-		return nil, errOver
+		return nil, errEnded
 	}
 }
 
-// buffer keeps a reply, to be written together with the next.
+// buffer adds a reply to the output buffer.
 func (d *dialogue) buffer(r wire.Reply) {
 	d.closing = d.closing || r.Code == 421 // the last reply of a session (RFC 959 5.4)
 	d.conn.BufferReply(r)
 }
 
-// handshake is that of the connection, which those of data connections are compared with. The host is that of the
-// session.
+// handshake describes the TLS session of the control connection, to compare the handshakes of data connections
+// with. host is the host of the session.
 func (d *dialogue) handshake(host string) dataconn.Handshake {
 	return dataconn.Handshake{Host: host, Session: d.tlsSession, Certificates: d.conn.Certificates()}
 }
 
-// namedToTLS is the host that the client has named to TLS (SNI, RFC 6066 3), empty when there is none.
+// namedToTLS returns the host that the client sent with SNI (RFC 6066, 3), or an empty string.
 func (d *dialogue) namedToTLS() string {
 	name, _ := netaddr.ParseHost(d.conn.ServerName())
 	return name

@@ -13,10 +13,11 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// unknownVerb stands for all verbs that no row has, so that no client chooses the labels of a metric.
+// unknownVerb is reported instead of verbs without a row, so that clients cannot choose metric labels.
 const unknownVerb = "other"
 
-// find finds the row of a command line, and returns what the line has for the row. Each service of SITE is a row.
+// find returns the row of a command line, a description for the observers, and the argument for the row. Each SITE
+// command has a row of its own, whose argument follows the name of the command.
 func (s *session) find(verb, arg string, hasArg bool) (row command, line report.Command, rest string, hasRest bool) {
 	row, known := s.shared.commands[verb]
 	line = report.Command{Name: verb, Verb: verb, Argument: arg, Known: known, Began: time.Now()}
@@ -36,7 +37,7 @@ func (s *session) find(verb, arg string, hasArg bool) (row command, line report.
 	return row, line, rest, hasRest
 }
 
-// dispatch runs a command line. This is the way of each command: its row, its turn, its function, its outcome.
+// dispatch runs a command line: it finds the row, runs the command and reports its outcome.
 func (s *session) dispatch(text string) {
 	row, line, arg, hasArg := s.find(wire.ParseCommand(text))
 	s.op = s.newOperation(row, line)
@@ -47,12 +48,12 @@ func (s *session) dispatch(text string) {
 		return
 	}
 	if r = row.after(s); r.Code != 0 {
-		s.tell(s.ctx, &report.Outcome{Command: line, Code: r.Code, Lines: r.Lines, Language: s.identity.locale.Tag()})
+		s.report(s.ctx, &report.Outcome{Command: line, Code: r.Code, Lines: r.Lines, Language: s.identity.locale.Tag()})
 		s.flush()
 	}
 }
 
-// handle checks the command against its row and runs it.
+// handle checks the command against its row and the limits, and runs it.
 func (s *session) handle(row command, arg string, hasArg bool) (wire.Reply, error) {
 	if err := s.pace(); err != nil {
 		return wire.Reply{}, err
@@ -72,7 +73,7 @@ func (s *session) handle(row command, arg string, hasArg bool) (wire.Reply, erro
 	if !ok {
 		return s.reply(501, i18n.Syntax, row.syntax)
 	}
-	if err := s.unaudited(row); err != nil {
+	if err := s.checkAudited(row); err != nil {
 		return wire.Reply{}, err
 	}
 	r, err := row.run(s, read)
@@ -82,7 +83,7 @@ func (s *session) handle(row command, arg string, hasArg bool) (wire.Reply, erro
 	return r, err
 }
 
-// newOperation makes the operation of a command, and tells the observers of it.
+// newOperation creates the operation of a command and reports it to the observers.
 func (s *session) newOperation(row command, line report.Command) *operation {
 	op := &operation{command: line, reads: row.reads}
 	s.identify()
@@ -94,7 +95,7 @@ func (s *session) newOperation(row command, line report.Command) *operation {
 	return op
 }
 
-// pace lets a command wait for its turn. It ends the session by 421 where that would take too long.
+// pace delays a command to keep the rate limit. If the delay would be too long, it ends the session with 421.
 func (s *session) pace() error {
 	wait, err := s.identity.scopes().Command()
 	if err == nil && wait > 0 {
@@ -109,9 +110,9 @@ func (s *session) pace() error {
 	return err
 }
 
-// unaudited refuses what would be a line of the audit log while none can be written: a login by 421, and other commands
-// by 451.
-func (s *session) unaudited(row command) error {
+// checkAudited refuses commands that need a line in the audit log while the log cannot be written: logins with 421,
+// transfers and changes with 451.
+func (s *session) checkAudited(row command) error {
 	login := row.starts && s.identity.login == nil
 	var tenant, user string
 	if known := s.identity.login; known != nil {

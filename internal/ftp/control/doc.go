@@ -1,30 +1,34 @@
 // Package control serves FTP control connections.
 //
-// [Server] accepts them and runs a [session] on each. A session is one goroutine that handles the commands of its
-// client in order, and only it writes replies; a second goroutine reads. Its state has five parts, which do not know
-// each other: the [dialogue] on the control connection, the [identity] of the client, the [settings] for the commands
-// that follow, the [dataPort] for the next data connection, and the [operation] that is running.
+// [Server] accepts connections and runs a [session] on each. One goroutine of the session handles the commands of
+// the client in order and is the only one that writes replies. A second goroutine reads lines. The state of a
+// session has five parts, which do not know each other: the [dialogue] on the control connection, the [identity]
+// of the client, the [settings] for later commands, the [dataPort] for the next data connection, and the running
+// [operation].
 //
-// A command takes one way. Package wire turns bytes into a line, and [session.received] passes it on.
-// [session.dispatch] finds the row of the verb in the command table (command.go), and checks login, argument and
-// limits. The function of the row returns a reply, or an error. [session.finish] makes the outcome of that, which
+// All commands take the same path. Package wire turns bytes into a line, which [session.received] passes on.
+// [session.dispatch] finds the row of the verb in the command table (command.go) and checks login, argument and
+// limits. The function of the row returns a reply or an error. [session.finish] makes an outcome from it, which
 // decides the reply, the logs, the metrics and the events.
 //
-// A row's function gets the part of the session that it needs (rows.go):
+// The function of a row gets only the part of the session that it needs (rows.go):
 //
 //   - A [settingsCommand] shows or changes the identity and the settings: TYPE, REST, OPTS, LANG, FEAT, HELP.
-//   - A [fileCommand] asks the storage. It gets a [fileRequest] with a copy of the settings: MLST, HASH, SITE COPY.
-//   - [byLibrary] lets ftpserverlib change or find a file, and a function of the fileRequest replies: DELE, CWD, RNFR.
-//   - The commands that log in, encrypt, open data connections or transfer get the session itself.
+//   - A [fileCommand] calls the storage. It gets a [fileRequest] with a copy of the settings: MLST, HASH, SITE COPY.
+//   - [byLibrary] lets ftpserverlib find or change a file, then a function of the fileRequest replies: DELE, CWD, RNFR.
+//   - Commands that log in, encrypt, open data connections or transfer files get the session itself.
 //
-// Work that may wait runs in a goroutine of its own, while [session.await] watches for ABOR, STAT, a shutdown and the
-// end of the connection. [session.perform] calls it, and returns why the command has failed, if it has. The work is a
-// function that asks the storage (a fileCommand, or a listing), or it is [engine.Engine.Run], by which ftpserverlib
-// performs file commands and transfers.
+// Work that may block runs in its own goroutine. [session.perform] starts it and calls [session.await], which
+// waits for it and watches for ABOR, STAT, a shutdown and the end of the connection. The work is a function that
+// calls the storage (a fileCommand or a listing) or [engine.Engine.Run], which performs file commands and
+// transfers with ftpserverlib.
 //
-// The files build on each other in one direction: the parts of a session (dialogue.go, identity.go, settings.go,
-// operation.go), the session (session.go), what all commands share (outcome.go, await.go, request.go, rows.go), the
-// commands, their table (command.go), the way to it (dispatch.go), and the life of a session (run.go).
+// To add a command, write its function, add a row to the command table, and test it with a script of commands and
+// replies.
+//
+// The files depend on each other in one direction: the parts of a session (dialogue.go, identity.go, settings.go,
+// operation.go), the session (session.go), what all commands share (outcome.go, await.go, request.go, rows.go),
+// the commands, their table (command.go), dispatch.go, and the life of a session (run.go).
 //
 // Implemented here:
 //

@@ -12,7 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// mlst (RFC 3659 7) returns some facts of one entry, with the pathname that was asked for.
+// mlst handles MLST (RFC 3659, 7), which returns the selected facts of one entry, followed by the pathname that
+// the client sent.
 func mlst(r *fileRequest, arg string) (wire.Reply, error) {
 	info, err := r.find(arg)
 	if err != nil {
@@ -28,8 +29,8 @@ func mlst(r *fileRequest, arg string) (wire.Reply, error) {
 	return wire.NewReply(250, r.text(i18n.FileDetails), string(line), r.text(i18n.DetailsEnd)), nil
 }
 
-// optsMLST is OPTS MLST: it chooses the facts of MLST and MLSD. Unknown ones are ignored, and the reply names what is
-// left; after a wrong list nothing changes (RFC 3659 7.9).
+// optsMLST handles OPTS MLST, which selects the facts of MLST and MLSD. Unknown facts are ignored, and the reply
+// lists the selected ones. A malformed list changes nothing (RFC 3659, 7.9).
 func optsMLST(id *identity, set *settings, options string, hasOptions bool) (wire.Reply, error) {
 	var facts list.Facts
 	if hasOptions {
@@ -46,8 +47,9 @@ func optsMLST(id *identity, set *settings, options string, hasOptions bool) (wir
 	return wire.NewReply(200, line), nil
 }
 
-// mdtm (RFC 3659 3) tells when a file was modified. Directories have no such time. Clients from before MFMT set the
-// time by it, with the argument of MFMT. A file whose whole name looks so is the one that they ask about.
+// mdtm handles MDTM (RFC 3659, 3), which returns the modification time of a file. Directories have none. Clients
+// from before MFMT send MDTM with the argument of MFMT to set the time. If a file has exactly the name that such
+// an argument spells, its time is returned instead.
 func mdtm(r *fileRequest, arg string) (wire.Reply, error) {
 	var info fs.FileInfo
 	err := r.lookup(arg, func(name string) (err error) {
@@ -69,8 +71,8 @@ func mdtm(r *fileRequest, arg string) (wire.Reply, error) {
 	return wire.NewReply(213, string(value)), nil
 }
 
-// setTime sets the time of modification that parse reads from the argument, before or behind the pathname. It is MFMT
-// (draft-somers-ftp-mfxx 3), and SITE UTIME, which clients from before MFMT send.
+// setTime returns the command that sets the modification time which parse reads from the argument, before or after
+// the pathname. It handles MFMT (draft-somers-ftp-mfxx, 3) and SITE UTIME, which clients from before MFMT send.
 func setTime(parse func(arg string) (t time.Time, pathname string, ok bool)) fileCommand {
 	return func(r *fileRequest, arg string) (wire.Reply, error) {
 		t, pathname, ok := parse(arg)
@@ -81,8 +83,9 @@ func setTime(parse func(arg string) (t time.Time, pathname string, ok bool)) fil
 	}
 }
 
-// mff (draft-somers-ftp-mfxx 5) has facts, one SP and a pathname. Only the time of modification can be changed; the
-// time when an object was created is S3's own. A command with a fact that is refused changes nothing.
+// mff handles MFF (draft-somers-ftp-mfxx, 5), whose argument has facts, one space and a pathname. Only the
+// modification time can be changed, because S3 sets the creation time itself. If any fact is refused, nothing
+// changes.
 func mff(r *fileRequest, arg string) (wire.Reply, error) {
 	t, refused, pathname, ok := wire.ParseMFF(arg)
 	switch {
@@ -95,11 +98,11 @@ func mff(r *fileRequest, arg string) (wire.Reply, error) {
 	return r.setModified(pathname, t)
 }
 
-// setModified sets the time of modification of a file and says which it is now.
+// setModified sets the modification time of a file and replies with the new time.
 func (r *fileRequest) setModified(pathname string, t time.Time) (wire.Reply, error) {
 	if err := r.lookup(pathname, func(name string) error { return r.Storage.SetTime(name, t) }); err != nil {
 		return wire.Reply{}, err
 	}
-	value, _ := wire.AppendTimeVal(nil, t) // it was read from one
+	value, _ := wire.AppendTimeVal(nil, t) // t was parsed from a time value, so it has one
 	return wire.NewReply(213, "Modify="+string(value)+"; "+r.echo(pathname)), nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// put stores an object as other clients of S3 do.
+// put stores an object like another S3 client would.
 func (s *site) put(in *s3.PutObjectInput) {
 	s.t.Helper()
 	in.Bucket = &s.bucket
@@ -23,7 +23,7 @@ func (s *site) put(in *s3.PutObjectInput) {
 	}
 }
 
-// facts are those that MLST shows of a pathname.
+// facts returns the facts that MLST shows for a pathname.
 func (c *client) facts(pathname string) string {
 	c.t.Helper()
 	lines := strings.Split(c.do("MLST "+pathname, "250-"), "\n")
@@ -37,7 +37,7 @@ func (c *client) facts(pathname string) string {
 	return facts[1:]
 }
 
-// mlsd are the facts of MLSD's entries, by name.
+// mlsd returns the facts of all entries of MLSD by name.
 func (c *client) mlsd(pathname string) map[string]string {
 	c.t.Helper()
 	entries := map[string]string{}
@@ -51,7 +51,7 @@ func (c *client) mlsd(pathname string) map[string]string {
 	return entries
 }
 
-// TestPerm wants the fact "perm" to be true to the user's rights.
+// TestPerm checks that the fact "perm" matches the rights of the user.
 func TestPerm(t *testing.T) {
 	for label, test := range map[string]struct {
 		rights                view.Rights
@@ -117,8 +117,8 @@ func TestPerm(t *testing.T) {
 	}
 }
 
-// TestPermByPathname wants "perm" to tell of each name what holds for that name,
-// and of a directory what holds for the names in it that nothing is said of.
+// TestPermByPathname checks that "perm" of a name follows the rule for this name, and "perm" of a directory the
+// rule for names in it that no other rule matches.
 func TestPermByPathname(t *testing.T) {
 	demo := loginTo(config.Tenant{})
 	demo.Policy = may(view.Rights{List: true, Delete: true}, map[string]view.Rights{
@@ -142,7 +142,7 @@ func TestPermByPathname(t *testing.T) {
 	}
 }
 
-// TestModify sets times and wants them from all that tell them. What is refused changes nothing.
+// TestModify sets modification times and checks every command that shows them. Refused commands change nothing.
 func TestModify(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
@@ -174,7 +174,7 @@ func TestModify(t *testing.T) {
 		if r := c.do("MDTM file with spaces ", "213 "); r != "213 "+test.set {
 			t.Errorf("MDTM: %q, want %s", r, test.set)
 		}
-		if got := c.facts("file with spaces "); got != "modify="+test.set+";" { // created later than that
+		if got := c.facts("file with spaces "); got != "modify="+test.set+";" { // the object itself is newer
 			t.Errorf("MLST: %q, want %s", got, test.set)
 		}
 	}
@@ -188,7 +188,7 @@ func TestModify(t *testing.T) {
 		t.Errorf("MLST: %q", got)
 	}
 	if got := c.mlsd("")["file with spaces "]; !strings.HasPrefix(got, "modify="+now[:6]) {
-		t.Errorf("MLSD: %q", got) // S3's listings know no other time
+		t.Errorf("MLSD: %q", got) // S3 listings have no other time
 	}
 	if got := c.facts("dir"); !regexp.MustCompile(`^modify=(\d{14});create=\d{14};$`).MatchString(got) ||
 		got[7:21] != got[29:43] {
@@ -251,12 +251,12 @@ func TestModify(t *testing.T) {
 		c.do(command, want)
 	}
 	c.do("MDTM file with spaces ", "213 29991231235959")
-	c.Store("20230101000000 file with spaces ", "content") // MDTM asks about this one now
+	c.Store("20230101000000 file with spaces ", "content") // now MDTM returns the time of this file
 	if r := c.do("MDTM 20230101000000 file with spaces ", "213 "+now[:6]); strings.Contains(r, "Modify") {
 		t.Errorf("MDTM of a file whose name begins with a time: %q", r)
 	}
 	c.do("MDTM file with spaces ", "213 29991231235959")
-	c.Store("file with spaces ", "content") // the time of MFMT is not that of the new content
+	c.Store("file with spaces ", "content") // new content gets a new time
 	if got := c.facts("file with spaces "); !strings.HasPrefix(got, "modify="+now[:6]) {
 		t.Errorf("MLST of a new content: %q", got)
 	}
@@ -268,9 +268,10 @@ func TestModify(t *testing.T) {
 	c.do("SIZE file with spaces ", "213 7")
 }
 
-// TestFractionsOfSeconds wants three digits of a fraction, or none, in each reply, and all nine in S3. Commons Net 3.9
-// parses a fraction as "SSS", basic-ftp takes its first three digits for milliseconds (parseListMLSD.js), and .NET's
-// FtpWebRequest all of them. The time of an object comes from rclone, which sets nanoseconds.
+// TestFractionsOfSeconds checks that replies have three digits of a fraction or none, and that S3 keeps all nine.
+// Commons Net 3.9 parses a fraction as "SSS", basic-ftp takes its first three digits as milliseconds
+// (parseListMLSD.js), and FtpWebRequest of .NET takes all digits. rclone sets the times of objects with
+// nanoseconds.
 func TestFractionsOfSeconds(t *testing.T) {
 	times := regexp.MustCompile(`\d{14}(\.\d+)?`)
 	for _, test := range []struct{ mtime, want string }{
@@ -315,7 +316,7 @@ func TestFractionsOfSeconds(t *testing.T) {
 	}
 }
 
-// A user who may not rename learns it before the new name is asked for.
+// A user who may not rename gets the error from RNFR, before sending the new name.
 func TestRenameWithoutRight(t *testing.T) {
 	demo := loginTo(config.Tenant{})
 	demo.Policy = may(

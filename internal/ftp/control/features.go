@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// feat is FEAT (RFC 2389 3). Only its first line is translated.
+// feat handles FEAT (RFC 2389, 3). Only the first line of the reply is translated.
 func feat(id *identity, set *settings, _ string) (wire.Reply, error) {
 	features := reply.Features{TLS: set.offersTLS, Languages: id.locale.Tags("*"),
 		Hash: set.algorithm, Facts: set.facts.Feature()}
@@ -17,7 +17,7 @@ func feat(id *identity, set *settings, _ string) (wire.Reply, error) {
 	return wire.NewReply(211, append(lines, "End")...), nil
 }
 
-// opts is OPTS (RFC 2389 4).
+// opts handles OPTS (RFC 2389, 4).
 func opts(id *identity, set *settings, arg string) (wire.Reply, error) {
 	name, options, hasOptions := strings.Cut(arg, " ")
 	words := strings.TrimRight(options, " ")
@@ -26,20 +26,20 @@ func opts(id *identity, set *settings, arg string) (wire.Reply, error) {
 		return id.optsUTF8(words)
 	case "HASH":
 		return optsHash(id, set, words)
-	case "MLST": // RFC 3659 7.8 has no SP there
+	case "MLST": // RFC 3659, 7.8 has no space after MLST
 		return optsMLST(id, set, options, hasOptions)
 	default:
 		return id.reply(501, i18n.OptionUnknown, "OPTS")
 	}
 }
 
-// optsUTF8 is OPTS UTF8, which no RFC defines and many clients send.
+// optsUTF8 handles OPTS UTF8, which many clients send although no RFC defines it.
 func (id *identity) optsUTF8(options string) (wire.Reply, error) {
 	switch wire.Upper(options) {
 	case "", "ON", "NLST": // draft-ietf-ftpext-utf-8-option has NLST
 		id.locale.Choice = pathname.UTF8
 		if id.locale.Charset().Raw() {
-			return id.reply(200, i18n.OK) // a mirror's names are what they are
+			return id.reply(200, i18n.OK) // file names of a mirror are passed through unchanged
 		}
 		return id.reply(200, i18n.UTF8On)
 	case "OFF":
@@ -53,16 +53,16 @@ func (id *identity) optsUTF8(options string) (wire.Reply, error) {
 	}
 }
 
-// maxSoftware limits the bytes of a client's software name in the log.
+// maxSoftware limits the length in bytes of the client's software name, which appears in the log.
 const maxSoftware = 64
 
-// clnt is CLNT, by which a client names its software. Later log lines of the session include the name.
+// clnt handles CLNT, which names the client software. Later log lines of the session include the name.
 func clnt(id *identity, _ *settings, name string) (wire.Reply, error) {
 	id.software = strings.ToValidUTF8(name[:min(len(name), maxSoftware)], "")
 	return id.reply(200, i18n.OK)
 }
 
-// syst is SYST. Clients read "UNIX" in every language.
+// syst handles SYST. The reply is never translated because clients parse it.
 func syst(*identity, *settings, string) (wire.Reply, error) {
 	return wire.NewReply(215, "UNIX Type: L8"), nil
 }

@@ -8,32 +8,32 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// directoryChanged makes the directory of CWD the working directory, in the spelling that the storage has.
+// directoryChanged makes the directory of CWD the working directory, spelled as in the storage.
 func directoryChanged(r *fileRequest) wire.Reply {
 	r.directory = r.Path
 	return r.named(250, r.Path, i18n.CurrentDirectory)
 }
 
-// cdup is CDUP, which is CWD of the parent.
+// cdup handles CDUP as a CWD to the parent directory.
 func (s *session) cdup(string) (wire.Reply, error) {
 	return s.byLibrary("CWD", path.Dir(s.settings.directory), directoryChanged)
 }
 
-// pwd is PWD.
+// pwd handles PWD.
 func (s *session) pwd(string) (wire.Reply, error) {
 	return s.request().named(257, s.settings.directory, i18n.CurrentDirectory), nil
 }
 
-// directoryCreated is the reply to MKD.
+// directoryCreated returns the reply to MKD.
 func directoryCreated(r *fileRequest) wire.Reply { return r.named(257, r.Path, i18n.DirectoryCreated) }
 
-// renameReady keeps the source of RNFR for RNTO.
+// renameReady records the source of RNFR for RNTO.
 func renameReady(r *fileRequest) wire.Reply {
 	r.renaming = &renaming{shown: r.shown, path: r.Name, name: r.Names.Known()}
 	return r.reply(350, i18n.RenameReady)
 }
 
-// rnto is RNTO, which must follow RNFR.
+// rnto handles RNTO, which must follow RNFR.
 func (s *session) rnto(arg string) (wire.Reply, error) {
 	from := s.op.renaming
 	if from == nil {
@@ -44,7 +44,8 @@ func (s *session) rnto(arg string) (wire.Reply, error) {
 	return byLibrary("RNTO", confirms(i18n.Renamed))(s, arg)
 }
 
-// size is SIZE. In TYPE A the file would have to be read.
+// size handles SIZE. It is refused in TYPE A, because the server would have to read the whole file to count line
+// ends.
 func (s *session) size(arg string) (wire.Reply, error) {
 	name, err := s.absolute(arg)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// TestPatterns wants LIST, NLST and STAT to take a pathname that names nothing
-// for a pattern, and all other commands to take it as it is.
+// TestPatterns checks that LIST, NLST and STAT treat a pathname that does not exist as a pattern, and that other
+// commands do not.
 func TestPatterns(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
@@ -36,10 +36,10 @@ func TestPatterns(t *testing.T) {
 		"d/x.t?t":      names("d/x.tat", "d/x.txt"),
 		"/d/*":         names("/d/sub", "/d/x.tat", "/d/x.txt", "/d/y.csv"),
 		"d/../d/*.csv": names("d/../d/y.csv"),
-		"d/s*":         names("d/sub"), // not what is in it
-		"star*":        names("star*"), // the file of that name
+		"d/s*":         names("d/sub"), // not its entries
+		"star*":        names("star*"), // the file with this name
 		`st*\*`:        names("star*"),
-		"?":            names("?/in"), // the directory of that name
+		"?":            names("?/in"), // the directory with this name
 		"w*/*":         names("w*/x"),
 		"*.none":       "",
 		"d/*.none":     "",
@@ -74,7 +74,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestStatusOfPathname wants the lines of STAT to be those of LIST behind one SP.
+// TestStatusOfPathname checks that STAT shows the lines of LIST, each after a space.
 func TestStatusOfPathname(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
@@ -105,7 +105,8 @@ func TestStatusOfPathname(t *testing.T) {
 	c.do("STAT nothing", "550 ")
 }
 
-// TestListOptions wants LIST, NLST and STAT to skip options of ls, and to name what begins with "-" otherwise.
+// TestListOptions checks that LIST, NLST and STAT skip options of ls, and otherwise accept names that begin with
+// "-".
 //
 // Reported for FileZilla Server: thephpleague/flysystem#1387 and #1397, which sends "-aln" and "-alnR".
 func TestListOptions(t *testing.T) {
@@ -158,8 +159,8 @@ func TestListOptions(t *testing.T) {
 	c.do("SIZE -x", "213 ")
 }
 
-// TestSpacesBehindOptions: several SP separate options from a pathname. Without options they belong to it (RFC 2640
-// 3.1).
+// TestSpacesBehindOptions: any number of spaces separates options from a pathname. Without options, extra spaces
+// belong to the pathname (RFC 2640, 3.1).
 func TestSpacesBehindOptions(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("dir/plain", " dir/spaced", "  dir/spaced-twice")

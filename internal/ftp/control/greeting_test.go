@@ -33,17 +33,17 @@ func TestGreetings(t *testing.T) {
 	})
 	c := s.connect()
 	c.do("HOST acme.example", "220 Ici acme.")
-	c.do("LANG en", "200-This is acme.\n200 Replies are now in English.") // no user has logged in: no line for a user
+	c.do("LANG en", "200-This is acme.\n200 Replies are now in English.") // before login there is no line for the user
 	c.do("HOST acme.example", "220 Ici acme.")
 	c.do("USER demo", "331 ")
 	c.do("PASS demo", "230-Bienvenue demo, 2026-11-20 22:59 UTC.\n230 ")
 	c.do("LANG en", "200-Welcome demo!\n You were here on 2026-11-20 22:59 UTC.\n \n Enjoy acme.\n200 Replies")
-	c.do("LANG de", "200-Bienvenue demo") // the tenant has no German words
+	c.do("LANG de", "200-Bienvenue demo") // the tenant has no German text
 	c.do("LANG", "200-Bienvenue demo")
 }
 
-// The language of a user comes before that of the tenant, and after what the client selects. A LANG without an
-// argument, which lftp sends, brings it back.
+// The language of a user overrides the language of the tenant, and a language selected by the client overrides
+// both. LANG without an argument, which lftp sends, restores the language of the user.
 func TestLanguageOfAUser(t *testing.T) {
 	french := &account.Tenant{Name: "acme", DefaultLanguage: language.French, Tenant: &config.Tenant{}}
 	s := newSite(t, func(cfg *control.Config) {
@@ -73,7 +73,7 @@ func TestLanguageOfAUser(t *testing.T) {
 	c.do("USER demo", "331 Mot de passe")
 }
 
-// A greeting in another language is in English too (RFC 2277 4.5), unless the tenant has words of its own.
+// A greeting in another language is repeated in English (RFC 2277, 4.5), unless it is the tenant's own text.
 func TestBilingualGreeting(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -104,13 +104,13 @@ func TestBilingualGreeting(t *testing.T) {
 	}
 }
 
-// The English of a greeting in two languages is that of the tenant, if it has words of its own.
+// The English part of a bilingual greeting is the tenant's own text if there is one.
 func TestBilingualGreetingInOwnWords(t *testing.T) {
 	server, err := i18n.Load()
 	must.OK(t, err)
 	for _, test := range []struct {
 		name      string
-		languages []language.Tag // of the tenant
+		languages []language.Tag // languages of the tenant
 		want      string
 	}{
 		{"offered", nil, "220-Bienvenue sur acme.example.\n220 Good morning from acme.example."},
@@ -131,7 +131,7 @@ func TestBilingualGreetingInOwnWords(t *testing.T) {
 	}
 }
 
-// A line with a variable that has no value is left out.
+// A line is left out if one of its variables has no value.
 func TestGreetingOfTheFirstLogin(t *testing.T) {
 	s := newTenantSite(t, loginTo(config.Tenant{Welcome: map[language.Tag]string{
 		language.English: "Welcome {User}!\nYou were here on {LastLogin}.\n\nEnjoy {Tenant}.",
@@ -142,20 +142,20 @@ func TestGreetingOfTheFirstLogin(t *testing.T) {
 	c.do("LANG en", "200-Welcome demo!\n \n Enjoy demo.\n200 Replies are now in English.")
 }
 
-// Of a quota people read how much of it they have used, in a greeting, in STAT and when they ask.
+// The greeting, STAT and SITE QUOTA show how much of the quota is used.
 func TestQuotaShown(t *testing.T) {
 	const used, limit = 5 << 28, 10 << 30
 	for _, test := range []struct {
 		label               string
 		quota               *account.Usage
 		welcome, quotaReply string
-		status              string // a line, empty for none
+		status              string // a line of STAT, or empty
 	}{
 		{"used", &account.Usage{Used: used, Limit: limit, Known: true}, "230-1.2 GiB of 10 GiB\n230 ", "200 Space used: 1.2 GiB of 10 GiB", " Space used: 1.2 GiB of 10 GiB"},
 		{"empty", &account.Usage{Limit: 1023, Known: true}, "230-0 bytes of 1023 bytes\n230 ", "200 Space used: 0 bytes of 1023 bytes", " Space used: 0 bytes of 1023 bytes"},
 		{"uncounted", &account.Usage{Limit: limit}, "230 ", "451 Space used is not known yet.", ""},
 		{"none", nil, "230 ", "200 No quota is set.", ""},
-		// a file that replaces one which the user may not list takes less of it
+		// used space would reveal the size of a replaced file that the user may not list
 		{"hidden", &account.Usage{Used: used, Limit: limit, Known: true}, "230 ", "550 ", ""},
 	} {
 		t.Run(test.label, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestQuotaShown(t *testing.T) {
 	}
 }
 
-// Without a text of its own for the login, the greeting is shown again.
+// If the tenant has no text for the login, the greeting is shown again.
 func TestGreetingAfterLogin(t *testing.T) {
 	c := newSite(t, nil).connect()
 	c.do("HOST ftp.example.com", "220-Willkommen!\n220 Bitte eintreten.")

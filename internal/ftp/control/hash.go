@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of the part that RANG has chosen. OPTS HASH chooses
-// the algorithm.
+// hash handles HASH (draft-ietf-ftpext2-hash, 3) for a whole file, or for the range selected by RANG. OPTS HASH
+// selects the algorithm.
 func hash(r *fileRequest, arg string) (wire.Reply, error) {
 	part := r.parameters.TakeRange()
 	sum, end, err := r.hash(r.algorithm, arg, part)
@@ -24,8 +24,8 @@ func hash(r *fileRequest, arg string) (wire.Reply, error) {
 		213, fmt.Sprintf("%s %d-%d %x %s", r.algorithm, part.From, max(0, end-1), sum, r.echo(arg))), nil
 }
 
-// hashError gives an error of HASH its code (draft-ietf-ftpext2-hash 3.5). Other commands answer some errors by other
-// codes.
+// hashError sets the reply codes of HASH (draft-ietf-ftpext2-hash, 3.5), which differ from the codes of other
+// commands for two errors.
 func hashError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -36,8 +36,9 @@ func hashError(err error) error {
 	return err
 }
 
-// xhash is XCRC, XMD5 and their like, which no document defines: a pathname, perhaps in quotes, and perhaps where the
-// bytes begin and end. What it means is the first of its readings that names a file.
+// xhash handles XCRC, XMD5 and similar commands, which no document defines. The argument is a pathname, quoted or
+// not, and optionally the start and end of a range. It is ambiguous, so xhash uses the first reading that names a
+// file.
 func xhash(verb string) fileCommand {
 	return func(r *fileRequest, arg string) (wire.Reply, error) {
 		var failure error
@@ -63,7 +64,8 @@ func xhash(verb string) fileCommand {
 	}
 }
 
-// hash asks the storage. An offset beyond the end is engine.ErrPastEnd.
+// hash computes the checksum of a part of a file. It returns engine.ErrPastEnd if the part begins past the end of
+// the file.
 func (r *fileRequest) hash(algorithm, pathname string, part wire.ByteRange) (sum []byte, end int64, err error) {
 	err = r.lookup(pathname, func(name string) (err error) {
 		sum, end, err = r.Storage.Hash(name, algorithm, part.From, part.To)
@@ -75,7 +77,7 @@ func (r *fileRequest) hash(algorithm, pathname string, part wire.ByteRange) (sum
 	return sum, end, err
 }
 
-// optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which returns the algorithm, or chooses one.
+// optsHash handles OPTS HASH (draft-ietf-ftpext2-hash, 3.2), which returns or selects the algorithm.
 func optsHash(id *identity, set *settings, name string) (wire.Reply, error) {
 	if name != "" {
 		algorithm, known := wire.FindHash(name)

@@ -103,7 +103,7 @@ func TestXHash(t *testing.T) {
 		{"XCRC f o x", crc(hashed)},
 		{"XCRC f o x 4 9", crc("quick")},
 		{"XCRC f o x 4", crc(hashed[4:])},
-		{"XCRC fox 4", crc("four")}, // the file of that name
+		{"XCRC fox 4", crc("four")}, // the file with this name
 		{"XCRC fox 4 9", crc("quick")},
 		{"XCRC fox 4 9 9", crc("nine")},
 		{`XCRC "say ""hi"""`, crc("hi")},

@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// help is HELP (RFC 959 4.1.3).
+// help handles HELP (RFC 959, 4.1.3).
 func help(table map[string]command) settingsCommand {
 	return func(id *identity, set *settings, arg string) (wire.Reply, error) {
 		if arg == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// host is HOST (RFC 7151 3): it chooses the tenant. Before the login the last HOST counts, also after USER.
+// host handles HOST (RFC 7151, 3), which selects the tenant. The last HOST before login counts, even after USER.
 func (s *session) host(arg string) (wire.Reply, error) {
 	if s.identity.login != nil {
 		return s.reply(503, i18n.HostTooLate)
@@ -29,9 +29,8 @@ func (s *session) host(arg string) (wire.Reply, error) {
 	return s.identity.greeting(i18n.HostAccepted, name), nil
 }
 
-// acceptsUnknown says whether HOST accepts a host that no tenant has, and then chooses no tenant. It accepts an
-// address that is the server's own, never another one (RFC 7151 3.1). It accepts any name where no tenant has
-// one (RFC 7151 3.2).
+// acceptsUnknown reports whether HOST accepts a name that belongs to no tenant. An address is accepted if it is an
+// address of this server (RFC 7151, 3.1). Other names are accepted if no tenant has a host name (RFC 7151, 3.2).
 func (s *session) acceptsUnknown(name string) bool {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		public, _ := s.publicAddress()
@@ -40,7 +39,7 @@ func (s *session) acceptsUnknown(name string) bool {
 	return s.cfg.AcceptUnknownHosts
 }
 
-// takeServerName takes the name that a client has given to TLS (SNI) for HOST, if a tenant has that name.
+// takeServerName treats the server name of the TLS handshake (SNI) as a HOST command if a tenant has that name.
 func (s *session) takeServerName() {
 	name := s.dialogue.namedToTLS()
 	if tenant, known := s.cfg.Backend.Host(name); known && s.identity.hostname == "" {

@@ -17,10 +17,10 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// An identity is who the client is, and what follows from that: its language, its limits, and how it writes names.
+// An identity describes the client of a session, with its language, limits and charset.
 type identity struct {
 	address        netip.Addr
-	networkCharset *pathname.Encoding // of the address, before a tenant is known
+	networkCharset *pathname.Encoding // charset of the address, used until a tenant is known
 
 	hostname     string          // from HOST
 	tenant       *account.Tenant // from HOST or login
@@ -28,14 +28,14 @@ type identity struct {
 	name         string          // from USER
 	login        *account.Login
 	failedLogins int
-	onlyTLS      bool            // whether the client has begun no login since the TLS handshake
-	limits       limits.Scopes   // of the server and the address
-	guarded      *limits.Session // what a ban cuts
+	onlyTLS      bool            // no login attempt since the TLS handshake
+	limits       limits.Scopes   // limits of the server and the address
+	guarded      *limits.Session // session that a ban cuts
 	locale       *reply.Locale
-	listed       bool // whether the session has listed a directory
+	listed       bool // the session has listed a directory
 }
 
-// describe adds what is known of the client.
+// describe copies the known properties of the client to c.
 func (id *identity) describe(c *report.Client) {
 	c.Tenant, c.User, c.Software, c.Language = "", "", id.software, id.locale.Tag()
 	if id.tenant != nil {
@@ -46,7 +46,7 @@ func (id *identity) describe(c *report.Client) {
 	}
 }
 
-// setTenant makes a tenant, or none, the session's, and the language of the user or the tenant, unless the client has
+// setTenant sets the tenant, which may be nil, and the language of the user or the tenant unless the client has
 // selected one.
 func (id *identity) setTenant(t *account.Tenant) {
 	id.tenant = t
@@ -57,8 +57,8 @@ func (id *identity) setTenant(t *account.Tenant) {
 	id.locale.SetTenant(preferences, user)
 }
 
-// charset returns the encoding of a client that has not shown that it writes UTF-8: from its login, or else from its
-// network.
+// charset returns the encoding that the login, the tenant or the network configures. It applies until the client
+// has shown that it sends UTF-8.
 func (id *identity) charset() *pathname.Encoding {
 	switch {
 	case id.login != nil:
@@ -69,7 +69,7 @@ func (id *identity) charset() *pathname.Encoding {
 	return id.networkCharset
 }
 
-// shown is what the client has written before its login, for a reply.
+// shown decodes text that the client sent before login, to repeat it in a reply.
 func (id *identity) shown(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -81,12 +81,12 @@ func (id *identity) shown(text string) string {
 	return decoded
 }
 
-// chooseHost starts again with a host, or none, and its tenant, which ends what LANG has chosen (RFC 2640 4.1). What
-// names no tenant, such as the server's own address, leaves a session without one as it is: lftp sends LANG, then
-// that.
+// chooseHost sets the host and its tenant and undoes an earlier LANG (RFC 2640, 4.1). A host without a tenant,
+// such as the server's own address, keeps the language if the session had no host before, because lftp sends LANG
+// and then HOST.
 func (id *identity) chooseHost(name string, tenant *account.Tenant) {
 	if tenant == nil {
-		name = "" // users are those of all tenants
+		name = "" // without a tenant, users of all tenants may log in
 	}
 	if name != id.hostname || tenant != nil {
 		id.locale.Unselect()
@@ -95,16 +95,16 @@ func (id *identity) chooseHost(name string, tenant *account.Tenant) {
 	id.setTenant(tenant)
 }
 
-// forget ends what USER and PASS have said. The tenant stays if HOST has chosen it.
+// forget undoes USER and PASS. The tenant stays if HOST has selected it.
 func (id *identity) forget() {
 	id.name, id.login = "", nil
 	if id.hostname == "" {
-		id.tenant = nil // it was the user's
+		id.tenant = nil // it came from the login
 	}
 	id.setTenant(id.tenant)
 }
 
-// scopes are those whose limits the session shares.
+// scopes returns the scopes whose limits apply to the session.
 func (id *identity) scopes() limits.Scopes {
 	if id.login == nil {
 		return id.limits
@@ -112,13 +112,14 @@ func (id *identity) scopes() limits.Scopes {
 	return id.login.Scopes
 }
 
-// scarce tells whether others need what an upload of this session holds: memory, or a place among the transfers.
-func (id *identity) scarce() bool {
+// contended reports whether other sessions are waiting for memory or a transfer slot that an upload of this session
+// holds.
+func (id *identity) contended() bool {
 	memory := id.login.Scarce
 	return memory != nil && memory() || id.scopes().TransfersRefused()
 }
 
-// ignoresChmod tells whether the client gets 200 for SITE CHMOD, though S3 keeps no permissions.
+// ignoresChmod reports whether the client gets 200 for SITE CHMOD although S3 stores no permissions.
 func (id *identity) ignoresChmod() bool {
 	return id.login != nil && id.login.Compatibility.Chmod == config.IgnoreChmod
 }
@@ -133,9 +134,9 @@ func (id *identity) text(message i18n.ID, args ...string) string {
 	return id.locale.Text(message, args...)
 }
 
-// greeting is 220 with the tenant's greeting, or a message where there is none. At the beginning of a session (RFC 959
-// 5.4) the tenant is that of the host that the client has named to TLS. The message is in English too, because the
-// client has chosen no other language yet (RFC 2277 4.5).
+// greeting returns reply 220 with the tenant's greeting, or with the message if the tenant has none. At the start
+// of a session (RFC 959, 5.4) the tenant is the one whose host the client sent with SNI. The message is repeated
+// in English, because the client has not selected a language yet (RFC 2277, 4.5).
 func (id *identity) greeting(text i18n.ID, args ...string) wire.Reply {
 	lines := reply.Greeting(id.locale, id.tenant, id.login)
 	if lines == nil {
@@ -147,25 +148,25 @@ func (id *identity) greeting(text i18n.ID, args ...string) wire.Reply {
 	return wire.NewReply(220, lines...)
 }
 
-// nameCodec translates the pathnames of the client.
+// nameCodec returns the codec for pathnames of the client.
 func (id *identity) nameCodec() pathname.Codec {
 	return pathname.Codec{Rules: id.login.NameRules(), Choice: id.locale.Choice, Listed: id.listed}
 }
 
-// decide sets the charset that the pathnames of the client have shown, unless the session has one already.
-func (id *identity) decide(choice pathname.Choice) {
+// setCharset sets the charset that a pathname of the client has revealed, unless the session already has one.
+func (id *identity) setCharset(choice pathname.Choice) {
 	if id.locale.Choice == pathname.Undecided {
 		id.locale.Choice = choice
 	}
 }
 
-// resolver finds the pathnames of the client in a storage.
+// resolver returns the resolver that finds pathnames of the client in a storage.
 func (id *identity) resolver(storage *view.Files, workingDirectory string) *pathname.Resolver {
 	return &pathname.Resolver{Rules: id.login.NameRules(), WorkingDirectory: workingDirectory,
 		StatDir: storage.StatDir}
 }
 
-// hasLetterIAC says that the byte 255 may be a letter in what the client writes.
+// hasLetterIAC reports whether the byte 255 (IAC) can be a letter in text of the client.
 func (id *identity) hasLetterIAC() bool {
 	if id.login != nil {
 		return id.nameCodec().HasLetterIAC()
@@ -173,8 +174,8 @@ func (id *identity) hasLetterIAC() bool {
 	return pathname.Codec{Rules: pathname.Rules{Encoding: id.charset()}, Choice: id.locale.Choice}.HasLetterIAC()
 }
 
-// commandText is a command line as the client meant it, and the answers to the Telnet options that it asks for. A
-// client whose charset has a letter with the byte 255 means that letter, and not Telnet's IAC.
+// commandText returns the command line and the replies to its Telnet option requests. If the charset of the client
+// has a letter with the byte 255, that byte is read as the letter and not as Telnet IAC.
 func (id *identity) commandText(l *wire.Line) (text string, refusals []byte) {
 	if l.Literal == "" || !id.hasLetterIAC() {
 		return l.Text, l.Refusals

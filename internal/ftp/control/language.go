@@ -9,8 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// lang is LANG (RFC 2640 4.1 and 4.2). Without an argument the default language comes back, which is the user's
-// after the login. Who sends it knows RFC 2640, whose pathnames are UTF-8.
+// lang handles LANG (RFC 2640, 4.1 and 4.2). Without an argument it restores the default language, which after
+// login is the language of the user. A client that sends LANG implements RFC 2640, so its pathnames are UTF-8.
 func lang(id *identity, _ *settings, arg string) (wire.Reply, error) {
 	if arg == "" {
 		id.locale.Choice = pathname.UTF8
@@ -32,7 +32,7 @@ func lang(id *identity, _ *settings, arg string) (wire.Reply, error) {
 	return id.languageSet(i18n.LanguageSetNearest, arg, id.locale.Name(match))
 }
 
-// languageSet returns the reply to LANG, with the greeting of the tenant in the language (RFC 2640 4.1).
+// languageSet returns the reply to LANG, preceded by the tenant's greeting in the new language (RFC 2640, 4.1).
 func (id *identity) languageSet(message i18n.ID, args ...string) (wire.Reply, error) {
 	lines := reply.Greeting(id.locale, id.tenant, id.login)
 	return wire.NewReply(200, append(lines, id.text(message, args...))...), nil

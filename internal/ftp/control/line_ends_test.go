@@ -14,14 +14,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// TestLineEnds plays sessions whose commands do not all end with CRLF. Each text is a TCP segment of its own.
+// TestLineEnds plays sessions whose commands do not all end with CRLF. Each text is sent as one TCP segment.
 //
 // Reported for htsjdk: samtools/htsjdk#470, whose FTPClient ends commands with the line separator of Java's system.
 func TestLineEnds(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		segments []string
-		codes    string // of the replies
+		codes    string // codes of the replies
 		objects  []string
 	}{
 		{"lf", []string{"USER demo\n", "PASS demo\n", "MKD a b\n", "CWD a b\n", "PWD\n", "TYPE I\n", "QUIT\n"},
@@ -66,7 +66,7 @@ func TestLineEnds(t *testing.T) {
 	}
 }
 
-// Under TLS a session begins anew, as a client of LF does.
+// After AUTH the line ends are detected again, so a client may switch to LF.
 func TestLineEndsUnderTLS(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.connect()
@@ -82,7 +82,7 @@ func TestLineEndsUnderTLS(t *testing.T) {
 	c.expect("200 ")
 	c.expect("234 ")
 	must.OK(t, c.StartTLS(s.tls))
-	c.write("USER demo\r\nPASS demo\r\nMKD b\nMKD c\r\n") // what came in the clear does not count
+	c.write("USER demo\r\nPASS demo\r\nMKD b\nMKD c\r\n") // the line ends used before TLS do not count
 	for _, code := range []string{"331 ", "230 ", "257 "} {
 		c.expect(code)
 	}
@@ -91,13 +91,13 @@ func TestLineEndsUnderTLS(t *testing.T) {
 	}
 }
 
-// A session that ends in the middle of a command says in the log why the client got no reply.
+// If a session ends in the middle of a command, the log says why the client got no reply.
 func TestUnfinishedCommands(t *testing.T) {
 	const lf, cr, text = "ended the command with LF", "ended the command with CR", "the end of the command is missing"
 	for _, test := range []struct {
 		name, sent string
 		codes      string
-		hint       string // part of it
+		hint       string // substring of the hint in the log
 	}{
 		{"complete", "USER demo\r\n", "331 421", ""},
 		{"lf", "USER demo\r\nPASS demo\r\nSTOR a\n", "331 230 421", lf},

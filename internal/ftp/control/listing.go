@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// list is LIST, NLST and MLSD.
+// list handles LIST, NLST and MLSD.
 func (s *session) list(arg string) (wire.Reply, error) {
 	if s.op.command.Name != "MLSD" {
 		arg = wire.WithoutOptions(arg)
@@ -37,7 +37,7 @@ func (s *session) list(arg string) (wire.Reply, error) {
 		if err := op.Do(func() error { return op.Lookup(name, open) }); err != nil {
 			return err
 		}
-		_ = op.Transfer.Send(op.Context, op.Starting, func(w io.Writer) error { // op.failure asks for its error
+		_ = op.Transfer.Send(op.Context, op.Starting, func(w io.Writer) error { // op.failure reads the error
 			return op.Do(func() error { return l.WriteLines(w) })
 		})
 		return op.Err

@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// user is USER. A login lasts until REIN, so a second one is refused.
+// user handles USER. A login lasts until REIN, so a second USER is refused.
 func (s *session) user(name string) (wire.Reply, error) {
 	s.identity.onlyTLS = false
 	if s.identity.login != nil {
@@ -36,7 +36,7 @@ func (s *session) user(name string) (wire.Reply, error) {
 	return s.reply(331, i18n.PasswordRequired, s.identity.shown(name))
 }
 
-// pass is PASS.
+// pass handles PASS.
 func (s *session) pass(password string) (wire.Reply, error) {
 	switch {
 	case s.identity.login != nil && s.identity.login.NoPassword:
@@ -58,8 +58,8 @@ func (s *session) pass(password string) (wire.Reply, error) {
 	return r, err
 }
 
-// authenticate asks the backend for the login of the user, and tells the observers about a failure. A login that is
-// accepted after the session has stopped waiting for it ends at once.
+// authenticate requests a login from the backend and reports a failure to the observers. If the backend accepts
+// the login after the session has stopped waiting, the login is ended at once.
 func (s *session) authenticate(password string) (*account.Login, error) {
 	op, request := s.op, s.loginRequest()
 	request.Password = password
@@ -81,16 +81,16 @@ func (s *session) authenticate(password string) (*account.Login, error) {
 	}
 	panics.Raise(err)
 	if err != nil {
-		err = undecided(ctx, op.Context, err)
+		err = classifyLogin(ctx, op.Context, err)
 		s.observers.LoggedIn(nil, err)
 		return nil, err
 	}
 	return login, nil
 }
 
-// undecided is the error of a login, as one that was abandoned if it has ended with its command and not by a decision
-// or a fault.
-func undecided(login, command context.Context, err error) error {
+// classifyLogin marks err as account.ErrAbandoned if the login ended because its command was canceled. Decisions of
+// the backend stay as they are, and a login that ran out of time becomes a limit error.
+func classifyLogin(login, command context.Context, err error) error {
 	if _, full := errors.AsType[*account.FullError](err); full || errors.Is(err, account.ErrLoginRefused) {
 		return err
 	}
@@ -115,8 +115,8 @@ func (s *session) loginRequest() *account.LoginRequest {
 	}
 }
 
-// loggedIn makes a login the session's and starts the library's session with it. The reply has the tenant's greeting,
-// in the tenant's language unless the client has chosen one.
+// loggedIn stores the login and starts the session of ftpserverlib. The reply has the tenant's greeting, in the
+// tenant's language unless the client has selected one.
 func (s *session) loggedIn(login *account.Login) (wire.Reply, error) {
 	s.identity.login, s.dialogue.loginUntil = login, limits.Deadline{}
 	s.settings.directory = cmp.Or(login.Home, "/")
@@ -134,18 +134,18 @@ func (s *session) loggedIn(login *account.Login) (wire.Reply, error) {
 	return wire.NewReply(code, append(lines, s.identity.text(i18n.LoggedIn))...), nil
 }
 
-// loginFailed is the reply to a password that was not accepted, for the reason why.
+// loginFailed returns the reply to a login that failed with the error why.
 func (s *session) loginFailed(why error) (wire.Reply, error) {
 	err := s.op.failure(why)
 	if cut := context.Cause(s.ctx); cut != nil {
-		err = cut // such as the ban that this login has caused
+		err = cut // for example a ban that this login caused
 	}
 	if errors.Is(err, dataconn.ErrPeerClosed) {
-		err = why // the login was decided, or abandoned, before its client left
+		err = why // the backend decided before the client left
 	}
 	switch {
-	case errors.Is(err, syscall.EBUSY): // by a limit, or a ban has cut the session
-		s.refused(err)
+	case errors.Is(err, syscall.EBUSY): // a limit was reached, or a ban has cut the session
+		s.reportLimit(err)
 		if full, ok := errors.AsType[*account.FullError](err); ok && full.Tenant != nil {
 			s.identity.setTenant(full.Tenant)
 			s.identify()
@@ -174,11 +174,11 @@ func (s *session) loginFailed(why error) (wire.Reply, error) {
 	if !errors.Is(why, account.ErrAbandoned) {
 		s.shared.failures.LogUnavailable(s.log.Logger, err)
 	}
-	return s.reply(421, i18n.LoginUnavailable) // of the replies to PASS only 421 asks to try again (RFC 959 5.4)
+	return s.reply(421, i18n.LoginUnavailable) // 421 is the only temporary failure that PASS may return (RFC 959, 5.4)
 }
 
-// rein is REIN: the session starts again, in the clear unless TLS came with the connection (RFC 4217 13), and in the
-// default language (RFC 2640 4.1).
+// rein handles REIN, which resets the session. TLS ends unless it is implicit (RFC 4217, 13), and the language
+// returns to the default (RFC 2640, 4.1).
 func (s *session) rein(string) (wire.Reply, error) {
 	s.logOut()
 	s.identity.locale.Unselect()
@@ -190,7 +190,7 @@ func (s *session) rein(string) (wire.Reply, error) {
 	return s.reply(220, i18n.SessionReset)
 }
 
-// endTLS comes after the reply to REIN.
+// endTLS runs after the reply to REIN.
 func (s *session) endTLS() wire.Reply {
 	if s.dialogue.conn.Encrypted() && !s.dialogue.implicit {
 		s.dialogue.closing = s.dialogue.conn.StopTLS() != nil
@@ -199,11 +199,11 @@ func (s *session) endTLS() wire.Reply {
 	return wire.Reply{}
 }
 
-// logOut forgets the user and the settings, as REIN and AUTH ask (RFC 4217 4).
+// logOut resets the user and the settings, as REIN and AUTH require (RFC 4217, 4).
 func (s *session) logOut() {
 	s.engine.Stop()
 	s.closeDataPort()
-	s.renew()
+	s.resetSettings()
 	if s.identity.login != nil {
 		s.endLogin()
 		s.dialogue.loginUntil = limits.In(s.cfg.LoginTimeout)
@@ -212,7 +212,7 @@ func (s *session) logOut() {
 	s.identify()
 }
 
-// endLogin ends the login, if there is one.
+// endLogin ends the login, if any.
 func (s *session) endLogin() {
 	login := s.identity.login
 	if login == nil {
@@ -225,7 +225,7 @@ func (s *session) endLogin() {
 	s.identity.login = nil
 }
 
-// quit is QUIT. A transfer has ended before: commands are handled in order.
+// quit handles QUIT. Commands are handled in order, so a transfer has already ended.
 func (s *session) quit(string) (wire.Reply, error) {
 	s.dialogue.closing = true
 	return s.reply(221, i18n.Goodbye)

@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// loginObserver keeps the errors of logins, and the limits that are reached.
+// loginObserver records the errors of logins and the limits that were reached.
 type loginObserver struct {
 	report.Silent
 	mu     sync.Mutex
@@ -39,8 +39,8 @@ func (o *loginObserver) Refused(_, limit string) {
 	o.limits = append(o.limits, limit)
 }
 
-// A login that ends before it is decided is no fault of the server: the log has no error, and the observer no
-// failure. Only a service that never answers is one.
+// A login that ends before it is decided is not a server failure: nothing is logged as an error, and observers see
+// no failed login. Only a service that never responds is a failure.
 func TestAbandonedLogins(t *testing.T) {
 	const timeout = 30 * time.Second
 	for name, tc := range map[string]struct {
@@ -89,7 +89,7 @@ func TestAbandonedLogins(t *testing.T) {
 	}
 }
 
-// A lateBackend decides about a login when its session has long been cut.
+// A lateBackend accepts a login long after its session was cut.
 type lateBackend struct {
 	slowBackend
 	ended chan struct{}
@@ -103,8 +103,8 @@ func (b lateBackend) Login(_ context.Context, r *account.LoginRequest) (*account
 	return login, err
 }
 
-// A login that is accepted when its session has gone ends at once, so that it counts for no limit. The ban that has cut
-// the session counts once.
+// A login that is accepted after its session has ended is ended at once, so that it occupies no limit. The ban
+// that cut the session is counted once.
 func TestLoginThatComesTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		observer, backend := &loginObserver{}, lateBackend{ended: make(chan struct{})}

@@ -26,8 +26,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// A pipeListener accepts one connection in memory, so that a session runs by the clock
-// of a bubble.
+// A pipeListener accepts one connection in memory, so that a session can run in a synctest bubble.
 type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -50,8 +49,8 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// inBubble starts a server with one session, of which it returns the client's end. It returns as well what ends the
-// server. Where the configuration has none, the backend is a slowBackend and the log that of the test.
+// inBubble starts a server with one session and returns the client side of its connection and a function that
+// stops the server. By default the backend is a slowBackend and the log goes to the test.
 func inBubble(t *testing.T, cfg control.Config) (client net.Conn, end func()) {
 	t.Helper()
 	bundle, err := i18n.Load()
@@ -81,8 +80,8 @@ func inBubble(t *testing.T, cfg control.Config) (client net.Conn, end func()) {
 	}
 }
 
-// slowBackend never decides about a password of one user, lets another one wait for its
-// turn, and accepts every password of all others.
+// slowBackend never decides about the password of one user, delays the login of another user, and accepts all
+// other logins.
 type slowBackend struct{}
 
 func (slowBackend) Host(string) (*account.Tenant, bool) { return nil, false }
@@ -105,12 +104,12 @@ func (slowBackend) Login(ctx context.Context, r *account.LoginRequest) (*account
 	}
 	return &account.Login{
 		User:  userOf(&account.Tenant{Name: "demo", Tenant: &config.Tenant{}}),
-		View:  &view.View{Mounts: view.NewMounts(view.Mount{Dir: "/"})}, // no command needs it
+		View:  &view.View{Mounts: view.NewMounts(view.Mount{Dir: "/"})}, // unused by the commands of the tests
 		Usage: noQuota,
 	}, nil
 }
 
-// A client that has not logged in in time gets 421, whatever commands come.
+// A client that does not log in before the timeout gets 421, whatever commands it sends.
 func TestLoginTimeout(t *testing.T) {
 	const timeout = 30 * time.Second
 	for _, tc := range []struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// TestNamesInErrors: an error about a file names it as the client has, and one about something else names none.
+// TestNamesInErrors: an error about a file repeats the name that the client sent. Other errors name no file.
 func TestNamesInErrors(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("file", "full/f", "other/f")
@@ -48,7 +48,7 @@ func TestNamesInErrors(t *testing.T) {
 		{"RNFR nowhere", "550 nowhere: No such file or directory."},
 		{"STOR full/", "550 full/: This is a directory, not a file."},
 		{"DELE \xfe", "501 The file name is not valid UTF-8."},
-		// as 257 shows line ends
+		// line ends appear as in 257
 		{"CWD no\r\x00\nwhere", "550 no" + "\u240d\u240a" + "where: No such file or directory."},
 		{"CWD 日本語 ", "550 日本語 : No such file or directory."},
 		{"CDUP", "250 "},
@@ -81,7 +81,7 @@ func TestNamesInErrors(t *testing.T) {
 	c.do("SITE CPTO /new", "550 / -> /new"+intoItself)
 	c.do("SITE COPY full /", "550 /: This directory cannot be moved, replaced or removed.")
 	c.do("RNFR full", "350 ")
-	c.do("RNTO /full", "250 ") // its own name
+	c.do("RNTO /full", "250 ") // the name of the file itself
 	c.do("RNFR other", "350 ")
 	if _, err := s.client.DeleteObject(
 		t.Context(), &s3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("other/f")}); err != nil {
@@ -98,7 +98,7 @@ func TestNamesInErrors(t *testing.T) {
 	c.do("MLSD file", "501 file: Not a directory.")
 }
 
-// TestFileIn150: a reply 150 names the file, and the size where that is what will come.
+// TestFileIn150: reply 150 names the file, and the size if it is the size of the data that follows.
 func TestFileIn150(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("file", "odd (7 bytes)")
@@ -112,7 +112,7 @@ func TestFileIn150(t *testing.T) {
 			t.Errorf("%s: %q, want %q at the end", command, r, end)
 		}
 		conn.Close()
-		if r := c.reply(); r[0] != '2' && r[0] != '4' { // the client has not read
+		if r := c.reply(); r[0] != '2' && r[0] != '4' { // the client has not read the data
 			t.Errorf("%s: %q", command, r)
 		}
 	}
@@ -122,15 +122,16 @@ func TestFileIn150(t *testing.T) {
 	begins("APPE new", "")
 	begins("LIST ", "")
 	c.do("REST 2", "350 ")
-	begins("RETR file", "") // clients do not agree on what would be counted
+	begins("RETR file", "") // clients disagree about the size of a partial transfer
 	c.do("RANG 1 2", "350 ")
 	begins("RETR file", "")
 	c.do("TYPE A", "200 ")
-	begins("RETR file", "") // line ends grow
+	begins("RETR file", "") // conversion of line ends changes the size
 }
 
-// TestIsolates: in a language from right to left, a line of a reply is isolated from its code where the client reads
-// UTF-8, and in it each name and argument. What clients parse stands as in other languages.
+// TestIsolates: in right-to-left languages, the text of each reply line is in a bidirectional isolate if the
+// client reads UTF-8, and each name and argument is in an isolate of its own. Text that clients parse is the same
+// in all languages.
 func TestIsolates(t *testing.T) {
 	demo := loginTo(config.Tenant{Greeting: map[language.Tag]string{
 		language.English: "Hello {User}.", language.Arabic: "أهلًا {User}.\nFTP",
@@ -171,7 +172,7 @@ func TestIsolates(t *testing.T) {
 	}
 }
 
-// balanced says whether each line ends the isolates that it begins, and no other.
+// balanced reports whether each line closes exactly the isolates that it opens.
 func balanced(text string) bool {
 	for line := range strings.Lines(text) {
 		depth := 0
@@ -193,7 +194,7 @@ func balanced(text string) bool {
 	return true
 }
 
-// TestIsolatesOfTwoNames: both names of a rename are isolated, each by itself.
+// TestIsolatesOfTwoNames: each name of a rename is in an isolate of its own.
 func TestIsolatesOfTwoNames(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("full/f")
@@ -210,8 +211,8 @@ func TestIsolatesOfTwoNames(t *testing.T) {
 	}
 }
 
-// TestIsolatesOfSize: the size of a file that is sent stands in an isolate of its own, behind the space that Python's
-// ftplib looks for.
+// TestIsolatesOfSize: the size in 150 is in an isolate of its own, after the space that ftplib of Python searches
+// for.
 func TestIsolatesOfSize(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("file")
@@ -229,7 +230,7 @@ func TestIsolatesOfSize(t *testing.T) {
 	}
 }
 
-// TestIsolatesOfLongReplies: each line of words is isolated, and facts and features are not.
+// TestIsolatesOfLongReplies: lines of text are isolated, facts and features are not.
 func TestIsolatesOfLongReplies(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("file")
@@ -255,7 +256,7 @@ func TestIsolatesOfLongReplies(t *testing.T) {
 	}
 }
 
-// No charset but UTF-8 has isolates.
+// Charsets other than UTF-8 have no isolates.
 func TestNoIsolatesInACharset(t *testing.T) {
 	demo := loginTo(config.Tenant{
 		Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "windows-1256")},
@@ -263,7 +264,7 @@ func TestNoIsolatesInACharset(t *testing.T) {
 	demo.Tenant.DefaultLanguage = language.Arabic
 	c := newTenantSite(t, demo).login()
 	for _, command := range []string{"CWD nowhere", "RMD /", "HELP PWD"} {
-		// All of windows-1256 that is not ASCII is no UTF-8.
+		// no non-ASCII text in windows-1256 is valid UTF-8
 		if r := c.do(command, ""); utf8.ValidString(r) || strings.Contains(r, "\xe2\x81\xa7") {
 			t.Errorf("%+q is not in the charset", r)
 		}

@@ -14,13 +14,13 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// One name in the two forms of Unicode.
+// One name in two Unicode normalization forms.
 const (
 	composed   = "caf\u00e9"
 	decomposed = "cafe\u0301"
 )
 
-// putNames makes objects which hold their names.
+// putNames stores objects whose content is their name.
 func (s *site) putNames(keys ...string) {
 	s.t.Helper()
 	for _, key := range keys {
@@ -39,7 +39,7 @@ func normalized(n pathname.Normalization) account.Login {
 	return loginTo(config.Tenant{Compatibility: config.Compatibility{Normalization: n}})
 }
 
-// A spelling that no key can have is not there.
+// If one spelling of a name is too long for a key, it is treated as missing.
 func TestNormalizationOfLongNames(t *testing.T) {
 	for _, n := range []pathname.Normalization{pathname.NFC, pathname.NFD} {
 		s := newTenantSite(t, normalized(n))
@@ -57,7 +57,7 @@ func TestNormalizationOfLongNames(t *testing.T) {
 	}
 }
 
-// The texts of replies are in the charset too, where it has their characters.
+// Replies are encoded in the charset if it has their characters.
 func TestCharsetOfReplies(t *testing.T) {
 	demo := loginTo(config.Tenant{
 		Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "windows-1251")},
@@ -71,12 +71,12 @@ func TestCharsetOfReplies(t *testing.T) {
 	c.do("OPTS UTF8 OFF", "200 \xc8\xec\xe5\xed\xe0")
 	c.do("LANG", "200-\u0414\u0430, \u20ac\u65e5!\n200 \u0422\u0435\u043f\u0435\u0440\u044c")
 	c.do("LANG ru", "200-\u0414\u0430, ")
-	// the language has been negotiated, so texts stay in UTF-8 (RFC 2640 4.1)
+	// OPTS UTF8 OFF changes the charset of names, but after LANG the texts stay in UTF-8 (RFC 2640, 4.1)
 	c.do("OPTS UTF8 OFF", "200 \u0418\u043c\u0435\u043d\u0430")
 	c.do("SIZE \xc4\xe0", "550 \xc4\xe0: \u041d\u0435\u0442 ")
 }
 
-// Most clients know no Telnet, and send a letter as it is.
+// Most clients do not implement Telnet, and send the letter 0xFF as a single byte.
 func TestCharsetWithIACAlone(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -90,7 +90,7 @@ func TestCharsetWithIACAlone(t *testing.T) {
 			[]string{"Статья.txt", "яс", "сияю", "яряф я"},
 		},
 		{"raw", "raw", []string{"\xff\xf1", "\xff\xfe"}, []string{"\u201bFF\u201bF1", "\u201bFF\u201bFE"}},
-		{"telnet", "utf-8", []string{"a\xff\xf1b", "ab\xff\xfec"}, []string{"ab"}}, // no letter
+		{"telnet", "utf-8", []string{"a\xff\xf1b", "ab\xff\xfec"}, []string{"ab"}}, // 0xFF is not a letter
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			quirks := config.Compatibility{Charset: servicetest.Encoding(t, test.charset)}
@@ -104,8 +104,8 @@ func TestCharsetWithIACAlone(t *testing.T) {
 	}
 }
 
-// TestNameInNoCharset: a name that is neither UTF-8 nor in the charset of the tenant is refused, and the reply says in
-// which charset names are.
+// TestNameInNoCharset: a name that is neither valid UTF-8 nor valid in the charset of the tenant is refused, and
+// the reply names the charset.
 func TestNameInNoCharset(t *testing.T) {
 	c := newTenantSite(t, loginTo(config.Tenant{
 		Compatibility: config.Compatibility{Charset: servicetest.Encoding(t, "shift_jis")},
@@ -114,8 +114,8 @@ func TestNameInNoCharset(t *testing.T) {
 	c.do("DELE \xfd\xfd", "501 The file name is neither valid UTF-8 nor valid ")
 }
 
-// TestBackslashSeparates: where the tenant says so, a backslash in a client's pathname is a slash, in each encoding
-// where it is a character.
+// TestBackslashSeparates: if the tenant is configured so, a backslash in a pathname is a slash, in every encoding
+// that has a backslash.
 func TestBackslashSeparates(t *testing.T) {
 	demo := loginTo(config.Tenant{
 		Compatibility: config.Compatibility{

@@ -18,40 +18,40 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// An operation is a command that is running: what it asks of the storage, and what may end it.
+// An operation is a running command.
 type operation struct {
 	engine.Operation
 	command report.Command
-	reads   bool // it is an event only if it has asked the storage for a change
+	reads   bool // reported as a change only if it has changed the storage
 
-	transfer   *transfer               // nil before it begins, and for a command without a data connection
-	begins     chan struct{}           // receives once, when the client may get 150
-	told       *report.Transfer        // what the observers know of it
-	parameters wire.TransferParameters // what a transfer has taken
+	transfer   *transfer               // nil until the transfer begins, and for commands without a data connection
+	started    chan struct{}           // receives once, when 150 may be sent
+	reported   *report.Transfer        // the transfer as reported to the observers
+	parameters wire.TransferParameters // parameters taken by a transfer
 
-	cancel   context.CancelCauseFunc // of Context
-	fileName string                  // that the client has given, as a reply repeats it
-	renaming *renaming               // of RNFR, nil unless that was the command before
+	cancel   context.CancelCauseFunc // cancels Context
+	fileName string                  // name sent by the client, as shown in replies
+	renaming *renaming               // source of RNFR, nil unless RNFR was the previous command
 
-	ended bool // the observers have its outcome
+	ended bool // the outcome was reported
 
-	mu    sync.Mutex // a session that was cut does not wait for its command
-	asked view.Note  // of the storage
+	mu       sync.Mutex // guards lastNote; a session that was cut does not wait for its command
+	lastNote view.Note  // last storage request
 }
 
-// A transfer is a transfer command and its data connection.
+// A transfer is the transfer and data connection of a command.
 type transfer struct {
 	*dataconn.Transfer
 	upload   bool
 	listing  *list.Listing // nil for a file
 	fileName string        // chosen by STOU, absolute
-	address  string        // that PASV or EPSV has told the client, empty for an active data connection
+	address  string        // sent by PASV or EPSV; empty for an active data connection
 }
 
-// port returns the port of a passive data connection, and an empty text for an active one.
+// port returns the port of a passive data connection, or an empty string if it is active.
 func (t *transfer) port() string { return t.address[strings.LastIndexByte(t.address, ':')+1:] }
 
-// stop ends the command and its transfer for a reason. Any goroutine may call it.
+// stop ends the command and its transfer with a cause. Any goroutine may call it.
 func (op *operation) stop(cause error) {
 	if op.transfer != nil {
 		op.transfer.Stop(cause)
@@ -59,9 +59,9 @@ func (op *operation) stop(cause error) {
 	op.cancel(cause)
 }
 
-// starting returns the 150. It names the file, which STOU may have chosen (RFC 1123 4.1.2.9), and the size of a
-// download. Clients look for "(4071 bytes)" behind the name, in every language.
-func (op *operation) starting(id *identity, workingDirectory string) wire.Reply {
+// startReply returns reply 150. It names the file, whose name STOU may have chosen (RFC 1123, 4.1.2.9), and the size
+// of a download. Clients in every language parse "(4071 bytes)" after the name.
+func (op *operation) startReply(id *identity, workingDirectory string) wire.Reply {
 	t := op.transfer
 	if t.fileName != "" {
 		shown := id.nameCodec().EncodePath(t.fileName)
@@ -82,7 +82,7 @@ func (op *operation) starting(id *identity, workingDirectory string) wire.Reply 
 	return wire.NewReply(150, text)
 }
 
-// replaces reports whether the command may replace a file.
+// replaces reports whether the command may overwrite a file.
 func (op *operation) replaces() bool {
 	switch op.command.Kind {
 	case report.Upload:
@@ -93,20 +93,19 @@ func (op *operation) replaces() bool {
 	return false
 }
 
-// note keeps what the command asks of the storage, for its outcome. The last thing counts, because a command may try
-// several spellings of a name. Of a name that is missing in all of them the first one counts, which
-// the client has sent.
+// note records a storage request for the outcome of the command. The last request counts, because a command may
+// try several spellings of a name. If no spelling exists, the first one counts, because the client sent it.
 func (op *operation) note(n view.Note) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.asked.Path == "" || !errors.Is(n.Err, fs.ErrNotExist) {
-		op.asked = n
+	if op.lastNote.Path == "" || !errors.Is(n.Err, fs.ErrNotExist) {
+		op.lastNote = n
 	}
 }
 
-// noted is what the command has asked of the storage. A command that was left running may still ask.
+// noted returns the recorded storage request. A command that was left running may still add requests.
 func (op *operation) noted() view.Note {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	return op.asked
+	return op.lastNote
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// Classes of codes (RFC 959 4.2.1).
+// First codes of the reply classes (RFC 959, 4.2.1).
 const (
 	firstIntermediate = 300
 	firstFailure      = 400
 )
 
-// finish ends the command that is handled, if there is one, by its reply, or by an error that has none yet. The
-// observers learn of it before the client does.
+// finish ends the current command, if any, with r, or with a reply made from err if r is empty. The observers get
+// the outcome before the client gets the reply.
 func (s *session) finish(r wire.Reply, err error) {
 	if errors.Is(err, dataconn.ErrAborted) {
 		s.aborted = true
@@ -33,23 +33,24 @@ func (s *session) finish(r wire.Reply, err error) {
 	if r.Code == 0 {
 		r = s.errorReply(err)
 	}
-	// The last reply says what has cut the session: this one, or that of sayWhyItEnds.
+	// If a limit has cut the session, only its last reply reports the limit: this reply, or the reply of
+	// sendLastReply.
 	if last := s.dialogue.closing || r.Code == 421; last || s.ctx.Err() == nil {
-		s.refused(err)
+		s.reportLimit(err)
 	}
 	o, ctx := s.outcome(r, err), s.ctx
 	if s.op != nil {
 		ctx, s.op.ended = s.op.Context, true
-		if s.op.Names != nil && !s.dialogue.closing { // else the command may be running
-			s.identity.decide(s.op.Names.Choice)
+		if s.op.Names != nil && !s.dialogue.closing { // otherwise the command may still be running
+			s.identity.setCharset(s.op.Names.Choice)
 		}
 	}
-	s.tell(ctx, o)
+	s.report(ctx, o)
 	s.flush()
 	s.endOperation()
 }
 
-// logEngineError logs what only the operator can correct, or a bug.
+// logEngineError logs engine errors that need the operator, or are bugs.
 func (s *session) logEngineError(err error) {
 	switch {
 	case errors.Is(err, engine.ErrCannotListen):
@@ -62,12 +63,12 @@ func (s *session) logEngineError(err error) {
 	}
 }
 
-// outcome is how the command that is handled has ended. Nothing else decides what observers get.
+// outcome returns the outcome of the current command. All observers get this value.
 func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
 	o := &report.Outcome{Code: r.Code, Lines: r.Lines, Language: s.identity.locale.Tag(), Err: err,
 		Pending: r.Code >= firstIntermediate && r.Code < firstFailure}
 	op := s.op
-	if op == nil || op.ended { // an observer has panicked, and those before it know how the command has ended
+	if op == nil || op.ended { // an observer panicked after the outcome was reported
 		return o
 	}
 	n := op.noted()
@@ -84,7 +85,7 @@ func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
 	if !o.Failed() && op.File != nil {
 		o.Stored = storedFile(op.File)
 	}
-	if o.Transfer = op.told; o.Transfer != nil {
+	if o.Transfer = op.reported; o.Transfer != nil {
 		if n.Path != "" {
 			o.Transfer.Path, o.Transfer.URI = n.Path, n.URI
 		}
@@ -95,7 +96,7 @@ func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
 	return o
 }
 
-// storedFile is what S3 has told of a file, nil where that is not known.
+// storedFile returns what S3 reported about an uploaded or downloaded file, or nil if that is unknown.
 func storedFile(file engine.File) *report.Stored {
 	info, err := file.Stat()
 	if err != nil {
@@ -111,11 +112,13 @@ func storedFile(file engine.File) *report.Stored {
 	return stored
 }
 
-// say sends a reply that no command has asked for.
-func (s *session) say(code int, id i18n.ID, args ...string) { s.finish(s.reply(code, id, args...)) }
+// sendReply sends a reply outside a command.
+func (s *session) sendReply(code int, id i18n.ID, args ...string) {
+	s.finish(s.reply(code, id, args...))
+}
 
-// endOperation ends the context of the command that has been answered, and lets go of its storage and its data
-// connection: most sessions are idle. A session that was cut may have left the command running.
+// endOperation releases the context, storage and data connection of the finished command, because most sessions
+// are idle. If the session was cut, the command may still be running, so the operation is kept.
 func (s *session) endOperation() {
 	if s.op == nil {
 		return
@@ -127,19 +130,19 @@ func (s *session) endOperation() {
 	s.op = nil
 }
 
-// tell lets the observers know of an outcome, and keeps its reply to be written.
-func (s *session) tell(ctx context.Context, o *report.Outcome) {
+// report reports an outcome to the observers and buffers its reply.
+func (s *session) report(ctx context.Context, o *report.Outcome) {
 	s.identify()
 	s.observers.CommandEnded(ctx, o)
 	s.dialogue.buffer(wire.NewReply(o.Code, o.Lines...))
 }
 
-// failure is why the command has failed, and storage is the error of the storage, or of the login. The rule is the same
-// for all commands: what stopped the command, else what its data connection has met, else the storage.
+// failure returns the reason why the command failed, given the error of the storage or the login. All commands use
+// the same order: what stopped the command, then an error of its data connection, then the storage.
 func (op *operation) failure(storage error) error {
-	panics.Raise(storage) // ends this session only
+	panics.Raise(storage) // only this session ends
 	if op.transfer != nil && op.transfer.Result().Complete {
-		return nil // what stops the transfer now comes too late
+		return nil // a later stop changes nothing
 	}
 	stopped := context.Cause(op.Context)
 	if errors.Is(stopped, context.Canceled) && !errors.Is(stopped, dataconn.ErrDisconnected) {
@@ -160,11 +163,11 @@ func (op *operation) failure(storage error) error {
 	return storage
 }
 
-// errUnknown stands for a reason that is not known.
+// errUnknown is reported if a data connection failed without an error.
 var errUnknown = errors.New("no reason is known")
 
-// errorReply is the reply to an error. Package reply has its code and its message. A user who may replace no file
-// learns that, because another name helps then.
+// errorReply returns the reply to an error. Package reply maps it to a code and a message. A user who may not
+// overwrite files is told so, because another name helps.
 func (s *session) errorReply(err error) wire.Reply {
 	locale := s.identity.locale
 	code, id, args := locale.ForError(err)
@@ -185,9 +188,9 @@ func (s *session) errorReply(err error) wire.Reply {
 	return wire.NewReply(code, locale.About(names, sentences...))
 }
 
-// fateOfUpload is the message on what has become of the bytes of an upload that has failed, empty where there is
-// none, or where the server does not know. What has stopped an upload may have come while S3 stored it. That nothing
-// was stored is said of the file. Where S3 did not confirm the record of an upload, it can perhaps be resumed later.
+// fateOfUpload returns the message about the bytes of a failed upload, or an empty ID if there are no bytes or if
+// their fate is unknown. An upload that was stopped may have been stored at the same moment. NothingStored refers
+// to the file; if S3 did not confirm the record of the upload, the client may still be able to resume it.
 func (s *session) fateOfUpload(failure i18n.ID) i18n.ID {
 	switch {
 	case s.op == nil || s.op.transfer == nil || !s.op.transfer.upload:
@@ -199,8 +202,8 @@ func (s *session) fateOfUpload(failure i18n.ID) i18n.ID {
 	return ""
 }
 
-// refused tells the observers where a limit is the reason of an error, and returns whether one is.
-func (s *session) refused(err error) bool {
+// reportLimit reports a reached limit to the observers, and returns whether err is one.
+func (s *session) reportLimit(err error) bool {
 	reached, ok := errors.AsType[*limits.Error](err)
 	if ok {
 		s.observers.Refused(reached.Tenant, reached.Limit)

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// outcomes keeps what an observer gets.
+// outcomes records the outcomes that an observer gets.
 type outcomes struct {
 	report.Silent
 	mu  sync.Mutex
@@ -27,7 +27,7 @@ func (o *outcomes) CommandEnded(_ context.Context, of *report.Outcome) {
 	o.all = append(o.all, of)
 }
 
-// take returns those that have come since the last call, in words.
+// take returns descriptions of the outcomes recorded since the last call.
 func (o *outcomes) take() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -64,7 +64,7 @@ func (o *outcomes) take() []string {
 	return told
 }
 
-// Each command has one outcome, which observers know when its client reads the reply.
+// Each command has one outcome, which the observers get before the client reads the reply.
 func TestOutcomes(t *testing.T) {
 	seen := &outcomes{}
 	s := newSite(t, func(cfg *control.Config) {
@@ -86,7 +86,7 @@ func TestOutcomes(t *testing.T) {
 		{func() { c.Data(); c.do("RETR none", "550 ") }, []string{
 			"EPSV 229", "RETR 550 download /none, file does not exist, download of 0 complete false"}},
 		{func() { c.do("DELE none", "550 ") }, []string{"DELE 550 delete /none, file does not exist"}},
-		// the name is looked for in NFC too, and the outcome has what the client has written
+		// the storage is searched for the NFC form too, but the outcome has the name that the client sent
 		{func() { c.do("DELE ne\u0301ant", "550 ") }, []string{"DELE 550 delete /ne\u0301ant, file does not exist"}},
 		{func() { c.do("DELE n\u00e9ant", "550 ") }, []string{"DELE 550 delete /n\u00e9ant, file does not exist"}},
 		{func() { c.do("RMD /", "550 ") }, []string{"RMD 550 rmdir /, permission denied"}},
@@ -115,7 +115,7 @@ func TestOutcomes(t *testing.T) {
 	_ = data.Close()
 }
 
-// A transfer that a panic ends has an outcome too, so that it ends for observers as it began.
+// A transfer that ends with a panic has an outcome too, so that observers see its end.
 func TestOutcomeOfAPanic(t *testing.T) {
 	seen := &outcomes{}
 	b := &blockade{operation: "next-page", panics: true, begun: make(chan struct{}, 1)}
@@ -134,7 +134,7 @@ func TestOutcomeOfAPanic(t *testing.T) {
 	}
 }
 
-// expectStatus wants an answer to STAT, which has several lines.
+// expectStatus reads a reply to STAT, which has several lines.
 func (c *client) expectStatus() {
 	c.t.Helper()
 	c.do("STAT", "211")

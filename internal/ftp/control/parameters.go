@@ -8,7 +8,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// representation is TYPE. A client that keeps line ends gets every file as TYPE I does.
+// representation handles TYPE. If the client must keep line ends, text files are transferred like binary files.
 func representation(id *identity, set *settings, arg string) (wire.Reply, error) {
 	switch {
 	case !set.parameters.SetType(arg):
@@ -21,7 +21,7 @@ func representation(id *identity, set *settings, arg string) (wire.Reply, error)
 	}
 }
 
-// only is the function of a command that knows a single parameter: MODE S and STRU F (RFC 959 3.4.1 and 3.1.2).
+// only returns a command that accepts a single parameter: MODE S and STRU F (RFC 959, 3.4.1 and 3.1.2).
 func only(verb, parameter string, id i18n.ID) settingsCommand {
 	return func(client *identity, _ *settings, arg string) (wire.Reply, error) {
 		if wire.Upper(arg) != parameter {
@@ -31,7 +31,7 @@ func only(verb, parameter string, id i18n.ID) settingsCommand {
 	}
 }
 
-// rest is REST (RFC 3659 5.3). The transfer refuses an offset that it cannot begin at.
+// rest handles REST (RFC 3659, 5.3). The transfer that follows checks whether it can begin at the offset.
 func rest(id *identity, set *settings, arg string) (wire.Reply, error) {
 	if !set.parameters.SetOffset(arg) {
 		return wire.Reply{}, errSyntax
@@ -39,7 +39,7 @@ func rest(id *identity, set *settings, arg string) (wire.Reply, error) {
 	return id.reply(350, i18n.RestartAccepted, arg)
 }
 
-// rang is RANG (draft-bryan-ftp-range 3), for the RETR or HASH that follows.
+// rang handles RANG (draft-bryan-ftp-range, 3), which applies to the RETR or HASH that follows.
 func rang(id *identity, set *settings, arg string) (wire.Reply, error) {
 	switch {
 	case !set.parameters.SetRange(arg):
@@ -52,10 +52,10 @@ func rang(id *identity, set *settings, arg string) (wire.Reply, error) {
 	}
 }
 
-// allo is ALLO (RFC 959 4.1.3). The size is a hint for the storage and the log: clients send the size of the local
-// file, which has other line ends, or that of a buffer. In TYPE I no file is smaller than that, so one that is larger
-// than the configuration allows is refused, and so is the transfer that follows. The code is 200, because some cameras
-// repeat ALLO after 202.
+// allo handles ALLO (RFC 959, 4.1.3). The size is a hint for the storage and the log, because clients send the
+// size of the local file, which may have other line ends, or the size of a buffer. In TYPE I the file is at least
+// this large, so a size over the configured limit is refused, and so is the upload that follows. The code is 200,
+// because some cameras repeat ALLO after 202.
 func allo(id *identity, set *settings, arg string) (wire.Reply, error) {
 	size, ok := wire.ParseALLO(arg)
 	if !ok {

@@ -16,17 +16,17 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestParametersEndWithATransferCommand plays scripts in which REST, RANG or ALLO go before a transfer that does not
-// begin. Their parameters must have ended then, for each command and each reason.
+// TestParametersEndWithATransferCommand plays scripts in which REST, RANG or ALLO precede a transfer that does not
+// begin. Their parameters must not apply to the next transfer.
 //
-// A step is a command and the code of its reply. ">data" behind a command stands for an upload and "<data" for a
-// download, both on a data connection of their own.
+// A step is a command and the code of its reply. ">data" after a command uploads data and "<data" downloads it,
+// each on its own data connection.
 func TestParametersEndWithATransferCommand(t *testing.T) {
 	const old = "abcdefghij"
 	for _, tt := range []struct {
 		name   string
 		script string
-		want   string // the content of b; that of a is never changed
+		want   string // expected content of b; a never changes
 	}{
 		{"no-data-connection", "350 REST 4|425 RETR a|226 STOR b >new", "new"},
 		{"no-data-connection-for-an-upload", "350 REST 4|425 STOR b|226 STOR b >new", "new"},
@@ -77,7 +77,7 @@ func TestParametersEndWithATransferCommand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, func(cfg *control.Config) {
-				if strings.Contains(tt.script, "229 EPSV") { // and no client connects, but to the next port
+				if strings.Contains(tt.script, "229 EPSV") { // no client connects to the first port
 					cfg.Data.OpenTimeout = 2 * time.Second
 				}
 			})
@@ -97,7 +97,7 @@ func TestParametersEndWithATransferCommand(t *testing.T) {
 	}
 }
 
-// play does a step of a script.
+// play runs one step of a script.
 func (c *client) play(step string) {
 	c.t.Helper()
 	code, command, _ := strings.Cut(step, " ")
@@ -115,7 +115,7 @@ func (c *client) play(step string) {
 		c.Data()
 	}
 	r := c.do(command, "")
-	if strings.HasPrefix(r, "150 ") { // a port to which nothing connects
+	if strings.HasPrefix(r, "150 ") { // no client connects to the port
 		r = c.reply()
 	}
 	if !strings.HasPrefix(r, code+" ") {
@@ -131,7 +131,7 @@ func needsDataConnection(command string) bool {
 	return false
 }
 
-// contents are the bytes of each object.
+// contents returns the content of each object.
 func (s *site) contents() map[string]string {
 	s.t.Helper()
 	contents := make(map[string]string)
@@ -141,14 +141,14 @@ func (s *site) contents() map[string]string {
 	return contents
 }
 
-// TestALLOIsAHint: an upload may have another size than was announced. Perl's Net::FTP announces the size of the
-// local file and sends text with CR LF; some devices announce more than they send.
+// TestALLOIsAHint: an upload may be larger or smaller than the announced size. Net::FTP of Perl announces the size
+// of the local file but sends text with CR LF, and some devices announce more than they send.
 func TestALLOIsAHint(t *testing.T) {
 	const old = "0123456789"
 	for _, tt := range []struct {
 		name   string
 		script string
-		want   string // the content of f
+		want   string // expected content of f
 	}{
 		{"exact", "200 ALLO 3|226 STOR f >new", "new"},
 		{"fewer-bytes", "200 ALLO 4|226 STOR f >new", "new"},
@@ -187,7 +187,7 @@ func TestALLOIsAHint(t *testing.T) {
 	})
 }
 
-// TestAnnouncedSizeIsLogged for the upload that follows, and for no other.
+// TestAnnouncedSizeIsLogged: the announced size is logged for the next upload only.
 func TestAnnouncedSizeIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := newSite(t, func(cfg *control.Config) { cfg.Logger = slog.New(slog.NewTextHandler(&log, nil)) })

@@ -15,8 +15,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// PASV shows the address of a host name, and another one to the clients of some networks. HOST accepts that. Where
-// the name has no address the client may try again, in its language, and EPSV works.
+// PASV shows the address of a host name, and another address to clients in some networks. HOST accepts this
+// address. While the name cannot be resolved, PASV fails with a temporary error and EPSV works.
 func TestPublicAddress(t *testing.T) {
 	t.Parallel()
 	outside, inside := netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("10.0.0.7")
@@ -59,7 +59,7 @@ func TestPublicAddress(t *testing.T) {
 	}
 }
 
-// PASV cannot name an address of IPv6 (RFC 2428 1).
+// PASV cannot return an IPv6 address (RFC 2428, 1).
 func TestPASVOverIPv6(t *testing.T) {
 	s := newSite(t, nil)
 	listener, err := net.Listen("tcp", "[::1]:0")

@@ -8,7 +8,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// siteQuota is SITE QUOTA: how much is stored of what the user may store.
+// siteQuota handles SITE QUOTA, which shows how much of the user's quota is used.
 func siteQuota(r *fileRequest, _ string) (wire.Reply, error) {
 	switch usage := r.login.Usage(); {
 	case usage == nil:
@@ -22,8 +22,8 @@ func siteQuota(r *fileRequest, _ string) (wire.Reply, error) {
 	}
 }
 
-// avbl is AVBL (draft-peterson-streamlined-ftp-command-extensions 4): how many bytes the quota leaves. S3 itself
-// tells no limit.
+// avbl handles AVBL (draft-peterson-streamlined-ftp-command-extensions, 4), which returns the bytes left in the
+// quota. S3 itself reports no limit.
 func avbl(r *fileRequest, _ string) (wire.Reply, error) {
 	switch usage := r.login.Usage(); {
 	case usage == nil:

@@ -15,8 +15,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A client that does not reach its passive port is the most common problem of FTP. The log has the address that the
-// client got, also of one that sends no transfer command, as Python's ftplib.
+// Clients that cannot reach their passive port are the most common problem of FTP. The log has the address sent to
+// the client, even if the client sends no transfer command, like ftplib of Python.
 func TestLogOfMissingDataConnections(t *testing.T) {
 	log := &servicetest.Log{}
 	s := newSite(t, func(cfg *control.Config) {
@@ -48,7 +48,7 @@ func TestLogOfMissingDataConnections(t *testing.T) {
 	c.expect(fmt.Sprintf(
 		"425 No data connection arrived on port %d; a firewall may be blocking it. Please ask the administrator.", address.Port()))
 	want(log.Next("transfer"), address.String())
-	c.do("PORT 127,0,0,1,4,0", "200 ") // where no client listens
+	c.do("PORT 127,0,0,1,4,0", "200 ") // no client listens there
 	c.do("LIST", "425 The server cannot open a data connection to your device. Please use passive mode.")
 	if line := log.Next("transfer"); strings.Contains(line, "data_address") ||
 		!strings.Contains(line, `connection="dial tcp 127.0.0.1`) {
@@ -56,7 +56,7 @@ func TestLogOfMissingDataConnections(t *testing.T) {
 	}
 }
 
-// A client whose parameters cannot be used learns which ones can.
+// A client that sends an unsupported parameter learns which ones are supported.
 func TestParametersOfTransfers(t *testing.T) {
 	c := newSite(t, nil).login()
 	c.do("LANG en", "200 ")
@@ -67,7 +67,7 @@ func TestParametersOfTransfers(t *testing.T) {
 	c.Store("f", "content") // the range was for one transfer
 }
 
-// A data connection that has come is not missed, also if no transfer takes it.
+// An open data connection is not logged as missing, even if no transfer uses it.
 func TestLogOfUnusedDataConnections(t *testing.T) {
 	log := &servicetest.Log{}
 	var ports *dataconn.Ports
@@ -78,7 +78,7 @@ func TestLogOfUnusedDataConnections(t *testing.T) {
 	c := s.login()
 	c.Store("f", "content")
 	conn := c.Data()
-	// the client has connected before the server has seen it
+	// the client may be connected before the server has accepted the connection
 	for end := time.Now().Add(waitTimeout); ports.InUse() > 0; runtime.Gosched() {
 		if time.Now().After(end) {
 			t.Fatal("the server has not taken the data connection")
@@ -97,8 +97,8 @@ func TestLogOfUnusedDataConnections(t *testing.T) {
 	}
 }
 
-// A client that does not trust the certificate may say so by leaving. One that is refused because it has not begun
-// TLS is in the log too, and so is an upload that ends without close_notify.
+// A client that does not trust the certificate often just disconnects, so the log has a hint. The log also has
+// clients that were refused because they did not start TLS, and uploads that end without close_notify.
 func TestLogOfTLS(t *testing.T) {
 	log := &servicetest.Log{}
 	s := newSite(t, func(cfg *control.Config) {

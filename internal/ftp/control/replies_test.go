@@ -33,11 +33,10 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// engineWords stand in errors for words that no client may read.
+// engineWords is an error text that must not reach clients.
 const engineWords = "words of the engine"
 
-// quietSession returns a session in a language, logged in, whose replies and log
-// go nowhere.
+// quietSession returns a logged-in session in a language. Its replies and log are discarded.
 func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session {
 	t.Helper()
 	conn, client := net.Pipe()
@@ -48,7 +47,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	})
 	s := newSession(t.Context(), &server.shared, server.cfg.Load(), conn, false)
 	t.Cleanup(func() { s.cancel(nil) })
-	s.identity.locale.Select(tag) // or a login changes it
+	s.identity.locale.Select(tag) // because a login may change it
 	s.identity.name = "ALICE"
 	s.identity.login = &account.Login{Usage: func() *account.Usage { return nil }, User: &account.User{
 		Name: "ALICE", User: &config.User{}, Tenant: &account.Tenant{Name: "ACME", Tenant: &config.Tenant{}},
@@ -60,8 +59,8 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	return s
 }
 
-// TestRepliesInEveryLanguage compares replies with the English ones: the code and the protocol fields are the same, and
-// the words are the language's own.
+// TestRepliesInEveryLanguage compares replies with the English ones: codes and protocol fields must be equal, and
+// all words must be translated.
 func TestRepliesInEveryLanguage(t *testing.T) {
 	bundle := loadBundle(t)
 	replies := map[string]func(*session) wire.Reply{
@@ -98,7 +97,7 @@ func TestRepliesInEveryLanguage(t *testing.T) {
 	}
 }
 
-// TestLateStop stops a transfer after it is complete: the file is stored, so the client gets 226.
+// TestLateStop stops a transfer after it is complete. The file is stored, so the client gets 226.
 func TestLateStop(t *testing.T) {
 	s := quietSession(t, loadBundle(t), language.English)
 	s.op.transfer = stoppedTransfer(t, nil)
@@ -109,7 +108,7 @@ func TestLateStop(t *testing.T) {
 	}
 }
 
-// stoppedTransfer is a transfer without a connection, perhaps stopped for a cause.
+// stoppedTransfer returns a transfer without a connection, stopped with cause if it is not nil.
 func stoppedTransfer(t *testing.T, cause error) *transfer {
 	source := dataconn.Dial(t.Context(), netip.AddrPort{}, netip.Addr{})
 	stopped := &transfer{Transfer: dataconn.NewTransfer(source, dataconn.Options{})}
@@ -119,7 +118,7 @@ func stoppedTransfer(t *testing.T, cause error) *transfer {
 	return stopped
 }
 
-// TestFailuresInEveryLanguage tells each error of the storage.
+// TestFailuresInEveryLanguage renders every error of the storage in every language.
 func TestFailuresInEveryLanguage(t *testing.T) {
 	bundle := loadBundle(t)
 	for _, tag := range bundle.Tags() {
@@ -138,7 +137,7 @@ func TestFailuresInEveryLanguage(t *testing.T) {
 	}
 }
 
-// TestCausesOfErrors: errors that have a code in common have the text that is true for each.
+// TestCausesOfErrors: errors with the same code have different messages if their causes differ.
 func TestCausesOfErrors(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
@@ -193,8 +192,8 @@ func TestCausesOfErrors(t *testing.T) {
 	}
 }
 
-// TestFailuresOfTheEngine: an unexpected reply of the library fails the command, and the end of its session ends this
-// session.
+// TestFailuresOfTheEngine: an unexpected reply of ftpserverlib fails the command. If the session of ftpserverlib
+// ends, this session ends too.
 func TestFailuresOfTheEngine(t *testing.T) {
 	s := quietSession(t, loadBundle(t), language.English)
 	if r := s.errorReply(engine.ErrUnexpected); r.Code != 451 {
@@ -212,8 +211,7 @@ func loadBundle(t *testing.T) *i18n.Bundle {
 	return bundle
 }
 
-// protocolFields are what programs look for in a reply, the same in every
-// language.
+// protocolFields match the parts of replies that clients parse, which are the same in all languages.
 var protocolFields = map[int]*regexp.Regexp{
 	150: regexp.MustCompile(` \(\d+ bytes\)`),
 	213: regexp.MustCompile(`^\d+$|^Modify=.*`), // SIZE, MDTM and MFMT (RFC 3659), not STAT
@@ -225,7 +223,7 @@ var protocolFields = map[int]*regexp.Regexp{
 	522: regexp.MustCompile(`\([\d,]+\)$`),      // RFC 2428 2
 }
 
-// checkReply compares a reply with the English one.
+// checkReply compares a reply with the English reply.
 func checkReply(t *testing.T, tag language.Tag, what string, english, got wire.Reply) {
 	t.Helper()
 	if got.Code != english.Code || len(got.Lines) != len(english.Lines) {
@@ -245,8 +243,7 @@ func checkReply(t *testing.T, tag language.Tag, what string, english, got wire.R
 	checkText(t, tag, what, englishText, text)
 }
 
-// checkText looks for what may be in no language: English, and marks that
-// change the direction of the text.
+// checkText checks that a text has no English words and no bidirectional controls.
 func checkText(t *testing.T, tag language.Tag, what, english, text string) {
 	t.Helper()
 	if words := englishIn(rulesOf(t, tag), tag, english, text); len(words) > 0 {
@@ -261,13 +258,13 @@ func checkText(t *testing.T, tag language.Tag, what, english, text string) {
 }
 
 var (
-	isolated    = regexp.MustCompile("[\u2066-\u2068]([^\u2066-\u2069]*)\u2069") // by the locale, not by the catalogue
+	isolated    = regexp.MustCompile("[\u2066-\u2068]([^\u2066-\u2069]*)\u2069") // added by the locale, not in the catalog
 	syntaxShown = regexp.MustCompile(
-		`[A-Z]+(?: [A-Z]+)* \[?<SP>.*`) // RETR <SP> pathname, whose words TestWordsOfCommands knows
+		`[A-Z]+(?: [A-Z]+)* \[?<SP>.*`) // syntax such as RETR <SP> pathname, whose words TestWordsOfCommands checks
 	latinWord = regexp.MustCompile(`\p{Latin}+`)
 )
 
-// withoutIsolates takes isolates away, also those within others.
+// withoutIsolates removes isolates, including nested ones.
 func withoutIsolates(text string) string {
 	for isolated.MatchString(text) {
 		text = isolated.ReplaceAllString(text, "$1")
@@ -275,10 +272,10 @@ func withoutIsolates(text string) string {
 	return text
 }
 
-// rulesByTag has the [i18n.Rules] that were read, because each text is checked by them.
+// rulesByTag caches [i18n.Rules], because every text is checked with them.
 var rulesByTag sync.Map
 
-// rulesOf returns the rules of a language, with the words that it shares with English.
+// rulesOf returns the rules of a language, including the words that it shares with English.
 func rulesOf(t *testing.T, tag language.Tag) *i18n.Rules {
 	t.Helper()
 	if r, ok := rulesByTag.Load(tag); ok {
@@ -290,9 +287,8 @@ func rulesOf(t *testing.T, tag language.Tag) *i18n.Rules {
 	return r
 }
 
-// englishIn finds the words of a text that are English. In Latin letters these
-// are words of the English text; in other scripts all words but names. Words in
-// capitals are commands.
+// englishIn returns the English words in a text. For languages in Latin script these are the words that also occur
+// in the English text; for other scripts all Latin words except names. Words in capitals are commands.
 func englishIn(r *i18n.Rules, tag language.Tag, english, text string) []string {
 	if tag == language.English {
 		return nil
@@ -310,7 +306,7 @@ func englishIn(r *i18n.Rules, tag language.Tag, english, text string) []string {
 	})
 }
 
-// CheckNoEnglish compares the transcript of a whole session, long replies among them, with the same one in English.
+// CheckNoEnglish compares the transcript of a whole session, including long replies, with the English transcript.
 func CheckNoEnglish(t *testing.T, tag language.Tag, inEnglish, transcript []string) {
 	t.Helper()
 	english, played := newExchanges(inEnglish), newExchanges(transcript)
@@ -318,13 +314,13 @@ func CheckNoEnglish(t *testing.T, tag language.Tag, inEnglish, transcript []stri
 		t.Fatalf("%d commands, in English %d", len(played), len(english))
 	}
 	for i, e := range played {
-		if i == 0 { // chooses the language
+		if i == 0 { // selects the language
 			continue
 		}
-		if e.command == "LANG" { // brings the default language back
+		if e.command == "LANG" { // restores the default language
 			break
 		}
-		if e.command == "PASS demo" { // answered in the tenant's own words
+		if e.command == "PASS demo" { // the reply has the tenant's own text
 			continue
 		}
 		checkExchange(t, tag, english[i], e)
@@ -337,7 +333,7 @@ type exchange struct {
 	lines   []string
 }
 
-// newExchanges takes the exchanges of a transcript apart.
+// newExchanges splits a transcript into exchanges.
 func newExchanges(transcript []string) []exchange {
 	var exchanges []exchange
 	for _, text := range transcript {
@@ -352,8 +348,7 @@ var (
 	sameInEveryLanguage = regexp.MustCompile(`^211 End$|^200 MLST OPTS|^213 [A-Z0-9-]+ \d+-\d+ [0-9a-f]+ `)
 )
 
-// checkExchange compares the replies to a command with the English ones, line
-// by line.
+// checkExchange compares the replies to a command with the English replies, line by line.
 func checkExchange(t *testing.T, tag language.Tag, english, got exchange) {
 	t.Helper()
 	if got.command != english.command || len(got.lines) != len(english.lines) {
@@ -366,14 +361,14 @@ func checkExchange(t *testing.T, tag language.Tag, english, got exchange) {
 		code := codeOfLine.FindString(want)
 		switch {
 		case code == "" && got.command != "STAT" && got.command != "SITE HELP" || sameInEveryLanguage.MatchString(want):
-			// But for the mark behind the current language.
+			// Ignore the mark after the current language.
 			if strings.ReplaceAll(line, "*", "") != strings.ReplaceAll(want, "*", "") {
 				t.Errorf("%s: %q, in English %q", got.command, line, want)
 			}
 		case codeOfLine.FindString(line) != code:
 			t.Errorf("%s: %q begins otherwise than %q", got.command, line, want)
 		default:
-			number, _ := strconv.Atoi(strings.TrimRight(code, " -")) // 0 where there is no code
+			number, _ := strconv.Atoi(strings.TrimRight(code, " -")) // 0 if there is no code
 			checkReply(
 				t, tag, got.command, wire.NewReply(number, got.withoutSent(want)),
 				wire.NewReply(number, got.withoutSent(line)))
@@ -381,7 +376,7 @@ func checkExchange(t *testing.T, tag language.Tag, english, got exchange) {
 	}
 }
 
-// withoutSent takes the code and what the client itself has sent out of a line.
+// withoutSent removes the code and the text that the client itself sent from a line.
 func (e exchange) withoutSent(line string) string {
 	line = codeOfLine.ReplaceAllString(line, "")
 	switch name, argument, _ := strings.Cut(e.command, " "); name {

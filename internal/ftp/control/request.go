@@ -18,18 +18,18 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// absolute returns the absolute pathname in UTF-8 for a command's argument. If the name shows the charset of the
-// client, it decides the charset of the session.
+// absolute returns the absolute pathname in UTF-8 for the argument of a command. If the name reveals the charset
+// of the client, the session keeps that charset.
 func (s *session) absolute(arg string) (string, error) {
 	return s.read(arg, pathname.Codec.Absolute)
 }
 
-// absoluteFile is absolute for the pathname of a file to create.
+// absoluteFile is like absolute for the pathname of a file to create.
 func (s *session) absoluteFile(arg string) (string, error) {
 	return s.read(arg, pathname.Codec.AbsoluteFile)
 }
 
-// read reads a pathname with a method of the codec.
+// read parses a pathname with a method of the codec.
 func (s *session) read(
 	arg string, absolute func(c pathname.Codec, workingDirectory, arg string) (pathname.Name, error),
 ) (string, error) {
@@ -40,11 +40,11 @@ func (s *session) read(
 		return "", s.about(err)
 	}
 	s.op.Names.Sent(name)
-	s.identity.decide(s.op.Names.Choice)
+	s.identity.setCharset(s.op.Names.Choice)
 	return name.Path, nil
 }
 
-// about adds the name of the file that the command names, or both names of a rename, to an error.
+// about adds the name in the command, or both names of a rename, to an error.
 func (s *session) about(err error) error {
 	op := s.op
 	if err == nil || op.fileName == "" {
@@ -57,21 +57,21 @@ func (s *session) about(err error) error {
 	return &reply.FileError{Names: reply.EntryNames(s.identity.nameCodec(), names, err), Err: err}
 }
 
-// A fileRequest is a command on files: who asks, with which settings, and the storage.
+// A fileRequest is the part of a session that a command on files may use.
 type fileRequest struct {
-	*engine.Operation // keeps in Path where the storage has the file
-	// settings are a copy. The session adopts it when the command has ended. A session that was cut does not wait for
-	// its command, and never looks at the copy.
+	*engine.Operation // its Path receives the path in the storage
+	// settings is a copy, which the session adopts when the command has ended. A session that was cut does not
+	// wait for its command and ignores the copy.
 	settings
 
 	login   *account.Login
 	codec   pathname.Codec
 	locale  *reply.Locale
-	shown   string    // the name that the client has given, as a reply repeats it
+	shown   string    // name sent by the client, as shown in replies
 	started time.Time // when the server started
 }
 
-// request returns the command as a fileCommand gets it.
+// request returns the fileRequest of the current command.
 func (s *session) request() *fileRequest {
 	return &fileRequest{
 		Operation: &s.op.Operation, settings: s.settings,
@@ -80,15 +80,15 @@ func (s *session) request() *fileRequest {
 	}
 }
 
-// listClient describes the client to a listing.
+// listClient returns what a listing needs to know about the client.
 func (r *fileRequest) listClient() *list.Client {
 	return &list.Client{
 		Names: r.codec, View: r.login.View, NoOverwrite: r.login.NoOverwrite(), Started: r.started,
 	}
 }
 
-// statOrPending describes what stat finds. Where there is nothing, it describes the upload that the user can resume.
-// By SIZE and MLST clients learn where.
+// statOrPending returns the result of stat or, if there is no file, a description of an upload that the user can
+// resume. Clients use SIZE and MLST to learn the offset at which to resume.
 func (r *fileRequest) statOrPending(name string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
 	info, err := stat(name)
 	if !r.login.Tenant.Resumable() || !errors.Is(err, fs.ErrNotExist) {
@@ -97,13 +97,13 @@ func (r *fileRequest) statOrPending(name string, stat func(string) (fs.FileInfo,
 	return r.Storage.PendingUpload(name)
 }
 
-// statFor returns the function that finds the file of a library command, in one spelling of its name. Commands that
-// create, change or delete a file need none.
+// statFor returns the function that finds the file of a library command under one spelling of its name. Commands
+// that create, change or delete a file do not need one.
 func (r *fileRequest) statFor(verb string) func(name string) (fs.FileInfo, error) {
 	switch verb {
 	case "CWD":
 		return r.StatDir
-	case "RNFR": // RNTO checks the right to rename again, but a client should learn here that it is missing
+	case "RNFR": // RNTO checks permissions again, but a client should learn here that it may not rename
 		return r.Storage.StatToRename
 	case "SIZE":
 		return r.statSized
@@ -111,7 +111,7 @@ func (r *fileRequest) statFor(verb string) func(name string) (fs.FileInfo, error
 	return nil
 }
 
-// statSized finds what SIZE asks for: a file, or an upload that can be resumed.
+// statSized finds the file or the resumable upload for SIZE.
 func (r *fileRequest) statSized(name string) (fs.FileInfo, error) {
 	info, err := r.statOrPending(name, r.Storage.StatFile)
 	if err == nil && info.IsDir() {
@@ -120,9 +120,9 @@ func (r *fileRequest) statSized(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// newName returns a pathname for STOU that is not taken (RFC 1123 4.1.2.9). It is new because it holds the time in
-// nanoseconds and the storage is asked. Around the time stand the name that the client may have given and its
-// extension, which tells what the file is.
+// newName returns an unused pathname for STOU (RFC 1123, 4.1.2.9). The name contains the time in nanoseconds, and
+// newName checks that no such file exists. If the client sent a name, the time is inserted before its extension,
+// because other programs recognize files by the extension.
 func (r *fileRequest) newName(arg string) (string, error) {
 	name := path.Join(r.directory, "ftp")
 	if arg != "" {
@@ -145,7 +145,7 @@ func (r *fileRequest) newName(arg string) (string, error) {
 	return name, err
 }
 
-// lookup does work on the argument of a command, in the form of the name that the storage has.
+// lookup calls work with the argument of a command, spelled as in the storage.
 func (r *fileRequest) lookup(arg string, work func(name string) error) error {
 	name, err := r.absolute(arg)
 	if err == nil {
@@ -163,7 +163,7 @@ func (r *fileRequest) absolute(arg string) (string, error) {
 	return name.Path, err
 }
 
-// about adds to an error the name of the file that it describes.
+// about adds the name in the argument to an error.
 func (r *fileRequest) about(arg string, err error) error {
 	if err == nil {
 		return nil
@@ -171,7 +171,7 @@ func (r *fileRequest) about(arg string, err error) error {
 	return &reply.FileError{Names: []string{r.echo(arg)}, Err: err}
 }
 
-// stat describes a file, an upload that can be resumed or a directory.
+// stat describes a file, a resumable upload or a directory. The root always exists.
 func (r *fileRequest) stat(name string) (fs.FileInfo, error) {
 	if name == "/" {
 		return view.Directory("/"), nil
@@ -179,7 +179,7 @@ func (r *fileRequest) stat(name string) (fs.FileInfo, error) {
 	return r.statOrPending(name, r.Storage.Stat)
 }
 
-// find looks for a file, an upload that can be resumed or a directory; the root needs no look.
+// find returns a description of the file, resumable upload or directory that the argument names.
 func (r *fileRequest) find(arg string) (info fs.FileInfo, err error) {
 	err = r.lookup(arg, func(name string) (err error) {
 		info, err = r.stat(name)
@@ -188,12 +188,12 @@ func (r *fileRequest) find(arg string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// echo is the argument of a command as a reply repeats it.
+// echo returns the argument of a command as shown in replies.
 func (r *fileRequest) echo(arg string) string { return r.codec.Echo(r.directory, arg) }
 
 func (r *fileRequest) text(id i18n.ID, args ...string) string { return r.locale.Text(id, args...) }
 
-// named returns a reply with a pathname first, as 257 has it (RFC 959 4.2.2 and appendix II).
+// named returns a reply that begins with a quoted pathname, like 257 (RFC 959, 4.2.2 and appendix II).
 func (r *fileRequest) named(code int, pathname string, id i18n.ID) wire.Reply {
 	return wire.NewReply(code, wire.Quote(r.codec.EncodePath(pathname))+" "+r.locale.Words(id))
 }

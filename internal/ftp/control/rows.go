@@ -5,23 +5,23 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// says makes a row of the command table that always has the same reply.
-func says(code int, id i18n.ID, args ...string) func(*session, string) (wire.Reply, error) {
+// fixedReply returns the function of a command that always sends the same reply.
+func fixedReply(code int, id i18n.ID, args ...string) func(*session, string) (wire.Reply, error) {
 	return func(s *session, _ string) (wire.Reply, error) { return s.reply(code, id, args...) }
 }
 
-// A settingsCommand shows or changes what the session knows of its client.
+// A settingsCommand shows or changes the identity and the settings of the client.
 type settingsCommand func(id *identity, set *settings, arg string) (wire.Reply, error)
 
-// onSettings makes a row for a settingsCommand.
+// onSettings returns the function of a row for a settingsCommand.
 func onSettings(command settingsCommand) func(*session, string) (wire.Reply, error) {
 	return func(s *session, arg string) (wire.Reply, error) { return command(&s.identity, &s.settings, arg) }
 }
 
-// A fileCommand asks the storage. It runs in a goroutine of its own.
+// A fileCommand calls the storage. It runs in its own goroutine.
 type fileCommand func(r *fileRequest, arg string) (wire.Reply, error)
 
-// onFile makes a row for a fileCommand.
+// onFile returns the function of a row for a fileCommand.
 func onFile(command fileCommand) func(*session, string) (wire.Reply, error) {
 	return func(s *session, arg string) (wire.Reply, error) { return s.onFile(arg, command) }
 }
@@ -34,7 +34,7 @@ func (s *session) onFile(arg string, command fileCommand) (wire.Reply, error) {
 		r, err = command(request, arg)
 		return err
 	})
-	if s.dialogue.closing { // the command may be running
+	if s.dialogue.closing { // the command may still be running
 		return wire.Reply{}, err
 	}
 	s.settings = request.settings
@@ -44,8 +44,8 @@ func (s *session) onFile(arg string, command fileCommand) (wire.Reply, error) {
 	return r, nil
 }
 
-// byLibrary makes a row for a command that the library performs on a pathname. then returns the reply to its success,
-// and changes the settings.
+// byLibrary returns the function of a row for a command that ftpserverlib performs on a pathname. After it has
+// succeeded, then returns the reply and may change the settings.
 func byLibrary(verb string, then func(r *fileRequest) wire.Reply) func(*session, string) (wire.Reply, error) {
 	return func(s *session, arg string) (wire.Reply, error) {
 		name, err := s.absolute(arg)
@@ -56,7 +56,7 @@ func byLibrary(verb string, then func(r *fileRequest) wire.Reply) func(*session,
 	}
 }
 
-// byLibrary lets the library perform a command on an absolute pathname.
+// byLibrary lets ftpserverlib perform a command on an absolute pathname.
 func (s *session) byLibrary(verb, name string, then func(r *fileRequest) wire.Reply) (wire.Reply, error) {
 	r := s.request()
 	r.Verb, r.Name, r.Stat = verb, name, r.statFor(verb)
@@ -68,7 +68,7 @@ func (s *session) byLibrary(verb, name string, then func(r *fileRequest) wire.Re
 	return reply, nil
 }
 
-// confirms makes the reply 250 with a message.
+// confirms returns a function that replies 250 with a message.
 func confirms(id i18n.ID) func(*fileRequest) wire.Reply {
 	return func(r *fileRequest) wire.Reply { return r.reply(250, id) }
 }

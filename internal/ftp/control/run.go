@@ -15,20 +15,21 @@ import (
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 )
 
-// Drain lets the session end when its command has ended.
+// Drain implements [runner].
 func (s *session) Drain() { close(s.dialogue.drain) }
 
-// End ends the session with its command. Any goroutine may call it.
+// End implements [runner].
 func (s *session) End() { s.cancel(nil) }
 
-// Cut does the same, and writes no reply.
+// Cut implements [runner].
 func (s *session) Cut() {
 	s.End()
 	s.dialogue.conn.Cut()
 }
 
-// Run is the session. It returns when the control connection is closed and everything that belonged to it has ended.
-// Most sessions wait for a command. So what they have done before is in other functions, whose stack they do not keep.
+// Run serves the session. It returns when the control connection is closed and everything that belonged to the
+// session has ended. Most sessions wait in next for a command, so other work is in functions of its own whose
+// stack is not kept.
 func (s *session) Run() {
 	scopes, leave, err := s.cfg.Limits.Enter(s.identity.guarded)
 	if err == nil && s.identity.guarded.BeforeLogin == 0 {
@@ -41,7 +42,7 @@ func (s *session) Run() {
 	}
 	s.identity.limits = scopes
 	defer s.end(leave)
-	defer s.survivePanic()
+	defer s.recoverPanic()
 	if !s.begin() {
 		return
 	}
@@ -54,11 +55,11 @@ func (s *session) Run() {
 	}
 }
 
-// begin greets the client, and lets the control connection be read. It returns false where the session ends before.
+// begin greets the client and starts reading the control connection. It returns false if the session has ended.
 func (s *session) begin() bool {
 	s.observers.SessionOpened(s.ctx)
 	s.dialogue.loginUntil = limits.In(s.cfg.LoginTimeout)
-	if s.dialogue.implicit && !s.begunImplicitTLS() || s.dialogue.drained() {
+	if s.dialogue.implicit && !s.startImplicitTLS() || s.dialogue.drained() {
 		return false
 	}
 	s.finish(s.identity.greeting(i18n.ServiceReady), nil)
@@ -66,24 +67,24 @@ func (s *session) begin() bool {
 	return true
 }
 
-// received handles a line of the client.
+// received handles a line from the client.
 func (s *session) received(l *wire.Line) {
-	s.foreign(l.Foreign)
+	s.logForeign(l.Foreign)
 	text, refusals := s.identity.commandText(l)
 	s.dialogue.conn.Buffer(refusals...)
 	switch {
 	case l.None:
 		s.flush()
 	case l.Err != nil:
-		s.say(500, i18n.LineTooLong)
+		s.sendReply(500, i18n.LineTooLong)
 	default:
 		s.dispatch(text)
 		s.dialogue.conn.Resume(l, s.dialogue.done)
 	}
 }
 
-// foreign tells the log of a client that speaks another protocol, empty for none.
-func (s *session) foreign(protocol string) {
+// logForeign logs that the client speaks another protocol. An empty protocol logs nothing.
+func (s *session) logForeign(protocol string) {
 	if protocol == "" {
 		return
 	}
@@ -98,33 +99,33 @@ func (s *session) foreign(protocol string) {
 	}
 }
 
-// refuse answers a connection that is one too many, and a session that a ban has cut. Before implicit TLS the answer
-// would cost a handshake, which is more than the limit saves, and the server just closes the connection.
+// refuse ends a connection over the limit, or a session that a ban has cut, with reply 421. Before implicit TLS it
+// just closes the connection, because the handshake for a reply would cost more than the limit saves.
 func (s *session) refuse(err error) {
-	s.refused(err)
+	s.reportLimit(err)
 	if s.dialogue.readable() {
-		s.say(421, reply.ForRefusal(err))
+		s.sendReply(421, reply.ForRefusal(err))
 	}
 	s.cancel(nil)
 	s.dialogue.conn.Close()
 }
 
-// survivePanic ends the session with 421 after a panic. That may panic again, such as where an observer does. So it
-// stands apart from end, which is done all the same.
-func (s *session) survivePanic() {
+// recoverPanic ends the session with 421 after a panic. Reporting can panic again, for example in an observer, so
+// the cleanup is in end, which runs in any case.
+func (s *session) recoverPanic() {
 	if r := recover(); r != nil {
 		s.dialogue.closing = true
 		s.cfg.Guard.Report(s.log.Logger, "session", r)
-		s.say(421, i18n.InternalError)
+		s.sendReply(421, i18n.InternalError)
 	}
 }
 
-// end ends what belongs to the session. A client that sees the end of the connection can connect again, so its place
-// is free before.
+// end releases everything that belongs to the session. The slot in the limits is free before the connection
+// closes, because the client may reconnect as soon as it sees the close.
 func (s *session) end(leave func()) {
 	defer s.observers.SessionClosed()
-	s.sayWhyItEnds()
-	if s.identity.onlyTLS && !s.dialogue.closing { // some clients look at the certificate after the handshake
+	s.sendLastReply()
+	if s.identity.onlyTLS && !s.dialogue.closing { // some clients leave to ask the user about the certificate
 		if more, first := s.log.Seldom("only TLS", ""); first {
 			s.log.Info("client left after the TLS handshake, before a login; the log shows one a minute for an address",
 				"hint", sessionlog.CertificateHint, "more", more)
@@ -134,13 +135,13 @@ func (s *session) end(leave func()) {
 	s.closeDataPort()
 	s.endLogin()
 	s.cancel(nil)
-	s.engine.Stop() // after cancel, so that a command which is still running starts no other
+	s.engine.Stop() // after cancel, so that a command that is still running cannot start the engine again
 	leave()
 	s.dialogue.conn.Close()
 }
 
-// logUnfinishedLine logs that the session ends while the server waits for the end of a command. The client got no
-// reply to it, so its user only sees a timeout.
+// logUnfinishedLine logs a session that ends while the server waits for the end of a command. The client got no
+// reply to the command, so its user only sees a timeout.
 func (s *session) logUnfinishedLine() {
 	line := s.dialogue.conn.Unfinished()
 	if line == 0 {
@@ -159,30 +160,30 @@ func (s *session) logUnfinishedLine() {
 	}
 }
 
-// sayWhyItEnds tells a client that waits why the session ends, where the reason is none of its own.
-func (s *session) sayWhyItEnds() {
+// sendLastReply sends the reason to a waiting client if the server ends the session.
+func (s *session) sendLastReply() {
 	switch cut := context.Cause(s.ctx); {
 	case s.dialogue.closing:
 	case errors.Is(cut, syscall.EBUSY):
 		s.refuse(cut)
 	case errors.Is(cut, dataconn.ErrDisconnected) && s.dialogue.readable():
 		s.log.Info("session ended by an administrator")
-		s.say(421, i18n.Disconnected)
+		s.sendReply(421, i18n.Disconnected)
 	case s.dialogue.drained() && s.dialogue.readable():
-		s.say(421, i18n.ShuttingDown)
+		s.sendReply(421, i18n.ShuttingDown)
 	}
 }
 
-// next waits for the next command. It returns nil when the session is over, and tells a client that has sent none in
-// time.
+// next waits for the next command. It returns nil if the session is over, and first sends 421 to a client that was
+// idle for too long.
 func (s *session) next() *wire.Line {
 	l, err := s.dialogue.next(s.cfg.IdleTimeout, s.cfg.EngineIdle, s.engine.Stop)
 	switch {
 	case errors.Is(err, errLoginTime):
-		s.refused(&limits.Error{Limit: limits.LoginTimeout})
-		s.say(421, i18n.LoginTimeout)
+		s.reportLimit(&limits.Error{Limit: limits.LoginTimeout})
+		s.sendReply(421, i18n.LoginTimeout)
 	case errors.Is(err, errIdle):
-		s.say(421, i18n.IdleTimeout, strconv.Itoa(int(s.cfg.IdleTimeout/time.Second)))
+		s.sendReply(421, i18n.IdleTimeout, strconv.Itoa(int(s.cfg.IdleTimeout/time.Second)))
 	}
 	return l
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// engineIdle is how long a session waits for a command before its engine stops.
+// engineIdle is the default time without a command after which the engine of a session stops.
 const engineIdle = 10 * time.Second
 
 // A Server accepts control connections and runs a session on each.
 type Server struct {
 	shared
 	cfg      atomic.Pointer[Config]
-	tls      map[*tls.Config]*tls.Config // the last one, by that of its Config
+	tls      map[*tls.Config]*tls.Config // TLS configuration by TLS of the last Config
 	acceptor *acceptor
 }
 
-// New makes a server; Serve and ServeTLS give it listeners.
+// New returns a server. Call Serve and ServeTLS to give it listeners.
 func New(cfg Config) *Server {
 	if cfg.Limits == nil {
 		cfg.Limits = limits.NewServer(limits.Bounds{}, limits.Bounds{})
@@ -45,11 +45,11 @@ func New(cfg Config) *Server {
 	return srv
 }
 
-// Configure gives sessions that begin from then on another configuration. Its Limits, which count sessions, must be
-// the same.
+// Configure sets the configuration of new sessions. Limits must stay the same, because they count the running
+// sessions.
 func (srv *Server) Configure(cfg Config) {
 	if base := cfg.TLS; base != nil {
-		if cfg.TLS = srv.tls[base]; cfg.TLS == nil { // tickets of the same one stay valid
+		if cfg.TLS = srv.tls[base]; cfg.TLS == nil { // reuse it, so that its session tickets stay valid
 			cfg.TLS = dataconn.TLSConfig(base)
 		}
 		srv.tls = map[*tls.Config]*tls.Config{base: cfg.TLS}
@@ -58,13 +58,13 @@ func (srv *Server) Configure(cfg Config) {
 	srv.cfg.Store(&cfg)
 }
 
-// Serve runs a session on each connection that the listener accepts. It returns nil after Shutdown. Sessions live
-// until they end themselves, or until ctx is cancelled.
+// Serve runs a session on each connection that the listener accepts, and returns nil after Shutdown. Sessions run
+// until they end or until ctx is canceled.
 func (srv *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return srv.serve(ctx, listener, false)
 }
 
-// ServeTLS is Serve with TLS from the first byte (implicit TLS).
+// ServeTLS is like Serve with TLS from the first byte (implicit TLS).
 func (srv *Server) ServeTLS(ctx context.Context, listener net.Listener) error {
 	if srv.cfg.Load().TLS == nil {
 		return errors.New("implicit TLS needs a TLS configuration")
@@ -78,7 +78,7 @@ func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bo
 	})
 }
 
-// Sessions tells what the sessions do at the moment, in no order.
+// Sessions returns what each session is doing, in no particular order.
 func (srv *Server) Sessions() []report.ShownSession {
 	running := srv.acceptor.Sessions()
 	shown := make([]report.ShownSession, len(running))
@@ -88,8 +88,8 @@ func (srv *Server) Sessions() []report.ShownSession {
 	return shown
 }
 
-// Disconnect ends a session as an administrator wants, with 421, and tells whether there is one of this ID. It does
-// not wait.
+// Disconnect ends the session with this ID with reply 421, on behalf of an administrator, and reports whether it
+// exists. It does not wait for the session to end.
 func (srv *Server) Disconnect(id string) bool {
 	for _, other := range srv.acceptor.Sessions() {
 		if s := other.(*session); s.id == id {
@@ -100,8 +100,9 @@ func (srv *Server) Disconnect(id string) bool {
 	return false
 }
 
-// Shutdown says 421 to idle sessions and to new ones in their languages, lets running transfers end and waits for all
-// of that. When ctx ends first it ends what is left, with 421 too, and returns ctx's error.
+// Shutdown sends 421 to idle and new sessions in their languages, lets running transfers finish, and waits for
+// them. If ctx ends first, it ends the remaining sessions, also with 421, and returns an error that wraps
+// ctx.Err().
 func (srv *Server) Shutdown(ctx context.Context) error {
 	defer srv.engines.Close()
 	return srv.acceptor.Shutdown(ctx)

@@ -17,18 +17,17 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// A session is one client that is connected: what it says, who it is, what it has set, and what runs for it. The
-// functions of commands get the whole session only if they log in, encrypt, or open a data connection. The others get
-// the part that they need, see [onSettings], [onFile] and [byLibrary].
+// A session serves one connected client. Only commands that log in, encrypt or open a data connection get the
+// whole session. Other commands get the part that they need, see [onSettings], [onFile] and [byLibrary].
 type session struct {
 	shared    *shared
-	cfg       *Config // of the server when the session began
-	id        string  // never changes, so any goroutine may read it
+	cfg       *Config // configuration of the server when the session began
+	id        string  // constant, so any goroutine may read it
 	observers report.Observers
-	client    *report.Client // as the observers know it
+	client    *report.Client // as last reported to the observers
 	log       *sessionlog.Session
-	activity  *report.Activity // what administrators see
-	ctx       context.Context  // ends with the session
+	activity  *report.Activity // shown to administrators
+	ctx       context.Context  // canceled when the session ends
 	cancel    context.CancelCauseFunc
 
 	dialogue dialogue
@@ -36,51 +35,51 @@ type session struct {
 	settings settings
 	data     dataPort
 	engine   *engine.Engine
-	op       *operation // the command being handled, nil for none
-	aborted  bool       // ABOR has stopped a command and waits for its own reply
+	op       *operation // current command, nil if there is none
+	aborted  bool       // ABOR has stopped a command and is queued for its own reply
 }
 
-// shared is what the sessions of a server have in common, whatever its configuration.
+// shared holds what all sessions of a server share, whatever their configuration.
 type shared struct {
 	commands map[string]command
-	facts    list.Facts // of MLST and MLSD, until OPTS MLST
+	facts    list.Facts // default facts of MLST and MLSD
 	started  time.Time
 	engines  *engine.Server
 	log      sessionlog.Log
 	failures account.FailureLog
 }
 
-// A command is one row of the command table, and all that the server needs to know of the command.
+// A command is a row of the command table.
 type command struct {
-	// run performs the command. It returns the reply, or an error that decides the reply. It may return both, and then
-	// the error is for the observers.
+	// run performs the command. It returns the reply, or an error that decides the reply. If it returns both, the
+	// error is only reported to the observers.
 	run      func(s *session, arg string) (wire.Reply, error)
-	argument wire.Argument // how it is read
+	argument wire.Argument // syntax of the argument
 	login    bool          // refused with 530 before login
-	transfer bool          // takes the parameters of the next transfer, also if it fails
-	syntax   string        // as HELP and 501 show it, RFC 959 5.3
+	transfer bool          // consumes the parameters set for the next transfer, even if it fails
+	syntax   string        // as shown by HELP and 501 (RFC 959, 5.3)
 
-	kind   report.Kind // the event in the audit log
-	starts bool        // a login
-	reads  bool        // it may also just read, and then it is an event only if it has asked the storage for a change
+	kind   report.Kind // event in the audit log
+	starts bool        // starts a login
+	reads  bool        // may only read; it is an event only if it has changed the storage
 
-	// after does what follows a reply that reports success. A reply that it returns is another one.
+	// after runs once a reply that reports success was sent. If it returns a reply, that is sent too.
 	after func(s *session) wire.Reply
 }
 
-// errSyntax reports an argument that the command cannot read. The reply is 501 with the syntax of the command.
-var errSyntax = errors.New("argument cannot be read")
+// errSyntax reports an invalid argument. The reply is 501 with the syntax of the command.
+var errSyntax = errors.New("invalid argument")
 
 func newSession(ctx context.Context, shared *shared, cfg *Config, conn net.Conn, implicit bool) *session {
 	s := &session{shared: shared, cfg: cfg, id: sessionlog.NewID(), engine: shared.engines.NewEngine()}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.dialogue = newDialogue(conn, implicit, s.ctx.Done())
-	s.renew()
+	s.resetSettings()
 	remote := s.dialogue.conn.Remote()
 	s.identity = identity{
 		address: remote, networkCharset: cfg.Backend.Charset(remote),
 		locale: reply.NewLocale(reply.Preferences{Bundle: cfg.Bundle, DefaultLanguage: cfg.DefaultLanguage}),
-		// Strangers may be as many as the descriptors that they leave free. So the last ones are never theirs.
+		// Sessions before login may not use the last descriptors, which are reserved for users.
 		guarded: &limits.Session{Addr: remote, BeforeLogin: limits.Sessions.Left(conn), Cut: s.cancel},
 	}
 	s.identity.setTenant(nil)
@@ -90,13 +89,13 @@ func newSession(ctx context.Context, shared *shared, cfg *Config, conn net.Conn,
 	return s
 }
 
-// renew makes the settings those of a client that has set nothing yet.
-func (s *session) renew() {
+// resetSettings resets the settings and the data port.
+func (s *session) resetSettings() {
 	s.settings = newSettings(s.shared.facts, s.cfg.TLS != nil)
 	s.data = newDataPort(s.dialogue.implicit)
 }
 
-// observe makes the list of observers. The traces come first, because the log has their IDs.
+// observe creates the observers. The tracer comes first, because log lines include its IDs.
 func (s *session) observe() {
 	if traces := s.cfg.Traces.Session(s.client); traces != nil {
 		s.observers = append(s.observers, traces)
@@ -109,7 +108,7 @@ func (s *session) observe() {
 	s.observers = append(s.observers, s.activity, s.log)
 }
 
-// identify tells the observers what is known of the client, if that has changed.
+// identify reports the client to the observers if what is known about it has changed.
 func (s *session) identify() {
 	c := *s.client
 	if encrypted := s.dialogue.conn.Encrypted(); encrypted != c.TLS {
@@ -118,13 +117,13 @@ func (s *session) identify() {
 	}
 	s.identity.describe(&c)
 	if c != *s.client {
-		changed := c // c itself takes no memory of the heap, and is made for each command
+		changed := c // c stays on the stack, because most commands change nothing
 		s.client = &changed
 		s.observers.Identified(s.client)
 	}
 }
 
-// reply returns a reply of one line in the client's language, as the function of a command does.
+// reply returns a reply of one line in the client's language.
 func (s *session) reply(code int, id i18n.ID, args ...string) (wire.Reply, error) {
 	return s.identity.reply(code, id, args...)
 }
@@ -134,7 +133,7 @@ func (s *session) write(b []byte) {
 	s.flush()
 }
 
-// flush writes the buffered replies. The reading side meets the same error, and ends the session.
+// flush writes the buffered replies. If that fails, the reader gets the same error and ends the session.
 func (s *session) flush() {
 	if err := s.dialogue.conn.Flush(); err != nil {
 		s.log.Debug("reply not sent", "err", err)

@@ -10,7 +10,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// requireReuse starts a server whose tenant wants data connections to resume the session of the control connection.
+// requireReuse starts a server whose tenant requires data connections to resume the TLS session of the control
+// connection.
 func requireReuse(t *testing.T, version uint16) *site {
 	t.Helper()
 	s := newTenantSite(t, loginTo(config.Tenant{TLS: config.TenantTLS{RequireSessionReuse: true}}))
@@ -19,15 +20,15 @@ func requireReuse(t *testing.T, version uint16) *site {
 	return s
 }
 
-// withCache is a client's configuration with no session to resume.
+// withCache returns a copy of a client configuration with an empty session cache.
 func withCache(cfg *tls.Config) *tls.Config {
 	cfg = cfg.Clone()
 	cfg.ClientSessionCache = sessionCache{tls.NewLRUClientSessionCache(0)}
 	return cfg
 }
 
-// A sessionCache keeps a session whose ticket the server does not renew, as OpenSSL does (RFC 5077 3.3). Go's client
-// would keep the empty ticket.
+// A sessionCache keeps the old session if the server sends no new ticket, like OpenSSL (RFC 5077, 3.3). The client
+// of Go would store the empty ticket.
 type sessionCache struct{ tls.ClientSessionCache }
 
 func (c sessionCache) Put(key string, session *tls.ClientSessionState) {
@@ -39,12 +40,12 @@ func (c sessionCache) Put(key string, session *tls.ClientSessionState) {
 	c.ClientSessionCache.Put(key, session)
 }
 
-// A frozenCache keeps the sessions that it has.
+// A frozenCache never stores new sessions.
 type frozenCache struct{ tls.ClientSessionCache }
 
 func (frozenCache) Put(string, *tls.ClientSessionState) {}
 
-// frozen is the configuration of a client that shows the same ticket each time.
+// frozen returns the configuration of a client that offers the same ticket each time.
 func frozen(cfg *tls.Config) *tls.Config {
 	cfg = cfg.Clone()
 	cfg.ClientSessionCache = frozenCache{cfg.ClientSessionCache}
@@ -53,8 +54,8 @@ func frozen(cfg *tls.Config) *tls.Config {
 
 const notResumed = "522 Data connections must resume the TLS session of the control connection."
 
-// wantNothing transfers on data connections of another TLS client at the same address, and wants the server to refuse
-// that.
+// wantNothing transfers on data connections of another TLS client at the same address and checks that the server
+// refuses them.
 func (c *client) wantNothing(foreign *tls.Config) {
 	c.t.Helper()
 	for _, command := range []string{"RETR secret", "NLST", "STOR new"} {
@@ -76,8 +77,8 @@ func (c *client) wantNothing(foreign *tls.Config) {
 	c.do("SIZE new", "550 ")
 }
 
-// TestSessionReuseRequired: a data connection that does not resume the TLS session of its own control connection gets
-// and stores nothing.
+// TestSessionReuseRequired: a data connection that does not resume the TLS session of its own control connection
+// can neither read nor store data.
 func TestSessionReuseRequired(t *testing.T) {
 	for _, v := range versions {
 		t.Run(v.name, func(t *testing.T) {
@@ -91,14 +92,14 @@ func TestSessionReuseRequired(t *testing.T) {
 			c.Want("content", "RETR secret")
 
 			foreign := withCache(own)
-			c.wantNothing(foreign)        // by full handshakes
-			c.wantNothing(foreign)        // with the tickets of those
+			c.wantNothing(foreign)        // with full handshakes
+			c.wantNothing(foreign)        // with tickets of these connections
 			c.wantNothing(frozen(others)) // with a ticket of another session of the same user
 			other.Store("new", "x")
 			other.do("DELE new", "250 ")
-			c.wantNothing(frozen(others)) // with one of a data connection of that
+			c.wantNothing(frozen(others)) // with a ticket from a data connection of that session
 
-			// The client and the server go on, also with a session that the client resumes on another control
+			// The session still works, also for a client that resumes its TLS session on another control
 			// connection.
 			c.Store("more", "content")
 			s.tls = own
@@ -111,7 +112,7 @@ func TestSessionReuseRequired(t *testing.T) {
 	}
 }
 
-// rein ends the login and TLS (RFC 4217 13).
+// rein sends REIN, which ends the login and TLS (RFC 4217, 13).
 func (c *client) rein() {
 	c.t.Helper()
 	c.do("REIN", "220 ")
@@ -121,11 +122,12 @@ func (c *client) rein() {
 		c.t.Fatalf("behind REIN: %q, %v", rest, err)
 	}
 	c.Conn.Conn, c.TLS = under.NetConn(), nil
-	_ = c.SetDeadline(time.Time{}) // tls.Conn has left one
+	_ = c.SetDeadline(time.Time{}) // tls.Conn has set one
 	c.In.Reset(c.Conn.Conn)
 }
 
-// TestSessionReuseAfterREIN: REIN ends the TLS session, so its tickets open no data connection of the next login.
+// TestSessionReuseAfterREIN: REIN ends the TLS session, so its tickets cannot open data connections of the next
+// login.
 func TestSessionReuseAfterREIN(t *testing.T) {
 	for _, v := range versions {
 		t.Run(v.name, func(t *testing.T) {

@@ -95,7 +95,7 @@ func TestMalformedCommands(t *testing.T) {
 		"RNFR":                              "501 ",
 		"STOR":                              "501 ",
 		"CWD":                               "501 ",
-		"CWD ":                              "250 ", // which some cameras send where they have no directory
+		"CWD ":                              "250 ", // sent by cameras that have no directory configured
 		"PWD ":                              "257 ",
 		"FEAT ":                             "211",
 		"TYPE I ":                           "200 ",
@@ -122,8 +122,8 @@ func TestMalformedCommands(t *testing.T) {
 		"SITE CHMOD":                        "502 ",
 		"SITE MKDIR":                        "501 ",
 		"HELP FOO":                          "502 ",
-		"AUTH TL\u017f":                     "504 ", // to Unicode the last letter is a form of S
-		"SITE M\u212aDIR x":                 "502 ", // and this one of K
+		"AUTH TL\u017f":                     "504 ", // in Unicode the last letter folds to S
+		"SITE M\u212aDIR x":                 "502 ", // in Unicode the third letter folds to K
 		"SIZE \xc0\xae":                     "501 ",
 		"CWD /\xc0\xae\xc0\xae/":            "501 ",
 		"STOR \xed\xa0\x80":                 "501 ",
@@ -143,7 +143,7 @@ func TestMalformedCommands(t *testing.T) {
 	c.do("SIZE keep", "213 1")
 }
 
-// SP at the end belongs to a pathname, and not to words.
+// Trailing spaces belong to a pathname, but not to other arguments.
 func TestSpaceAtTheEnd(t *testing.T) {
 	c := newSite(t, nil).login()
 	c.Store("keep", "x")
@@ -172,7 +172,7 @@ func TestSpaceAtTheEnd(t *testing.T) {
 	c.do("PROT P ", "200 ")
 }
 
-// The longest arguments end no session, before the login and after it.
+// Arguments of the maximum length do not end the session, neither before nor after login.
 func TestLongestArguments(t *testing.T) {
 	s := newSite(t, nil)
 	_, verbs, _ := strings.Cut(s.connect().do("HELP", "214-"), "\n")
@@ -195,7 +195,7 @@ func TestLongestArguments(t *testing.T) {
 	}
 }
 
-// The names of RFC 775, which RFC 1123 4.1.3.1 asks for, do what the others do.
+// The verbs of RFC 775, which RFC 1123, 4.1.3.1 requires, are synonyms of the usual verbs.
 func TestOldNames(t *testing.T) {
 	c := newSite(t, nil).login()
 	c.do("XMKD d", `257 "/d" `)
@@ -207,7 +207,8 @@ func TestOldNames(t *testing.T) {
 	c.do("XCUP x", "501 Syntax: XCUP")
 }
 
-// TestPipelining sends everything at once, then byte by byte: the replies come in the order of the commands.
+// TestPipelining sends all commands at once and then byte by byte. The replies must come in the order of the
+// commands.
 func TestPipelining(t *testing.T) {
 	s := newSite(t, nil)
 	script := "NOOP\r\nUSER demo\r\nPASS demo\r\nMKD /a\r\nCWD a\r\nPWD\r\nFOO\r\nTYPE A\r\n" +
@@ -264,7 +265,7 @@ func TestTLS(t *testing.T) {
 	c.Want("", "LIST none")
 }
 
-// TestLongCommandLine: a command line that is too long is answered, and the session goes on, in the clear and under
+// TestLongCommandLine: a command line that is too long gets a reply and the session continues, with and without
 // TLS.
 func TestLongCommandLine(t *testing.T) {
 	for _, name := range []string{"in-the-clear", "tls-1.2", "tls-1.3"} {
@@ -289,7 +290,7 @@ func TestLongCommandLine(t *testing.T) {
 	}
 }
 
-// TestCommandsBehindAUTH: what comes in the clear behind AUTH is not run under TLS.
+// TestCommandsBehindAUTH: commands sent in the clear after AUTH are not run under TLS.
 func TestCommandsBehindAUTH(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.connect()
@@ -301,7 +302,7 @@ func TestCommandsBehindAUTH(t *testing.T) {
 	c.do("PASS demo", "503 ")
 }
 
-// Without a certificate there is no TLS.
+// Without a certificate, TLS is unavailable.
 func TestNoCertificate(t *testing.T) {
 	c := newSite(t, func(cfg *control.Config) { cfg.TLS = nil }).connect()
 	c.do("AUTH TLS", "431 This server has no TLS certificate.")
@@ -319,7 +320,7 @@ func TestImplicitTLS(t *testing.T) {
 	c := &client{Client: ftptest.New(t, conn), t: t, site: s}
 	c.expect("220 ")
 	for range 2 {
-		c.TLS = s.tls // data connections are under TLS without PBSZ and PROT
+		c.TLS = s.tls // data connections are encrypted without PBSZ and PROT
 		c.do("USER demo", "331 ")
 		c.do("PASS demo", "230 ")
 		c.Store("f", "x")
@@ -331,7 +332,7 @@ func TestImplicitTLS(t *testing.T) {
 		c.do("PROT P", "200 ")
 		c.Store("f", "x")
 		c.do("PROT C", "200 ")
-		c.do("REIN", "220 ") // TLS came with the connection and stays, for data connections too
+		c.do("REIN", "220 ") // implicit TLS never stops, neither for data connections
 	}
 
 	plain := must.Dial(t, listener.Addr().String())
@@ -388,7 +389,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestEndOfShutdown: when the time is over, the server tells the clients of what still runs, which stores nothing.
+// TestEndOfShutdown: when the timeout ends, the server cancels running transfers, notifies their clients and
+// stores nothing.
 func TestEndOfShutdown(t *testing.T) {
 	s := newSite(t, nil)
 	upload, download := s.login(), s.login()

@@ -7,45 +7,46 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// settings hold what the client has said about the commands that follow. REIN and AUTH start with new ones, but a login
-// keeps them, because clients send OPTS before it too. They are values only, so that a file command can work on a copy.
+// settings holds what the client has set for later commands. REIN and AUTH reset it. A login keeps it, because
+// clients send OPTS before they log in, too. A settings value holds no shared state, so that a fileCommand can
+// work on a copy.
 type settings struct {
 	offersTLS  bool                    // FEAT lists AUTH TLS
-	facts      list.Facts              // of MLST and MLSD
-	algorithm  string                  // of HASH
-	parameters wire.TransferParameters // of TYPE, REST, RANG and ALLO
-	directory  string                  // the working directory, once the user has logged in
-	renaming   *renaming               // of RNFR, nil after another command
-	copySource *copySource             // of SITE CPFR
+	facts      list.Facts              // facts shown by MLST and MLSD
+	algorithm  string                  // hash algorithm of HASH
+	parameters wire.TransferParameters // set by TYPE, REST, RANG and ALLO
+	directory  string                  // working directory, set at login
+	renaming   *renaming               // set by RNFR, nil after any other command
+	copySource *copySource             // set by SITE CPFR
 }
 
-// A renaming is the source that RNFR has named.
+// A renaming is the source of a rename, named by RNFR.
 type renaming struct {
-	shown string // the name that the client has given, as a reply repeats it
+	shown string // name sent by the client, as shown in replies
 	path  string // absolute
 	name  pathname.Name
 }
 
-// A copySource is what SITE CPTO copies.
+// A copySource is the source of SITE CPTO.
 type copySource struct {
-	Path string // where the storage has it, with a final slash for a directory only
-	Name string // that the client has given, as a reply repeats it
+	Path string // path in the storage, with a final slash if it is a directory
+	Name string // sent by the client, as shown in replies
 }
 
 func newSettings(facts list.Facts, offersTLS bool) settings {
 	return settings{facts: facts, algorithm: wire.DefaultHash, offersTLS: offersTLS}
 }
 
-// A dataPort holds what the client has said about data connections, and the connection that is ready for the next
-// transfer. REIN and AUTH start with a new one.
+// A dataPort holds what the client has set for data connections, and the connection prepared for the next
+// transfer. REIN and AUTH reset it.
 type dataPort struct {
-	prepared dataconn.Prepared // by PASV, EPSV, PORT or EPRT
-	address  string            // that the last reply to PASV or EPSV has named, for the log
-	epsvAll  bool              // after EPSV ALL nothing else is accepted (RFC 2428 4)
-	sized    bool              // PBSZ was sent, or need not be
-	private  bool              // PROT P
+	prepared dataconn.Prepared // set by PASV, EPSV, PORT or EPRT
+	address  string            // address in the last reply to PASV or EPSV, for the log
+	epsvAll  bool              // EPSV ALL was sent, so only EPSV is accepted (RFC 2428, 4)
+	sized    bool              // PBSZ was sent or is not needed
+	private  bool              // PROT P was sent or is the default
 }
 
-// newDataPort returns the port of a new session. Under implicit TLS data connections are encrypted too, because such
-// clients send neither PBSZ nor PROT.
+// newDataPort returns the data port of a new session. Under implicit TLS data connections are encrypted by
+// default, because such clients send neither PBSZ nor PROT.
 func newDataPort(implicit bool) dataPort { return dataPort{sized: implicit, private: implicit} }

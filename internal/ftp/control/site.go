@@ -10,13 +10,13 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// chmod is the service that a tenant must ask for.
+// chmod is the SITE command that only some tenants allow.
 const chmod = "CHMOD"
 
-// siteName is the name of the row of a service.
+// siteName returns the name of the row of a SITE command.
 func siteName(service string) string { return "SITE " + wire.Upper(service) }
 
-// siteNames are the names of all services in a table, in their order.
+// siteNames returns the sorted names of all SITE commands in a table.
 func siteNames(table map[string]command) []string {
 	var names []string
 	for name := range table {
@@ -28,19 +28,19 @@ func siteNames(table map[string]command) []string {
 	return names
 }
 
-// site is SITE with a service that the session does not offer.
+// site handles SITE with a command that does not exist or that the session does not offer.
 func site(id *identity, _ *settings, arg string) (wire.Reply, error) {
 	name, _, _ := strings.Cut(arg, " ")
-	return id.reply(502, i18n.NotImplemented, siteName(name)) // lftp asks again and again after 504
+	return id.reply(502, i18n.NotImplemented, siteName(name)) // lftp retries forever after 504
 }
 
-// offers reports whether a client with this identity may use a service of the table.
+// offers reports whether a client with this identity may use a SITE command of the table.
 func offers(table map[string]command, id *identity, service string) bool {
 	_, known := table[siteName(service)]
 	return known && (!wire.Equal(service, chmod) || id.ignoresChmod())
 }
 
-// siteHelp is SITE HELP and HELP SITE, of all services or of one.
+// siteHelp handles SITE HELP and HELP SITE, for all SITE commands or for one.
 func siteHelp(table map[string]command) settingsCommand {
 	return func(id *identity, _ *settings, service string) (wire.Reply, error) {
 		if service = wire.Upper(service); service != "" {
@@ -60,7 +60,7 @@ func siteHelp(table map[string]command) settingsCommand {
 	}
 }
 
-// siteURL is SITE URL.
+// siteURL handles SITE URL.
 func (s *session) siteURL(arg string) (wire.Reply, error) {
 	server, _ := netip.ParseAddrPort(s.dialogue.conn.LocalAddr().String())
 	base := pathname.URIBase{TLS: s.dialogue.implicit, Addr: server,

@@ -83,7 +83,7 @@ func TestHelpOfASiteCommand(t *testing.T) {
 	c.do("HELP MKD", "214 Syntax: MKD <SP> pathname")
 }
 
-// SITE MKDIR makes 64 levels at most, and counts those of the working directory.
+// SITE MKDIR creates at most 64 levels, including the levels of the working directory.
 func TestDepthOfSiteMkdir(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
@@ -98,7 +98,7 @@ func TestDepthOfSiteMkdir(t *testing.T) {
 	c.do("MKD x", "257 ")
 }
 
-// The words in the syntax of commands are in the language of the session.
+// The placeholders in the syntax of commands are translated.
 func TestWordsInSyntax(t *testing.T) {
 	c := newSite(t, nil).login()
 	c.do("LANG de", "200 ")
@@ -116,7 +116,7 @@ func TestWordsInSyntax(t *testing.T) {
 	c.do("HELP EPRT", "214 \u2067الصيغة: \u2068EPRT <SP> |1|\u2068عنوان\u2069|\u2068منفذ\u2069|\u2069\u2069")
 }
 
-// TestAvailable: AVBL tells what the quota leaves.
+// TestAvailable: AVBL returns the space left in the quota.
 func TestAvailable(t *testing.T) {
 	for _, test := range []struct {
 		name  string

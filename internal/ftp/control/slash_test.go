@@ -9,8 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// TestFinalSlash gives each command that takes a pathname the name of a file with a final slash, as if it were a
-// directory. Nothing changes, and no command uses the file.
+// TestFinalSlash sends each command that takes a pathname the name of a file with a final slash, as if it were a
+// directory. The command must fail and change nothing.
 func TestFinalSlash(t *testing.T) {
 	keys := []string{"archive", "d/x", "new.pdf"}
 	for _, command := range []string{
@@ -49,10 +49,10 @@ func TestFinalSlash(t *testing.T) {
 	}
 }
 
-// A directory is found with a slash and without it, also beside a file of the name.
+// A directory is found with and without a final slash, even next to a file with the same name.
 func TestFinalSlashOfDirectories(t *testing.T) {
 	for _, test := range []struct {
-		name, script string // commands, each behind the code of its reply
+		name, script string // commands, each after the code of its reply
 		objects      []string
 	}{
 		{"mkd", "257 MKD new/; 550 MKD new/; 257 MKD new/deeper/", []string{"archive", "archive/x", "new/", "new/deeper/"}},
@@ -108,7 +108,7 @@ func TestFinalSlashOfDirectories(t *testing.T) {
 	}
 }
 
-// A backslash at the end is a slash if backslashes separate.
+// A final backslash is a slash if backslashes separate.
 func TestFinalBackslash(t *testing.T) {
 	settings := config.Compatibility{Backslash: pathname.BackslashSeparates}
 	s := newTenantSite(t, loginTo(config.Tenant{Compatibility: settings}))
@@ -121,7 +121,7 @@ func TestFinalBackslash(t *testing.T) {
 	s.wantObjects("file", "new/x")
 }
 
-// A name in another form of Unicode, or with a line feed, is found with a slash too.
+// A name in another normalization form, or with a line feed, is also found with a final slash.
 func TestFinalSlashOfOtherNames(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("e\u0301/x", "o\u0301", "a\nb/x", "c\nd", `file\`)

@@ -9,7 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// stat is STAT: of the connection without an argument, of a file or directory with one (RFC 959 4.1.3).
+// stat handles STAT: without an argument it describes the connection, with one it lists a file or directory (RFC
+// 959, 4.1.3).
 func (s *session) stat(arg string) (wire.Reply, error) {
 	switch {
 	case arg == "":
@@ -21,13 +22,13 @@ func (s *session) stat(arg string) (wire.Reply, error) {
 	}
 }
 
-// pathStatus lists on the control connection what LIST would: 212 for a directory, 213 for a file.
+// pathStatus sends the output of LIST on the control connection, with code 212 for a directory and 213 for a file.
 func (s *session) pathStatus(arg string) (wire.Reply, error) {
 	name, err := s.absolute(arg)
 	if err != nil {
 		return wire.Reply{}, err
 	}
-	leave, err := s.identity.scopes().EnterTransfer() // what it reads and sends is that of LIST
+	leave, err := s.identity.scopes().EnterTransfer() // it costs as much as LIST
 	if err != nil {
 		return wire.Reply{}, err
 	}
@@ -36,7 +37,8 @@ func (s *session) pathStatus(arg string) (wire.Reply, error) {
 	l := list.NewLong(arg, name, s.request().listClient())
 	line := l.Line
 	l.Line = func(b []byte, e list.Entry, name string) []byte {
-		return wire.AppendLine(append(b, ' '), string(line(nil, e, name))) // never the end of the reply (RFC 959 4.2)
+		// The leading space keeps a line from looking like the end of the reply (RFC 959, 4.2).
+		return wire.AppendLine(append(b, ' '), string(line(nil, e, name)))
 	}
 	err = s.perform(func() error {
 		return s.op.Lookup(name, func(name string) error { return l.Open(s.op.Storage, name) })
@@ -55,12 +57,12 @@ func (s *session) pathStatus(arg string) (wire.Reply, error) {
 	return wire.NewReply(code, s.identity.text(i18n.PathStatusEnd)), nil
 }
 
-// writeListing writes a listing as the middle lines of a reply, at the rate of a download. The storage delivers it
-// page by page, so it is read by an operation of its own.
+// writeListing writes a listing as the middle lines of a reply, at the rate limit of downloads. Each page of the
+// storage is read by its own call of perform.
 func (s *session) writeListing(l *list.Listing) error {
 	next, stop := iter.Pull2(l.Blocks())
 	defer func() {
-		if !s.dialogue.closing { // else the storage is still at it
+		if !s.dialogue.closing { // otherwise the storage may still be working on it
 			stop()
 		}
 	}()
@@ -91,8 +93,9 @@ func (s *session) writeListing(l *list.Listing) error {
 	return nil
 }
 
-// statusInterrupted ends the session in the middle of a listing whose next page has failed. The last line of a reply
-// has the code of its first one (RFC 959 4.2), so a client would take any other end for that of the whole listing.
+// statusInterrupted ends the session in the middle of a listing whose next page has failed. The last line of a
+// reply has the code of the first line (RFC 959, 4.2), so a client would take any other ending for a complete
+// listing.
 func (s *session) statusInterrupted(err error) wire.Reply {
 	s.dialogue.closing = true
 	return wire.NewReply(421, s.errorReply(err).Lines...)

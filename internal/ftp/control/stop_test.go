@@ -25,13 +25,13 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// A blockade makes one operation of the storage, or the login, wait until its context ends, or panic.
+// A blockade makes one storage operation, or the login, block until its context ends, or panic.
 type blockade struct {
 	operation string
 	panics    bool
-	log       servicetest.Log // of errors
-	begun     chan struct{}   // receives when the operation has begun
-	ended     chan struct{}   // receives when its context has ended
+	log       servicetest.Log // errors only
+	begun     chan struct{}   // receives when the operation begins
+	ended     chan struct{}   // receives when the context of the operation ends
 }
 
 func (b *blockade) pass(ctx context.Context, operation string) error {
@@ -137,13 +137,13 @@ func (s *blockedStore) Hash(
 	return s.Store.Hash(ctx, name, algorithm, from, to)
 }
 
-// stoppable are commands of each kind that may take long, and what the storage then does.
+// stoppable lists commands of each kind that may take long, and the storage operation that blocks them.
 var stoppable = []struct {
 	name, operation string
-	before          []string // commands and the codes of their replies
+	before          []string // earlier commands and the codes of their replies
 	command         string
 	transfer        bool
-	aborted         string // the reply to the command after ABOR, 426 when empty
+	aborted         string // reply to the command after ABOR; default 426
 }{
 	{name: "pass", operation: "login", command: "PASS demo"},
 	{name: "mkd", operation: "mkdir", command: "MKD new"},
@@ -151,7 +151,7 @@ var stoppable = []struct {
 	{name: "size", operation: "stat-file", command: "SIZE dir/f"},
 	{name: "mdtm", operation: "stat-file", command: "MDTM dir/f"},
 	{name: "stat", operation: "list", command: "STAT dir"},
-	// A reply that has begun has no other end (RFC 959 4.2).
+	// A multi-line reply cannot end in another way (RFC 959, 4.2).
 	{name: "stat-next-page", operation: "next-page", command: "STAT dir", aborted: "212-"},
 	{name: "hash", operation: "hash", command: "HASH dir/f"},
 	{name: "xcrc", operation: "hash", command: "XCRC dir/f"},
@@ -165,8 +165,8 @@ var stoppable = []struct {
 	{name: "mlsd-next-page", operation: "next-page", command: "MLSD dir", transfer: true, aborted: "150 "},
 }
 
-// TestStoppingCommands: ABOR, the end of the control connection and a shutdown end whatever the storage is doing for
-// a command.
+// TestStoppingCommands: ABOR, the end of the control connection and a shutdown stop a command, whatever storage
+// operation it waits for.
 func TestStoppingCommands(t *testing.T) {
 	for _, tt := range stoppable {
 		begin := func(t *testing.T, panics bool) (*client, *blockade) {
@@ -243,7 +243,7 @@ func TestStoppingCommands(t *testing.T) {
 				t.Errorf("the log has no panic with its stack: %s", line)
 			}
 			b.operation = ""
-			c.site.login().do("PWD", "257 ") // other sessions go on
+			c.site.login().do("PWD", "257 ") // other sessions continue
 		})
 		t.Run(tt.name+"/shutdown", func(t *testing.T) {
 			c, b := begin(t, false)
@@ -255,7 +255,7 @@ func TestStoppingCommands(t *testing.T) {
 			receive(t, "end", b.ended)
 			for {
 				reply, err := c.Conn.Reply()
-				if err != nil { // also in the middle of a listing
+				if err != nil { // even in the middle of a listing
 					break
 				}
 				code, text := ftptest.Parse(reply)
@@ -268,7 +268,7 @@ func TestStoppingCommands(t *testing.T) {
 	}
 }
 
-// aGuard lets a test cut the sessions, as a ban does.
+// aGuard lets a test cut sessions like a ban does.
 type aGuard chan *limits.Session
 
 func (g aGuard) Enter(s *limits.Session) (leave func(), err error) {
@@ -278,7 +278,7 @@ func (g aGuard) Enter(s *limits.Session) (leave func(), err error) {
 
 func (aGuard) Offended(netip.Addr) {}
 
-// begins tells a test of the commands that begin, besides what the limits refuse.
+// begins reports started commands to a test, and records reached limits.
 type begins struct {
 	loginObserver
 	commands chan string
@@ -289,13 +289,13 @@ func (o *begins) CommandBegan(ctx context.Context, c report.Command) context.Con
 	return ctx
 }
 
-// A ban that cuts a session counts once as a refusal, whatever the session does, and before the client learns of it.
+// A ban that cuts a session is counted once, whatever the session is doing, and before the client gets the reply.
 func TestBanDuringACommand(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		commands  []string
-		operation string // of the storage, which the last command waits for
-		rate      int    // of commands, a second
+		operation string // storage operation that blocks the last command
+		rate      int    // commands per second
 		replies   []string
 	}{
 		{name: "idle", replies: []string{"421 "}},
@@ -340,7 +340,7 @@ func TestBanDuringACommand(t *testing.T) {
 	}
 }
 
-// An administrator may disconnect a session at any time, also while it logs in.
+// An administrator may disconnect a session at any time, even during login.
 func TestDisconnect(t *testing.T) {
 	s := newSite(t, nil)
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -368,7 +368,7 @@ func TestDisconnect(t *testing.T) {
 	c.WantClosed()
 }
 
-// A faulty observer panics when a NOOP ends.
+// A faulty observer panics at the end of a NOOP.
 type faulty struct{ report.Silent }
 
 func (faulty) CommandEnded(_ context.Context, o *report.Outcome) {
@@ -389,7 +389,7 @@ func (c counting) CommandEnded(_ context.Context, o *report.Outcome) {
 	}
 }
 
-// A session whose observer panics tells the others of a command once, and leaves its place to another one.
+// If one observer panics, the other observers get the outcome once, and the session releases its slot.
 func TestPanicOfAnObserver(t *testing.T) {
 	log := &servicetest.Log{}
 	ended := make(chan struct{}, 1)
@@ -414,7 +414,7 @@ func TestPanicOfAnObserver(t *testing.T) {
 	s.login().do("PWD", "257 ")
 }
 
-// TestQuitAndHangUp: a client that has sent QUIT and closed its side has its commands done.
+// TestQuitAndHangUp: the commands of a client that sends QUIT and closes its side are still run.
 func TestQuitAndHangUp(t *testing.T) {
 	c := newSite(t, nil).login()
 	c.write("MKD a\r\nMKD b\r\nRNFR a\r\nRNTO c\r\nQUIT\r\n")

@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// The catalogues have each word in the syntax of commands, and no other.
+// The catalogs translate exactly the words in the syntax of commands.
 func TestWordsOfCommands(t *testing.T) {
 	syntaxes := []string{}
 	for _, c := range commandTable() {
@@ -31,7 +31,7 @@ func TestWordsOfCommands(t *testing.T) {
 	}
 }
 
-// The reader of command lines knows which commands take a pathname.
+// Package wire knows which commands take a pathname.
 func TestCommandsWithPathnames(t *testing.T) {
 	for name, c := range commandTable() {
 		verb, _, service := strings.Cut(name, " ")

@@ -21,19 +21,19 @@ func (c *client) dialClear() net.Conn {
 	return conn
 }
 
-// versions are the versions of TLS.
+// versions are the TLS versions to test.
 var versions = []struct {
 	name    string
 	version uint16
 }{{"tls-1.2", tls.VersionTLS12}, {"tls-1.3", tls.VersionTLS13}}
 
-// bytewise reads byte by byte, so that TLS takes no more from the kernel than it needs, as OpenSSL does.
+// bytewise reads single bytes, so that TLS reads no more from the kernel than it needs, like OpenSSL.
 type bytewise struct{ net.Conn }
 
 func (b bytewise) Read(p []byte) (int, error) { return b.Conn.Read(p[:min(len(p), 1)]) }
 
-// TestUploadWithoutReading: a client that only writes to the data connection, and closes it with what it has not
-// read, loses nothing.
+// TestUploadWithoutReading: a client that only writes to the data connection and closes it with unread data loses
+// nothing.
 func TestUploadWithoutReading(t *testing.T) {
 	for _, v := range versions {
 		for _, resume := range []bool{false, true} {
@@ -45,7 +45,8 @@ func TestUploadWithoutReading(t *testing.T) {
 				s := newSite(t, nil)
 				s.tls = s.tls.Clone()
 				s.tls.MaxVersion = v.version
-				s.tls.ClientSessionCache = tls.NewLRUClientSessionCache(0) // without one Go's client wants no tickets
+				// Without a cache, the client of Go requests no tickets.
+				s.tls.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 				c := s.loginTLS()
 				for _, size := range []int{0, 1 << 10, 10 << 20} {
 					content := strings.Repeat("x", size)
@@ -66,9 +67,9 @@ func TestUploadWithoutReading(t *testing.T) {
 	}
 }
 
-// TestResumption: data connections in both directions resume the session of the control connection, as clients and
-// servers ask for that want to know that both are of one client (RFC 4217 10.2). A client that reads gets the ticket
-// of an upload at its end.
+// TestResumption: data connections in both directions resume the TLS session of the control connection, because
+// some clients and servers require that to verify that both belong to the same client (RFC 4217, 10.2). A client
+// that reads during an upload gets the ticket at its end.
 func TestResumption(t *testing.T) {
 	for _, v := range versions {
 		t.Run(v.name, func(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
 )
 
-// auth is AUTH (RFC 4217 4). TLS begins after the reply.
+// auth handles AUTH (RFC 4217, 4). TLS starts after the reply.
 func (s *session) auth(mechanism string) (wire.Reply, error) {
 	switch wire.Upper(mechanism) {
-	case "TLS", "TLS-C", "SSL": // RFC 4217 17; SSL is what old devices call it
+	case "TLS", "TLS-C", "SSL": // RFC 4217, 17; old devices send SSL
 	default:
 		return s.reply(504, i18n.ParameterNotImplemented, "AUTH")
 	}
@@ -29,7 +29,7 @@ func (s *session) auth(mechanism string) (wire.Reply, error) {
 	return s.reply(234, i18n.TLSStarting)
 }
 
-// beginTLS comes after the reply to AUTH.
+// beginTLS runs after the reply to AUTH.
 func (s *session) beginTLS() wire.Reply {
 	s.logOut()
 	r, ok := s.startTLS(s.dialogue.conn.StartTLS)
@@ -37,8 +37,8 @@ func (s *session) beginTLS() wire.Reply {
 	return r
 }
 
-// begunImplicitTLS begins TLS where it comes with the connection. It returns false where that fails.
-func (s *session) begunImplicitTLS() bool {
+// startImplicitTLS starts TLS if it is implicit. It returns false if that fails.
+func (s *session) startImplicitTLS() bool {
 	r, ok := s.startTLS(s.dialogue.conn.StartImplicitTLS)
 	if r.Code != 0 {
 		s.finish(r, nil)
@@ -46,7 +46,8 @@ func (s *session) begunImplicitTLS() bool {
 	return ok
 }
 
-// startTLS makes the control connection one under TLS. Where that fails, the client may read a reply.
+// startTLS starts TLS on the control connection. If it fails, the returned reply, if any, can be sent in the
+// clear.
 func (s *session) startTLS(start func(context.Context, *tls.Config) error) (r wire.Reply, ok bool) {
 	ctx, cancel := s.dialogue.loginUntil.Context(s.ctx)
 	defer cancel()
@@ -74,8 +75,7 @@ func (s *session) startTLS(start func(context.Context, *tls.Config) error) (r wi
 	return r, true
 }
 
-// pbsz is PBSZ (RFC 4217 8): over TLS there is no buffer to agree on, but what does not fit in 32 bits is no size
-// (RFC 2228 3).
+// pbsz handles PBSZ (RFC 4217, 8). TLS needs no buffer size, but a number over 32 bits is invalid (RFC 2228, 3).
 func (s *session) pbsz(size string) (wire.Reply, error) {
 	_, err := strconv.ParseUint(size, 10, 32)
 	switch {
@@ -89,7 +89,7 @@ func (s *session) pbsz(size string) (wire.Reply, error) {
 	}
 }
 
-// prot is PROT (RFC 4217 9).
+// prot handles PROT (RFC 4217, 9).
 func (s *session) prot(level string) (wire.Reply, error) {
 	switch level = wire.Upper(level); {
 	case !s.dialogue.conn.Encrypted():
@@ -111,7 +111,7 @@ func (s *session) prot(level string) (wire.Reply, error) {
 	}
 }
 
-// ccc is CCC, which would end TLS on the control connection. The server refuses it.
+// ccc handles CCC, which asks to end TLS on the control connection. It is always refused.
 func (s *session) ccc(string) (wire.Reply, error) {
 	if s.dialogue.conn.Encrypted() {
 		return s.reply(534, i18n.EncryptionStays)

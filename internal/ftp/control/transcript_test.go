@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden transcript")
 
-// transcriptScript meets most replies once. A command with "|" before it
-// transfers what follows the second "|", or nothing.
+// transcriptScript provokes most replies once. A command that begins with "|" transfers the text after the second
+// "|", which may be missing.
 var transcriptScript = []string{
 	"FEAT", "HELP", "HELP RETR", "HELP NONE", "SYST", "NOOP", "STAT", "FOO", "PWD", "PASS x",
 	"LANG x_y", "LANG tlh", "HOST ftp.example.org", "HOST ftp.example.com:21", "ACCT x", "AUTH GSSAPI", "PBSZ 0",
@@ -44,8 +44,8 @@ var transcriptScript = []string{
 	"SITE CPTO /copy", "SITE RMDIR deep", "ABOR", "LANG", "REIN", "QUIT",
 }
 
-// TestTranscript plays the same session in every language. None of the others has anything of the English one, which
-// testdata has; -update rewrites it. To read a session in Swedish:
+// TestTranscript plays the same session in every language and checks that the other languages contain nothing of
+// the English transcript in testdata, which -update rewrites. To read a session in Swedish:
 //
 //	go test -short ./internal/ftp/control -v -run TestTranscript/sv
 func TestTranscript(t *testing.T) {
@@ -75,7 +75,7 @@ func TestTranscript(t *testing.T) {
 
 var goldenTranscript = filepath.Join("testdata", "transcript.txt")
 
-// TestIdleEngine: a client does not see that its engine ends while it says nothing, such as before each command.
+// TestIdleEngine: the client does not notice that its engine stops when idle, even before each command.
 func TestIdleEngine(t *testing.T) {
 	s := newSite(t, func(cfg *control.Config) { cfg.EngineIdle = time.Nanosecond })
 	got := strings.Join(playTranscript(s, "en", func(before string) {
@@ -88,7 +88,7 @@ func TestIdleEngine(t *testing.T) {
 	}
 }
 
-// What differs from run to run in a transcript, and the list of languages, which grows.
+// Parts of a transcript that differ between runs, and the list of languages, which grows.
 var (
 	portInReply = regexp.MustCompile(`\(\|\|\|\d+\|\)`)
 	tagsInReply = regexp.MustCompile(`[A-Z-]+\*?(?:;[A-Z-]+\*?){9,}`)
@@ -96,8 +96,9 @@ var (
 	timeInReply = regexp.MustCompile(`modify=\d{14}|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d`)
 )
 
-// playTranscript returns the exchanges of a session: a command and its replies each. The first chooses the language,
-// and does not name it. Between two commands it calls pause, if there is one, with the first of them.
+// playTranscript returns the exchanges of a session, each a command and its replies. The first command selects the
+// language and is not part of the transcript. If pause is not nil, it is called between two commands, with the earlier
+// one.
 func playTranscript(s *site, language string, pause func(before string)) []string {
 	var exchanges []string
 	before := ""

@@ -11,8 +11,8 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// runTransfer lets work transfer a file or a listing over the data connection that the client has prepared. The
-// transfer has left its limits when the client reads the last reply.
+// runTransfer runs work, which transfers a file or a listing over the prepared data connection. The transfer
+// releases its slots in the limits before the client reads the last reply.
 func (s *session) runTransfer(t *transfer, verb, name string, work func(op *operation) error) (wire.Reply, error) {
 	source := s.data.prepared.Take()
 	if source == nil {
@@ -33,10 +33,10 @@ func (s *session) runTransfer(t *transfer, verb, name string, work func(op *oper
 	if op.Announced > 0 && op.Offset == 0 {
 		t.SetSize(op.Announced)
 	}
-	op.begins = make(chan struct{}, 1)
-	op.Starting = func() { op.begins <- struct{}{} }
-	op.told = s.describe(t, verb, name)
-	s.observers.Transferring(op.told)
+	op.started = make(chan struct{}, 1)
+	op.Starting = func() { op.started <- struct{}{} }
+	op.reported = s.describe(t, verb, name)
+	s.observers.Transferring(op.reported)
 	err = s.perform(func() error { return work(op) })
 	if err == nil && !t.Result().Complete {
 		err = engine.ErrUnexpected
@@ -47,11 +47,11 @@ func (s *session) runTransfer(t *transfer, verb, name string, work func(op *oper
 	return s.reply(226, i18n.TransferComplete)
 }
 
-// transferOptions are what the data connection of a transfer needs to know.
+// transferOptions returns the options of the data connection of t.
 func (s *session) transferOptions(t *transfer) dataconn.Options {
 	tenant := s.identity.login.Tenant
 	options := dataconn.Options{
-		Settings: s.cfg.Data, Scarce: s.identity.scarce,
+		Config: s.cfg.Data, Contended: s.identity.contended,
 		Upload: t.upload, Listing: t.listing != nil,
 		ControlTLS: s.dialogue.conn.Encrypted(), LenientEOF: tenant.LenientDataEOF(),
 		Pace: s.identity.scopes().Pace(t.upload),
@@ -63,29 +63,30 @@ func (s *session) transferOptions(t *transfer) dataconn.Options {
 	return options
 }
 
-// describe is what the observers get of a transfer that begins.
+// describe returns a description of t for the observers.
 func (s *session) describe(t *transfer, verb, name string) *report.Transfer {
-	told := &report.Transfer{
+	described := &report.Transfer{
 		Progress: t.Transfer, Tenant: s.identity.login.Tenant.Name, Verb: verb, Path: path.Clean(name),
 		Offset: s.op.Offset, Announced: s.op.Announced, TLS: s.data.private,
 		DataAddress: t.address, ReachedAddress: s.dialogue.conn.Local(),
 	}
 	if t.listing == nil {
-		told.URI = s.identity.login.View.URI(name)
+		described.URI = s.identity.login.View.URI(name)
 	}
-	return told
+	return described
 }
 
-// beforeCommit is asked before an upload becomes visible.
+// beforeCommit is called by the storage before an upload becomes visible. It returns an error if the upload must
+// not be committed because the client has gone.
 func (s *session) beforeCommit(ctx context.Context) error {
 	op := s.op
 	if op == nil || op.transfer == nil {
-		return dataconn.ErrPeerClosed // its client has got a reply already
+		return dataconn.ErrPeerClosed // the command has already ended with a reply
 	}
 	return op.transfer.AwaitCommit(ctx, s.dialogue.conn, s.cfg.CommitDelay)
 }
 
-// retr is RETR.
+// retr handles RETR.
 func (s *session) retr(arg string) (wire.Reply, error) {
 	name, err := s.absolute(arg)
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *session) retr(arg string) (wire.Reply, error) {
 	return s.runFileTransfer(&transfer{}, "RETR", name)
 }
 
-// runFileTransfer lets the library transfer a file, as TYPE, REST, RANG and ALLO have prepared.
+// runFileTransfer lets ftpserverlib transfer a file with the parameters set by TYPE, REST, RANG and ALLO.
 func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, error) {
 	op := s.op
 	parameters := &op.parameters
@@ -104,7 +105,7 @@ func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, e
 	op.Verb, op.Name, op.ASCII, op.Offset = verb, name, parameters.ASCII, parameters.Offset
 	if r := parameters.ByteRange; r != nil {
 		switch {
-		case t.upload: // nothing can replace a part of an object
+		case t.upload: // S3 cannot replace a part of an object
 			return s.reply(504, i18n.RangeForDownloads)
 		case parameters.ASCII:
 			return s.reply(551, i18n.RestartInASCII)
@@ -120,7 +121,7 @@ func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, e
 	return s.runTransfer(t, verb, name, func(op *operation) error { return s.engine.Run(&op.Operation) })
 }
 
-// stor is STOR and APPE. After REST they are the same (RFC 3659 5.3).
+// stor handles STOR and APPE. After REST they are the same (RFC 3659, 5.3).
 func (s *session) stor(arg string) (wire.Reply, error) {
 	name, err := s.absoluteFile(arg)
 	if err != nil {
@@ -133,7 +134,7 @@ func (s *session) stor(arg string) (wire.Reply, error) {
 	return s.runFileTransfer(&transfer{upload: true}, verb, name)
 }
 
-// stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9).
+// stou handles STOU, which is STOR with an unused name (RFC 1123, 4.1.2.9).
 func (s *session) stou(arg string) (wire.Reply, error) {
 	s.op.fileName = s.identity.nameCodec().Echo(s.settings.directory, arg)
 	request := s.request()
@@ -148,8 +149,8 @@ func (s *session) stou(arg string) (wire.Reply, error) {
 	return s.runFileTransfer(&transfer{upload: true, fileName: name}, "STOR", name)
 }
 
-// abor is ABOR when its turn has come: a transfer that was running has been stopped and answered with 426 before.
-// Without one a data connection that waits for a transfer is closed. Both are 226 (RFC 959 4.1.3).
+// abor handles ABOR after the command that it stopped, if any, got its reply 426. Otherwise it closes a prepared
+// data connection. The reply is 226 in both cases (RFC 959, 4.1.3).
 func (s *session) abor(string) (wire.Reply, error) {
 	id := i18n.AbortNothing
 	if s.aborted {

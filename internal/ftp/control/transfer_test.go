@@ -25,7 +25,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// TestUploadsOfNoBytes: a file may be empty, and APPE may add nothing.
+// TestUploadsOfNoBytes: a file may be empty, and APPE may append nothing.
 func TestUploadsOfNoBytes(t *testing.T) {
 	s := newSite(t, nil)
 	for _, format := range []string{"TYPE I", "TYPE A"} {
@@ -45,7 +45,7 @@ func TestUploadsOfNoBytes(t *testing.T) {
 	}
 }
 
-// The data connection of a transfer that has failed before it began serves the next one.
+// The data connection of a transfer that failed before it began is used by the next transfer.
 func TestDataConnectionOfFailedTransfer(t *testing.T) {
 	log := &servicetest.Log{}
 	c := newSite(t, func(cfg *control.Config) { cfg.Logger = log.Logger() }).login()
@@ -80,7 +80,8 @@ func TestASCII(t *testing.T) {
 	c.do("TYPE I", "200 ")
 	c.Want("one\ntwo\n", "RETR text")
 	t.Run("large", func(t *testing.T) {
-		// Lines of all lengths, so that each way to run out of room occurs, and one that fits in no buffer.
+		// Use lines of all lengths, so that every buffer boundary occurs, and one line that is larger than any
+		// buffer.
 		var text strings.Builder
 		for length := range 1500 {
 			text.WriteString(strings.Repeat("x", length) + "\n")
@@ -95,8 +96,8 @@ func TestASCII(t *testing.T) {
 	})
 }
 
-// TestSTOUKeepsTheExtension: a name goes with STOU as some devices send it, and by its end S3 and browsers know what
-// the file is.
+// TestSTOUKeepsTheExtension: some devices send a name with STOU. The new name keeps its extension, from which S3
+// and browsers derive the content type.
 func TestSTOUKeepsTheExtension(t *testing.T) {
 	c := newSite(t, nil).login()
 	c.do("MKD d", "257 ")
@@ -131,7 +132,7 @@ func TestSTOUKeepsTheExtension(t *testing.T) {
 	}
 }
 
-// TestKeptLineEnds: where the tenant says so, TYPE A moves the bytes as they are.
+// TestKeptLineEnds: if the tenant is configured so, TYPE A transfers the bytes unchanged.
 func TestKeptLineEnds(t *testing.T) {
 	s := newTenantSite(t, loginTo(config.Tenant{Compatibility: config.Compatibility{ASCII: config.KeepLineEnds}}))
 	const picture = "\xff\xd8\r\n\n\r\r\n"
@@ -147,8 +148,8 @@ func TestKeptLineEnds(t *testing.T) {
 	c.Want(picture[6:], "RETR f")
 }
 
-// TestConnectionAfter150: 150 comes before the data connection is open where the client waits for that (RFC 959 4.2.2).
-// It comes when the file is open, and once.
+// TestConnectionAfter150: the server sends 150 once, when the file is open, even if the client opens the data
+// connection only after 150 (RFC 959, 4.2.2).
 func TestConnectionAfter150(t *testing.T) {
 	for _, protected := range []bool{false, true} {
 		name := "plain"
@@ -190,7 +191,7 @@ func TestConnectionAfter150(t *testing.T) {
 	}
 }
 
-// TestQUITDuringATransfer: the server ends the session when the transfer has ended (RFC 959 4.1.1).
+// TestQUITDuringATransfer: the server ends the session after the transfer (RFC 959, 4.1.1).
 func TestQUITDuringATransfer(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
@@ -239,14 +240,14 @@ func TestActive(t *testing.T) {
 	}
 	t.Run("no-listener", func(t *testing.T) {
 		c := newSite(t, nil).login()
-		// that of a connection, so no other program can have it meanwhile
+		// the address of the control connection is in use, so no other program can take it
 		c.do("PORT "+portArgument(c.LocalAddr()), "200 ")
 		c.do("LIST", "425 ")
 	})
 	t.Run("foreign-address", func(t *testing.T) {
 		c := newSite(t, nil).login()
 		c.do("PORT 127,0,0,2,200,1", "501 ")
-		c.do("PORT 127,0,0,1,0,25", "504 ") // RFC 2577 3
+		c.do("PORT 127,0,0,1,0,25", "504 ") // RFC 2577, 3
 		c.do("EPRT |1|127.0.0.2|2000|", "501 ")
 	})
 }
@@ -261,10 +262,10 @@ func TestStall(t *testing.T) {
 	s.wantEmpty()
 }
 
-// A client that does not read what it downloads gets the same reply.
+// A client that stops reading a download gets the same reply.
 func TestStalledDownload(t *testing.T) {
 	s := newSite(t, func(cfg *control.Config) { cfg.Data.StallTimeout = 100 * time.Millisecond })
-	// more than the buffers of a connection have room for
+	// more than the socket buffers hold
 	s.put(&s3.PutObjectInput{Key: new("f"), Body: bytes.NewReader(make([]byte, 64<<20))})
 	c := s.login()
 	_ = c.Data()
@@ -288,7 +289,7 @@ func TestABOR(t *testing.T) {
 		c.do("EPSV", "229 ")
 		c.write("STOR f\r\nNOOP\r\nABOR \r\nNOOP\r\n")
 		r := c.reply()
-		if strings.HasPrefix(r, "150 ") { // the file was open before ABOR was read
+		if strings.HasPrefix(r, "150 ") { // the file was opened before ABOR was read
 			r = c.reply()
 		}
 		if !strings.HasPrefix(r, "426 ") {
@@ -302,7 +303,7 @@ func TestABOR(t *testing.T) {
 	t.Run("nothing", func(t *testing.T) {
 		c.do("EPSV", "229 ")
 		c.do("ABOR", "226 There is no transfer to abort.")
-		c.do("NLST", "425 ") // RFC 959 4.1.3: the data connection must be closed
+		c.do("NLST", "425 ") // RFC 959, 4.1.3: ABOR must close the data connection
 	})
 	t.Run("status-while-running", func(t *testing.T) {
 		conn := c.Data()
@@ -314,8 +315,8 @@ func TestABOR(t *testing.T) {
 	})
 }
 
-// TestClientDisconnects: a client whose connections end in the middle leaves
-// nothing, whichever connection ends first.
+// TestClientDisconnects: an upload is not stored if its connections end in the middle, whichever connection ends
+// first.
 func TestClientDisconnects(t *testing.T) {
 	big := strings.Repeat("x", 12<<20) // several parts
 	for _, tt := range []struct {
@@ -334,7 +335,7 @@ func TestClientDisconnects(t *testing.T) {
 	} {
 		for size, content := range map[string]string{"empty": "", "small": "some", "large": big} {
 			t.Run(tt.name+"/"+size, func(t *testing.T) {
-				// a share of it is longer than the client takes between its two ends
+				// an eighth of it is longer than the client takes to close both connections
 				s := newSite(t, func(cfg *control.Config) { cfg.CommitDelay = time.Hour })
 				other := s.login()
 				c := s.login()
@@ -350,15 +351,15 @@ func TestClientDisconnects(t *testing.T) {
 	}
 }
 
-// TestLenientDataEOF: where the tenant says so, a data connection that ends without close_notify between two records
-// ends the file. One that ends within a record or before TLS has begun has still been cut.
+// TestLenientDataEOF: if the tenant is configured so, a data connection that ends without close_notify between two
+// records completes the file. If it ends within a record or before the handshake, the upload is still refused.
 func TestLenientDataEOF(t *testing.T) {
 	strict := false
 	s := newTenantSite(t, loginTo(config.Tenant{TLS: config.TenantTLS{StrictDataEOF: &strict}}))
 	for _, tt := range []struct {
 		name string
 		send func(t *testing.T, raw net.Conn, conn *tls.Conn)
-		want string // reply
+		want string // expected reply
 	}{
 		{"between-records", func(t *testing.T, _ net.Conn, conn *tls.Conn) { send(t, conn, "all of it") }, "226 "},
 		{"nothing", func(t *testing.T, _ net.Conn, conn *tls.Conn) { send(t, conn, "") }, "226 "},
@@ -392,7 +393,7 @@ func TestLenientDataEOF(t *testing.T) {
 	}
 }
 
-// send writes to a connection, under TLS behind a handshake.
+// send writes text to a connection. Under TLS the handshake comes first.
 func send(t *testing.T, conn net.Conn, text string) {
 	t.Helper()
 	if under, ok := conn.(*tls.Conn); ok {
@@ -405,8 +406,9 @@ func send(t *testing.T, conn net.Conn, text string) {
 	}
 }
 
-// TestClientHelloUnderPROTC: a client under TLS that begins TLS on a data connection in the clear does not have its
-// handshake stored. What only resembles one is a file, and so is everything that a client in the clear sends.
+// TestClientHelloUnderPROTC: if a client starts TLS on a data connection that should be in the clear, its
+// handshake is not stored. Data that only resembles a handshake is stored, and so is everything from a client
+// without TLS.
 func TestClientHelloUnderPROTC(t *testing.T) {
 	s := newSite(t, nil)
 	clear, under := s.login(), s.connect()
@@ -418,7 +420,7 @@ func TestClientHelloUnderPROTC(t *testing.T) {
 		name   string
 		client *client
 		data   string
-		want   string // reply
+		want   string // expected reply
 	}{
 		{"client-hello", under, hello, "522 "},
 		{"of-tls-1.2", under, strings.Replace(hello, "\x01", "\x03", 1), "522 "},
@@ -454,7 +456,7 @@ func TestClientHelloUnderPROTC(t *testing.T) {
 			under.do("STOR f", "150 ")
 			for i := range len(data) {
 				if _, err := conn.Write([]byte{data[i]}); err != nil {
-					break // it was refused before its end
+					break // it was refused before the end of the data
 				}
 			}
 			conn.Close()
@@ -469,8 +471,8 @@ func TestClientHelloUnderPROTC(t *testing.T) {
 	})
 }
 
-// TestNoTLSOnDataConnection: RFC 4217 10.2, the client's own mistake is no lost
-// connection.
+// TestNoTLSOnDataConnection: missing TLS is reported as a mistake of the client, not as a lost connection (RFC
+// 4217, 10.2).
 func TestNoTLSOnDataConnection(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.loginTLS()
@@ -490,8 +492,7 @@ func TestNoTLSOnDataConnection(t *testing.T) {
 	c.do("SIZE g", "550 ")
 }
 
-// TestRNTOMustFollowRNFR: a new name is for what RNFR has named in the command before, and for nothing else (RFC 959
-// 4.1.3).
+// TestRNTOMustFollowRNFR: RNTO is accepted only directly after RNFR (RFC 959, 4.1.3).
 func TestRNTOMustFollowRNFR(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
@@ -507,7 +508,7 @@ func TestRNTOMustFollowRNFR(t *testing.T) {
 	}
 }
 
-// A failingBackend is a backend whose files can be read up to a line in their middle.
+// A failingBackend returns files that can only be read up to the middle of a line.
 type failingBackend struct{ account.Backend }
 
 func (b failingBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
@@ -529,7 +530,7 @@ func (s failingStore) OpenReader(ctx context.Context, name string, offset int64)
 	return &failingFile{Reader: file, text: strings.NewReader("one\ntwo\nthr")}, nil
 }
 
-// A failingFile tells the error of S3 once, as a file may.
+// A failingFile returns the error of S3 once.
 type failingFile struct {
 	view.Reader
 	text *strings.Reader
@@ -547,8 +548,8 @@ func (f *failingFile) Read(b []byte) (int, error) {
 
 func (f *failingFile) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{f}) }
 
-// A download that the storage has failed ends with its error in every TYPE. The engine's conversion of lines forgets
-// the error that comes after a part of a line, and says 226.
+// A download whose storage fails ends with the error in every TYPE. The line conversion of ftpserverlib drops an
+// error that comes in the middle of a line, and would reply 226.
 func TestDownloadThatTheStorageFails(t *testing.T) {
 	log := &servicetest.Log{}
 	s := newSite(t, func(cfg *control.Config) {

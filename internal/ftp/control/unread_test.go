@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/control"
 )
 
-// The session of a client that reads no reply ends after a minute, however many commands it has sent.
+// A client that reads no replies is disconnected after a minute, however many commands it has sent.
 func TestUnreadReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, end := inBubble(t, control.Config{LoginTimeout: 5 * time.Minute})
@@ -19,7 +19,7 @@ func TestUnreadReplies(t *testing.T) {
 			t.Fatalf("%q, %v", greeting[:n], err)
 		}
 		begin := time.Now()
-		if _, err := io.WriteString(near, strings.Repeat("NOOP\r\n", 1000)); err == nil { // until the session has ended
+		if _, err := io.WriteString(near, strings.Repeat("NOOP\r\n", 1000)); err == nil { // the write fails once the session has ended
 			t.Error("the session has taken all commands")
 		}
 		if took := time.Since(begin); took > 61*time.Second {

@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// siteURL is SITE URL: the addresses of a file or directory as URIs, or with
-// --8bit as 8URIs (draft-masinter-url-i18n 2.1, 2.2). The base has all but the names.
+// siteURL handles SITE URL, which shows the addresses of a file or directory as URIs or, with --8bit, as 8URIs
+// (draft-masinter-url-i18n, 2.1 and 2.2). base holds all parts of the URI except the name.
 func siteURL(base pathname.URIBase) fileCommand {
 	return func(r *fileRequest, arg string) (wire.Reply, error) {
 		name, eightBit := strings.CutPrefix(arg, "--8bit ")
@@ -29,29 +29,29 @@ func siteURL(base pathname.URIBase) fileCommand {
 	}
 }
 
-// presignedLife is how long a link is good unless the client says.
+// presignedLife is the default lifetime of a link.
 const presignedLife = time.Hour
 
-// sitePresign is SITE PRESIGN: a link by which any HTTP client downloads a file over HTTPS. What follows the last SP is
-// a duration if it can be one and no file has a name that ends so. usage is the syntax of the command as 501 shows it,
-// up to the duration.
+// sitePresign handles SITE PRESIGN, which returns a link to download a file over HTTPS without FTP. A last word
+// that can be a duration is one unless a file has the whole argument as its name. usage is the syntax of the
+// command in 501 up to the duration.
 func sitePresign(usage string) fileCommand {
 	return func(r *fileRequest, arg string) (wire.Reply, error) {
-		longest := r.login.Tenant.Presign
+		maxLife := r.login.Tenant.Presign
 		switch {
-		case longest == 0:
+		case maxLife == 0:
 			return r.reply(550, i18n.LinksDisabled), nil
 		case !r.login.MayPresign():
 			return wire.Reply{}, fs.ErrPermission
 		}
-		life := min(presignedLife, longest)
+		life := min(presignedLife, maxLife)
 		link, err := r.presign(arg, life)
 		if i := strings.LastIndexByte(arg, ' '); err != nil && i > 0 {
-			if asked, ok := wire.ParseDuration(arg[i+1:]); ok {
-				if asked < time.Second || asked > longest {
-					return r.reply(501, i18n.Syntax, usage+" <SP> 1s-"+wire.FormatDuration(longest)), nil
+			if requested, ok := wire.ParseDuration(arg[i+1:]); ok {
+				if requested < time.Second || requested > maxLife {
+					return r.reply(501, i18n.Syntax, usage+" <SP> 1s-"+wire.FormatDuration(maxLife)), nil
 				}
-				life = asked
+				life = requested
 				link, err = r.presign(arg[:i], life)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// active connects to the client.
+// active is a [Source] that connects to the client.
 type active struct {
 	address netip.AddrPort
 	local   netip.Addr
@@ -27,10 +27,10 @@ func (a *active) Open(ctx context.Context) (net.Conn, error) {
 	stop := context.AfterFunc(ctx, a.cancel)
 	defer stop()
 	dialer := net.Dialer{
-		KeepAlive: -1, // stalls are watched for
+		KeepAlive: -1, // stalls are detected here
 		Control:   limits.Transfers.Control,
 	}
-	if a.local.Is4() == a.address.Addr().Is4() { // behind a proxy they may differ
+	if a.local.Is4() == a.address.Addr().Is4() { // they may differ behind a proxy
 		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.local, 0))
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -39,43 +39,43 @@ func (a *active) Open(ctx context.Context) (net.Conn, error) {
 	return dialer.DialContext(a.ctx, "tcp", a.address.String())
 }
 
-// Waits is false: the client listens since PORT.
+// Waits returns false, because the client listens since PORT.
 func (a *active) Waits() bool { return false }
 
 func (a *active) Close() { a.cancel() }
 
-// Missing is nil: the client gets no port.
+// Missing returns nil, because active connections use no passive port.
 func (*active) Missing() error { return nil }
 
-// Dial prepares the connection of an active transfer to the client, from an
-// address of this server. ctx is the session's.
+// Dial prepares the data connection of an active transfer. It connects to the client from an address of this
+// server. ctx is the context of the session.
 func Dial(ctx context.Context, client netip.AddrPort, local netip.Addr) Source {
 	ctx, cancel := context.WithCancel(ctx)
 	return &active{address: client, local: local, ctx: ctx, cancel: cancel}
 }
 
-// FirstUserPort is the first port that needs no privileges. A lower port may be
-// that of another service, so the session refuses it with 504 (RFC 2577 3).
+// FirstUserPort is the first port that needs no privileges. A lower port may belong to another service, so the
+// session refuses it with 504 (RFC 2577, 3).
 const FirstUserPort = 1024
 
-// LeadsTo reports whether an address of PORT or EPRT is the client's own. The unspecified address of the same
-// protocol stands for it: lftp sends :: over the loopback interface.
+// LeadsTo reports whether the address in PORT or EPRT is the address of the client. The unspecified address of the
+// same protocol is accepted too, because lftp sends :: over the loopback interface.
 func LeadsTo(address, client netip.Addr) bool {
 	return address == client || address.IsUnspecified() && address.Is4() == client.Is4()
 }
 
-// ErrProtocol reports an EPRT with a network protocol that does not reach the client.
+// ErrProtocol reports an EPRT with a network protocol that cannot reach the client.
 var ErrProtocol = errors.New("network protocol differs from the control connection")
 
-var errSyntax = errors.New("not an address for a data connection")
+var errSyntax = errors.New("invalid data address")
 
-// The numbers of network protocols in EPSV and EPRT (RFC 2428 2).
+// Numbers of network protocols in EPSV and EPRT (RFC 2428, 2).
 const (
 	protocolIPv4 = "1"
 	protocolIPv6 = "2"
 )
 
-// Protocol returns the number of an address's network protocol.
+// Protocol returns the number of the network protocol of an address.
 func Protocol(addr netip.Addr) string {
 	if addr.Is4() {
 		return protocolIPv4
@@ -83,13 +83,13 @@ func Protocol(addr netip.Addr) string {
 	return protocolIPv6
 }
 
-// FormatPort writes an IPv4 address and a port as PORT and the reply to PASV have them.
+// FormatPort formats an IPv4 address and a port for PORT and for the reply to PASV.
 func FormatPort(addr netip.Addr, port uint16) string {
 	ip := addr.As4()
 	return fmt.Sprintf("%d,%d,%d,%d,%d,%d", ip[0], ip[1], ip[2], ip[3], port>>8, port&0xff)
 }
 
-// ParsePort reads the argument of PORT (RFC 959 4.1.2).
+// ParsePort parses the argument of PORT (RFC 959, 4.1.2).
 func ParsePort(arg string) (netip.AddrPort, error) {
 	var b [6]byte
 	fields := strings.Split(arg, ",")
@@ -106,9 +106,9 @@ func ParsePort(arg string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[:4])), uint16(b[4])<<8|uint16(b[5])), nil
 }
 
-// ParseExtendedPort parses the argument of EPRT (RFC 2428 2) that a client at an address sends. The first character is
-// the delimiter. The error is [ErrProtocol] for any network protocol except the client's own, whatever its addresses
-// and ports look like, because no data connection over another protocol reaches the client. An IPv4-mapped IPv6
+// ParseExtendedPort parses the argument of EPRT (RFC 2428, 2) from the client at an address. The first character
+// is the delimiter. If the network protocol is not the protocol of the client, the error is [ErrProtocol], even if
+// the rest is malformed, because no data connection over another protocol reaches the client. An IPv4-mapped IPv6
 // address counts as IPv4.
 func ParseExtendedPort(arg string, client netip.Addr) (netip.AddrPort, error) {
 	fields := strings.Split(arg, arg[:1])

@@ -10,12 +10,12 @@ func TestParseExtendedPort(t *testing.T) {
 	const four, six = "192.0.2.7", "2001:db8::7"
 	for _, tt := range []struct {
 		name, client, arg string
-		want              string // the address
+		want              string // the expected address
 		err               error
 	}{
 		{"ipv4", four, "|1|192.0.2.7|2000|", "192.0.2.7:2000", nil},
 		{"ipv6", six, "|2|2001:db8::7|2000|", "[2001:db8::7]:2000", nil},
-		{"another-address", four, "|1|198.51.100.1|2000|", "198.51.100.1:2000", nil}, // which the session refuses
+		{"another-address", four, "|1|198.51.100.1|2000|", "198.51.100.1:2000", nil}, // the session refuses it
 		{"mapped", four, "|2|::ffff:192.0.2.7|2000|", "192.0.2.7:2000", nil},
 		{"mapped-hexadecimal", four, "|2|::ffff:c000:207|2000|", "192.0.2.7:2000", nil},
 		{"mapped-as-ipv4", four, "|1|::ffff:192.0.2.7|2000|", "", errSyntax},

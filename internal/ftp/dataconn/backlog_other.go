@@ -2,5 +2,5 @@
 
 package dataconn
 
-// backlog is not known.
+// backlog returns maxBacklog because the number is unknown.
 func backlog(int) int { return maxBacklog }

@@ -7,19 +7,18 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// errClientHello reports that a client has begun TLS under PROT C.
+// errClientHello reports that a client started TLS under PROT C.
 var errClientHello = fmt.Errorf("%w: a ClientHello under PROT C", ErrTLS)
 
-// A clearUpload is the data connection of an upload under PROT C in a session
-// under TLS. A client that takes PROT P for the default begins a handshake
-// there, which must not be stored as a file.
+// A clearUpload is the data connection of an upload under PROT C in a session with TLS. A client that assumes PROT
+// P starts a handshake on it, which must not be stored as a file.
 type clearUpload struct {
 	net.Conn
-	head    []byte // what has been read and not yet handed out
+	head    []byte // bytes read by check but not returned yet
 	checked bool
 }
 
-// Read returns errClientHello where the data begin with a handshake.
+// Read returns errClientHello if the data begins with a TLS handshake.
 func (c *clearUpload) Read(b []byte) (int, error) {
 	if !c.checked {
 		if err := c.check(); err != nil {
@@ -34,7 +33,7 @@ func (c *clearUpload) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// check reads as many bytes as it takes to tell a ClientHello from a file.
+// check reads as many bytes as it needs to distinguish a ClientHello from a file.
 func (c *clearUpload) check() error {
 	head := make([]byte, clientHelloHead)
 	n := 0
@@ -55,12 +54,11 @@ func (c *clearUpload) check() error {
 	return nil
 }
 
-// clientHelloHead is how many bytes tell a ClientHello: the header of a record,
-// and the type of the message in it.
+// clientHelloHead is the number of bytes that identify a ClientHello: the record header and the message type.
 const clientHelloHead = wire.RecordHeader + 1
 
-// mayBeClientHello says whether data with this beginning may be a ClientHello
-// (RFC 8446 4 and 5.1). Clients write the version of TLS 1.0, 1.1 or 1.2 there.
+// mayBeClientHello reports whether data that begins with head may be a ClientHello (RFC 8446, 4 and 5.1). The
+// record version is TLS 1.0, 1.1 or 1.2.
 func mayBeClientHello(head []byte) bool {
 	const handshake, major, clientHello = 22, 3, 1
 	for i, b := range head {

@@ -5,58 +5,56 @@ import (
 	"time"
 )
 
-// The wait before a commit is a share of the time that the upload took. The longer
-// the upload, the likelier its client was killed in its middle. A share of the round
-// trip of the control connection would say nothing of a busy machine, whose kernel
-// answers without the process. To send the request at once and hold its last bytes
-// back would save little, and a request that ends early looks like an S3 that fails.
+// The wait before a commit is a share of the duration of the upload, because a long upload is more likely to be
+// interrupted by a killed client. The round-trip time of the control connection would not help, because the kernel
+// of a busy machine responds even if the process does not run. Sending the request early and holding back its last
+// bytes would save little, and an aborted request looks like a failure of S3.
 const (
-	commitShare      = 8  // the wait is so small a part of the upload's time,
-	shortCommitShare = 50 // and no less than such a part of the commit delay
+	commitShare      = 8  // the wait is this fraction of the duration of the upload,
+	shortCommitShare = 50 // and at least this fraction of the commit delay
 )
 
-// commitWait is how long an upload waits, counted from its last byte, for news
-// that its client was killed. A killed client ends no TLS connection by
-// close_notify (RFC 8446 6.1), so there is nothing to wait for. One that has sent
-// nothing at all may have been killed before it could.
-func (c *Conn) commitWait(most time.Duration) time.Duration {
+// commitWait returns how long after its last byte an upload waits for a sign that its client was killed. A killed
+// client does not end TLS with close_notify (RFC 8446, 6.1), so there is no wait after a close_notify. An empty
+// upload waits for the maximum, because its client may have been killed before it sent anything.
+func (c *Conn) commitWait(maxWait time.Duration) time.Duration {
 	switch took := c.ended.Sub(c.opened); {
 	case c.closedUnderTLS():
 		return 0
 	case c.transfer.bytes.Load() == 0:
-		return most
+		return maxWait
 	default:
-		return min(max(took/commitShare, most/shortCommitShare), most)
+		return min(max(took/commitShare, maxWait/shortCommitShare), maxWait)
 	}
 }
 
-// A Control is the control connection of an upload's client.
+// A Control is the control connection of the client of an upload.
 type Control interface {
-	// PeerClosed is closed when the client's side has ended.
+	// PeerClosed returns a channel that is closed when the client has closed its side.
 	PeerClosed() <-chan struct{}
-	// HungUp asks the kernel for the same.
+	// HungUp asks the kernel whether the client has closed its side.
 	HungUp() bool
 }
 
-// AwaitCommit waits before an upload becomes visible, and returns an error where
-// it must not. A killed client looks like a finished one until its kernel has
-// closed the control connection too. The wait is delay at most.
+// AwaitCommit waits before an upload becomes visible, for at most delay. It returns an error if the upload must
+// not be committed. A killed client looks like a client that has finished until its kernel has closed the control
+// connection too.
 func (t *Transfer) AwaitCommit(ctx context.Context, control Control, delay time.Duration) error {
 	conn := t.conn
 	if conn == nil {
-		return ErrLost // there was never any
+		return ErrLost // no data connection was opened
 	}
 	if err := awaitEnd(ctx, control, conn.ended.Add(conn.commitWait(delay))); err != nil {
 		return err
 	}
-	if control.HungUp() { // asked last: the kernel knows sooner than the goroutine that reads
+	if control.HungUp() { // checked last, because the kernel knows before the reading goroutine
 		return ErrPeerClosed
 	}
 	return t.Err()
 }
 
-// awaitEnd waits for the end of the control connection, and returns nil when it
-// has not come in time.
+// awaitEnd waits until the control connection ends or the time until is reached, and returns nil in the latter
+// case.
 func awaitEnd(ctx context.Context, control Control, until time.Time) error {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()

@@ -36,7 +36,8 @@ func TestCommitWait(t *testing.T) {
 	}
 }
 
-// A killed client is found when its control connection ends during the wait, and no upload waits longer than its share.
+// A killed client is detected if its control connection ends during the wait. The wait is a share of the duration
+// of the upload.
 func TestAwaitCommit(t *testing.T) {
 	const (
 		delay = 50 * time.Millisecond
@@ -45,7 +46,7 @@ func TestAwaitCommit(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		below *cutConn
-		took  time.Duration // by the upload
+		took  time.Duration // duration of the upload
 		end   time.Duration // when the control connection ends
 		waits time.Duration
 		want  error
@@ -77,7 +78,7 @@ func TestAwaitCommit(t *testing.T) {
 	}
 }
 
-// fakeControl is a control connection of which the kernel does not tell.
+// fakeControl is a control connection whose end the kernel never reports.
 type fakeControl struct{ closed chan struct{} }
 
 func (c *fakeControl) PeerClosed() <-chan struct{} { return c.closed }

@@ -12,27 +12,27 @@ import (
 	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
-// A Source makes the data connection of one transfer, passive or active.
+// A Source provides the data connection of one transfer, passive or active.
 type Source interface {
-	// Waits tells whether Open would wait for the client to connect to a passive port.
+	// Waits reports whether Open would wait for the client to connect to a passive port.
 	Waits() bool
-	// Open waits for the connection until ctx ends.
+	// Open returns the connection. It waits until ctx ends.
 	Open(ctx context.Context) (net.Conn, error)
-	// Close ends an Open that waits. It may be called more than once.
+	// Close ends a waiting Open. It may be called more than once.
 	Close()
-	// Missing is what the log should have if the client has not connected to the passive port that it got.
+	// Missing returns an error for the log if the client has not connected to its passive port.
 	Missing() error
 }
 
-// A finisher is a data connection that another replica relays. Close cuts it.
+// A finisher is a data connection that is relayed by another replica. Its Close method cuts the relay.
 type finisher interface {
-	// Received reports that all of an upload has arrived. The client may close its side without reading the rest.
+	// Received reports that an upload is complete. The client may then close its side without reading the rest.
 	Received()
-	// Finish ends the connection. After an error the client may have less than what was written.
+	// Finish ends the connection properly. If it fails, the client may not have received everything.
 	Finish() error
 }
 
-// finishing finishes a connection when it is closed, which comes after what TLS writes at the end.
+// finishing calls Finish when TLS closes the connection, so after the last TLS records.
 type finishing struct {
 	net.Conn
 	finisher
@@ -44,26 +44,26 @@ func (f finishing) Close() error {
 	return err
 }
 
-// maxDataWrite bounds one write in bytes, so that a slow client that still
-// reads moves bytes within the stall timeout.
+// maxDataWrite limits the size of a write in bytes, so that each write to a slow client finishes within the stall
+// timeout.
 const maxDataWrite = 256 << 10
 
 // A Conn is the open data connection of a transfer. It counts bytes and detects stalls.
 type Conn struct {
 	net.Conn          // TCP or TLS
 	raw      net.Conn // TCP
-	below    *cutConn // what TLS reads from, nil in the clear
+	below    *cutConn // read by TLS, nil without TLS
 	ctx      context.Context
 	transfer *Transfer
 	opened   time.Time
-	ended    time.Time // when the client's last byte had come
+	ended    time.Time // when the last byte from the client had arrived
 	window   window    // of an upload
 }
 
 var _ contract.ReadDeadliner = (*Conn)(nil)
 
-// RemoteAddr is the client's address without the zone of a link-local one, which the engine could not read. It looks
-// at the address and does nothing with it.
+// RemoteAddr returns the address of the client without the zone of a link-local address, which ftpserverlib could
+// not parse.
 func (c *Conn) RemoteAddr() net.Addr {
 	tcp, ok := c.Conn.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -96,9 +96,9 @@ func newConn(ctx context.Context, t *Transfer, raw net.Conn) *Conn {
 	return c
 }
 
-// Close ends the connection, and with it a download or a listing. The library ignores its error, so the session asks
-// [Transfer.Result]. A connection by way of another server is cut after a transfer that has failed, so that
-// the client does not take a part of a file for the whole. A download to which that happens at its end has failed.
+// Close ends the connection, and completes a download or a listing. ftpserverlib ignores its error, so the session
+// uses [Transfer.Result]. If the transfer failed, a relayed connection is cut, so that the client does not take a
+// part of a file for the whole. A download fails if its relay is cut at the end.
 func (c *Conn) Close() error {
 	relay, relayed := c.raw.(finisher)
 	switch {
@@ -119,16 +119,16 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// handshake is TLS's, before the first bytes and not sooner: many clients begin
-// it only when they have seen the 150 reply.
+// handshake runs the TLS handshake before the first bytes. It must not run earlier, because many clients start TLS
+// only after reply 150.
 func (c *Conn) handshake() error {
 	conn, ok := c.Conn.(*tls.Conn)
 	if !ok {
 		return nil
 	}
 	_ = c.raw.SetDeadline(time.Now().Add(c.transfer.StallTimeout))
-	// When a context ends, crypto/tls closes the connection while this goroutine uses it, and as if it were complete.
-	// Stop closes what is below.
+	// If a context ends, crypto/tls closes the connection while this goroutine uses it, and ends it like a
+	// complete one. So the context is not passed on, and Stop closes the raw connection.
 	err := conn.HandshakeContext(context.WithoutCancel(c.ctx))
 	if err == nil {
 		if err := c.transfer.Handshake.check(conn.ConnectionState(), c.transfer.RequireReuse); err != nil {
@@ -146,13 +146,12 @@ func (c *Conn) handshake() error {
 	return c.failed(err)
 }
 
-// cutConn lies below TLS. The data end with the client's close_notify. Where the
-// bytes end without it the connection was cut (RFC 8446 6.1). crypto/tls would
-// accept such an end between two records.
+// cutConn is the connection below TLS. A complete stream ends with close_notify of the client. If it ends without,
+// the connection was cut (RFC 8446, 6.1), but crypto/tls would accept such an end between two records.
 type cutConn struct {
 	net.Conn
-	lenient bool // let it pass
-	ended   bool // the bytes have ended before the data
+	lenient bool // accept an end without close_notify
+	ended   bool // the stream ended without close_notify
 }
 
 func (c *cutConn) Read(b []byte) (int, error) {
@@ -166,11 +165,10 @@ func (c *cutConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// closedUnderTLS says whether the client has ended the data by close_notify,
-// which only the client can send.
+// closedUnderTLS reports whether the client has ended the stream with close_notify.
 func (c *Conn) closedUnderTLS() bool { return c.below != nil && !c.below.ended }
 
-// Read reads an upload.
+// Read reads the data of an upload.
 func (c *Conn) Read(b []byte) (int, error) {
 	if err := c.handshake(); err != nil {
 		return 0, err
@@ -189,8 +187,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes a download or a listing. The library writes no bytes for an empty file, which still needs the handshake,
-// because its client waits for that.
+// Write writes the data of a download or a listing. For an empty file ftpserverlib writes no bytes, but the client
+// still waits for the handshake.
 func (c *Conn) Write(b []byte) (int, error) {
 	if err := c.handshake(); err != nil {
 		return 0, err
@@ -211,7 +209,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// pace waits where the bytes that have moved are many for their time.
+// pace waits if the transfer is faster than its rate limit.
 func (c *Conn) pace(n int) error {
 	if c.transfer.Pace == nil {
 		return nil
@@ -219,10 +217,10 @@ func (c *Conn) pace(n int) error {
 	return c.transfer.Pace.Wait(c.ctx, n)
 }
 
-// failed notes why the connection was of no more use.
+// failed records why the connection failed.
 func (c *Conn) failed(err error) error {
 	switch {
-	case c.ctx.Err() != nil: // the storage has ended the read of an upload
+	case c.ctx.Err() != nil: // the storage has stopped reading the upload
 		c.transfer.fail(context.Cause(c.ctx))
 	case isTimeout(err):
 		c.transfer.fail(ErrStalled)

@@ -1,12 +1,12 @@
-// Package dataconn makes the data connection of a transfer and watches it.
+// Package dataconn opens the data connections of transfers and watches them.
 //
-// A [Source] yields the connection when a [Transfer] begins: [Dial] connects to the client, and [Ports.Listen] waits
-// for it on a passive port. [Ports] are the passive ports of the server. Sessions share them if their clients have
-// different addresses.
+// A [Source] provides the connection when a [Transfer] begins: [Dial] connects to the client, and [Ports.Listen]
+// waits for the client on a passive port. [Ports] are the passive ports of the server. Several sessions can share
+// a port if their clients have different addresses.
 //
-// A Transfer is one use of a data connection. It opens it, under TLS where the client has asked for it, counts the
-// bytes, and ends a stalled one. [Transfer.Stop] stops it. Before an upload is published, [Transfer.AwaitCommit] makes
-// sure that its client is still connected.
+// A Transfer is one use of a data connection. It opens the connection, with TLS if the client has requested it,
+// counts the bytes, and ends the transfer if it stalls. [Transfer.Stop] stops it. Before an upload is committed,
+// [Transfer.AwaitCommit] checks that its client is still connected.
 //
 // Implemented here:
 //

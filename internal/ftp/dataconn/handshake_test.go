@@ -18,7 +18,7 @@ import (
 type relayed struct {
 	net.Conn
 	received, finished *atomic.Bool
-	err                error // of Finish
+	err                error // returned by Finish
 }
 
 func (r relayed) Received() { r.received.Store(true) }
@@ -28,15 +28,15 @@ func (r relayed) Finish() error {
 	return r.err
 }
 
-// A transfer that is stopped during the TLS handshake cuts its connection. It does not end it as if it were complete,
-// which another goroutine would do while this one uses it.
+// If a transfer is stopped during the TLS handshake, its connection is cut. It must not be ended like a complete
+// one by another goroutine.
 func TestStopDuringAHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := net.Pipe()
 		defer client.Close()
 		finished := &atomic.Bool{}
 		transfer := NewTransfer(source{relayed{server, &atomic.Bool{}, finished, nil}}, Options{
-			Settings: Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute}, Upload: true, TLS: &tls.Config{},
+			Config: Config{OpenTimeout: time.Minute, StallTimeout: time.Minute}, Upload: true, TLS: &tls.Config{},
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -48,7 +48,7 @@ func TestStopDuringAHandshake(t *testing.T) {
 			ended <- err
 		}()
 		synctest.Wait()
-		cancel() // as a session does when it stops the transfer
+		cancel() // like a session that stops the transfer
 		synctest.Wait()
 		transfer.Stop(ErrAborted)
 		if err := <-ended; err == nil || !errors.Is(transfer.Err(), ErrAborted) {
@@ -60,8 +60,9 @@ func TestStopDuringAHandshake(t *testing.T) {
 	})
 }
 
-// A complete transfer finishes its relay. A failed download and an upload without an end cut it, so that no client
-// takes a part of a file for all of it. A download fails if the relay ends before the client has everything.
+// A complete transfer finishes its relay. A failed download and an incomplete upload cut it, so that the client
+// does not take a part of a file for the whole. A download fails if the relay ends before the client has received
+// everything.
 func TestEndOfARelayedTransfer(t *testing.T) {
 	killed := errors.New("killed")
 	for name, tc := range map[string]struct {
@@ -79,7 +80,7 @@ func TestEndOfARelayedTransfer(t *testing.T) {
 		defer client.Close()
 		received, finished := &atomic.Bool{}, &atomic.Bool{}
 		transfer := NewTransfer(source{relayed{server, received, finished, tc.finish}}, Options{
-			Settings: Settings{OpenTimeout: time.Minute, StallTimeout: time.Minute}, Upload: tc.upload,
+			Config: Config{OpenTimeout: time.Minute, StallTimeout: time.Minute}, Upload: tc.upload,
 		})
 		conn, err := transfer.Open(t.Context(), func() {})
 		must.OK(t, err)
@@ -102,7 +103,7 @@ func TestEndOfARelayedTransfer(t *testing.T) {
 	}
 }
 
-// A source is a connection that is open.
+// A source provides an open connection.
 type source struct{ conn net.Conn }
 
 func (source) Waits() bool                              { return false }

@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A client has not connected to its port, and may still do so. Other sessions of its address get that port only if
-// there is no other one, and then the one on which the wait has ended first.
+// After a client did not connect to its port, its connection may still arrive. Other sessions from its address get
+// this port only if no other port is free, and then the port whose wait ended first.
 func TestLateConnection(t *testing.T) {
 	ports := NewPorts(PortOptions{Range: somePorts(t, 3)})
 	var late []string
@@ -35,14 +35,14 @@ func TestLateConnection(t *testing.T) {
 	}
 	free := aClient("127.0.0.1")
 	for n, tenant := range []string{"globex", "initech", "umbrella"} {
-		free.Tenant = tenant // so that no share is used up
+		free.Tenant = tenant // so that no share is exhausted
 		if _, address := listenOn(t, ports, free, time.Hour); n > 0 && address != late[n-1] {
 			t.Errorf("session %d gets %s, want %s", n, address, late[n-1])
 		}
 	}
 }
 
-// A port counts as one of a late connection for some time after the last wait on it.
+// A port is avoided for lateTTL after the last wait on it.
 func TestLateConnectionIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ports := NewPorts(PortOptions{})
@@ -68,7 +68,7 @@ func TestLateConnectionIsForgotten(t *testing.T) {
 		time.Sleep(time.Second)
 		expect(1)
 		want(2, 1)
-		time.Sleep(lateFor - time.Second)
+		time.Sleep(lateTTL - time.Second)
 		want(1)
 		time.Sleep(time.Second)
 		want()

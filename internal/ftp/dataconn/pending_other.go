@@ -4,5 +4,5 @@ package dataconn
 
 import "net"
 
-// pending does not know where the kernel cannot be asked.
+// pending returns 0, because the number is unknown on this system.
 func pending(*net.TCPListener) int { return 0 }

@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxBacklog is more connections than wait at a listener of Go, where the kernel tells no number.
+// maxBacklog is used if the kernel does not report the number of waiting connections. It is larger than the
+// backlog of any listener in Go.
 const maxBacklog = 1 << 16
 
-// pending is how many connections a listener has not accepted yet. Where the kernel tells no number, it is maxBacklog
-// for any.
+// pending returns the number of connections that a listener has not accepted yet. If the kernel only reports that
+// there are some, it returns maxBacklog.
 func pending(l *net.TCPListener) int {
 	raw, err := l.SyscallConn()
 	if err != nil {

@@ -18,65 +18,65 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
-// Ports are the passive ports of a server. A port serves several sessions at the same time if the
-// addresses of their clients differ: a connection belongs to the session that waits for its address.
-// A session takes a free port if there is one.
+// Ports are the passive ports of a server. Several sessions can wait on the same port if their clients have
+// different addresses, because a connection belongs to the session that waits for its address. A session gets an
+// unused port if there is one.
 type Ports struct {
 	PortOptions
 
 	mu        sync.Mutex
 	listeners map[netip.AddrPort]*listener // by local address and port
-	byUser    map[Client]int               // how many ports each has
-	byAddress map[Client]int               // and all users of an address
-	late      map[netip.Addr]latePorts     // by the address of the client
-	opened    bool                         // whether all ports stay open
+	byUser    map[Client]int               // number of ports per user
+	byAddress map[Client]int               // number of ports per client address
+	late      map[netip.Addr]latePorts     // by client address
+	opened    bool                         // all ports stay open
 }
 
-// PortOptions say which ports there are. The zero value is any dynamic port.
+// PortOptions configure [Ports]. The zero value uses any dynamic port.
 type PortOptions struct {
-	Range netaddr.PortRange // that sessions get; the zero value means [netaddr.DynamicPorts]
+	Range netaddr.PortRange // ports for sessions; the zero value means [netaddr.DynamicPorts]
 
-	// Address is what ports listen on that [Ports.Open] opens. The zero value means any address.
+	// Address is the address that [Ports.Open] listens on. The zero value means all addresses.
 	Address netip.Addr
 
-	// Receive learns whose a connection is, and gives it to match with the client's address as its remote address. It
-	// closes the connection if match is false. Each call has a goroutine of its own. By default a connection is that
-	// of its remote address.
+	// Receive determines the client of a connection and passes the connection to match, with the client's address
+	// as its remote address. If match returns false, Receive closes the connection. Each call runs in its own
+	// goroutine. By default the client is the remote address.
 	Receive func(conn net.Conn, arrived time.Time, match Match)
 
-	// Missed is called when the time of a session is over in which its client has not connected. It must not wait.
+	// Missed is called when a session times out because its client has not connected. It must not block.
 	Missed func()
 
-	// Guard gets the panic of a connection, which ends that connection only. By default a panic ends the process.
+	// Guard recovers a panic, which then ends only its connection. Without a Guard the process ends.
 	Guard *panics.Guard
 }
 
-// A Match gives a connection to the session that waits for its remote address, if that has waited when the connection
-// arrived. Else it returns false.
+// A Match gives a connection to the session that waits for its remote address, if that session was already waiting
+// when the connection arrived. Otherwise it returns false.
 type Match = func(conn net.Conn, arrived time.Time) bool
 
-// A Client is the client that a session waits for.
+// A Client identifies the client that a session waits for.
 type Client struct {
-	Local, Addr  netip.Addr // on which address the session waits, and the client's
+	Local, Addr  netip.Addr // local address and client address
 	Tenant, User string
 }
 
-// anyone is any user at the address of a client.
+// anyone returns the key that counts all users at the address of a client.
 func (c Client) anyone() Client { return Client{Local: c.Local, Addr: c.Addr} }
 
-// A listener is a port on which sessions wait. It closes when the last one waits no more.
+// A listener is a port on which sessions wait. It closes when no session waits any more.
 type listener struct {
 	*net.TCPListener
-	stays   bool        // open, also when no session waits
-	mu      *sync.Mutex // of the ports
+	stays   bool        // open even if no session waits
+	mu      *sync.Mutex // of Ports
 	address netip.AddrPort
-	waiting map[netip.Addr]*waiter // by the address of the client
-	joining []*waiter              // of these, those that are not ready
+	waiting map[netip.Addr]*waiter // by client address
+	joining []*waiter              // the waiters that are not ready
 
-	accepted uint64 // how many connections were accepted
+	accepted uint64 // number of accepted connections
 }
 
-// NewPorts makes the passive ports of a server. None is open.
+// NewPorts returns the passive ports of a server. Ports are opened on demand.
 func NewPorts(options PortOptions) *Ports {
 	if options.Range == (netaddr.PortRange{}) {
 		options.Range = netaddr.DynamicPorts()
@@ -85,7 +85,7 @@ func NewPorts(options PortOptions) *Ports {
 		byAddress: make(map[Client]int), late: make(map[netip.Addr]latePorts)}
 }
 
-// InUse is how many ports sessions wait on.
+// InUse returns the number of ports on which sessions wait.
 func (p *Ports) InUse() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +98,8 @@ func (p *Ports) InUse() int {
 	return n
 }
 
-// Open opens all ports until Close, for clients whose connections other replicas pass on. After an error none is open.
+// Open opens all ports until Close, to receive connections that other replicas relay. If it fails, no port is
+// open.
 func (p *Ports) Open(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,14 +115,14 @@ func (p *Ports) Open(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the ports that Open has opened. Sessions that wait get an error.
+// Close closes the ports that Open has opened. Waiting sessions get an error.
 func (p *Ports) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.close()
 }
 
-// close is Close. The mutex is locked.
+// close closes the ports. The mutex must be locked.
 func (p *Ports) close() {
 	for _, l := range p.listeners {
 		if l.stays {
@@ -131,7 +132,8 @@ func (p *Ports) close() {
 	}
 }
 
-// ListenAddress is an address and a port as [net.Listen] has them. Without an address it is any one.
+// ListenAddress returns an address and a port in the format of [net.Listen]. An invalid address means all
+// addresses.
 func ListenAddress(addr netip.Addr, port uint16) string {
 	host := ""
 	if addr.IsValid() {
@@ -140,8 +142,8 @@ func ListenAddress(addr netip.Addr, port uint16) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// Listen waits for the client of a passive transfer (RFC 959 4.1.2, RFC 2428 3), for the
-// time timeout. It returns the port. The error is a [limits.Error] if the client has its share of the ports.
+// Listen waits for the client of a passive transfer (RFC 959, 4.1.2; RFC 2428, 3) until the timeout, and returns
+// the port. The error is a [limits.Error] if the client already uses its share of the ports.
 func (p *Ports) Listen(ctx context.Context, c Client, timeout time.Duration) (Source, uint16, error) {
 	w, err := p.wait(ctx, c, timeout)
 	if err != nil {
@@ -160,7 +162,7 @@ func (p *Ports) Listen(ctx context.Context, c Client, timeout time.Duration) (So
 	return nil, 0, w.err
 }
 
-// wait makes a session wait on a port. On one that is shared it is not ready yet.
+// wait registers a session on a port. If the port is shared, the session is not ready yet.
 func (p *Ports) wait(ctx context.Context, c Client, timeout time.Duration) (*waiter, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,18 +174,18 @@ func (p *Ports) wait(ctx context.Context, c Client, timeout time.Duration) (*wai
 	w.timer = time.AfterFunc(timeout, w.expire)
 	if l.stays || len(l.waiting) > 0 {
 		w.ready = make(chan struct{})
-		w.readyAt = l.accepted + uint64(pending(l.TCPListener)) + 1 // and one that Accept has just returned
+		w.readyAt = l.accepted + uint64(pending(l.TCPListener)) + 1 // 1 for a connection that Accept has just returned
 		l.joining = append(l.joining, w)
-		_ = l.SetDeadline(time.Unix(1, 0)) // Accept returns, and admit is called
+		_ = l.SetDeadline(time.Unix(1, 0)) // makes Accept return, so that admit is called
 	}
 	l.waiting[c.Addr] = w
 	p.count(c, 1)
 	return w, nil
 }
 
-// take finds a port for a client: a free one, else one on which no session waits for the same
-// address. It begins anywhere in the range, so that the next port cannot be guessed. Ports to which
-// a late connection of the address may come are the last ones.
+// take selects a port for a client: an unused port, or else a port on which no session waits for the same address.
+// It starts at a random port, so that the next port cannot be guessed. Ports at which a late connection from the
+// address may arrive are tried last.
 func (p *Ports) take(ctx context.Context, c Client) (*listener, error) {
 	size := p.Range.Size()
 	if !p.hasShare(c, size) {
@@ -191,7 +193,7 @@ func (p *Ports) take(ctx context.Context, c Client) (*listener, error) {
 	}
 	start := rand.IntN(size)
 	var shared *listener
-	var inUse error // by another program
+	var inUse error // error of a port that another program uses
 	local := c.Local
 	if p.opened {
 		local = p.Address
@@ -240,14 +242,15 @@ func (p *Ports) take(ctx context.Context, c Client) (*listener, error) {
 	return nil, &limits.Error{Limit: limits.PassivePorts}
 }
 
-// hasShare says whether a user may have one more of so many ports: a user has at most three quarters of the ports that
-// the others at the same address leave. So something is left for the next one. Everyone may have one.
+// hasShare reports whether a user may have one more of size ports. A user may have at most three quarters of the
+// ports that other users at the same address leave, so that some are left for the next user. Everyone may have one
+// port.
 func (p *Ports) hasShare(c Client, size int) bool {
 	own := p.byUser[c]
 	return own < limits.Share(size, p.byAddress[c.anyone()]-own)
 }
 
-// count adds n ports to those of a user, and of the address.
+// count adds n to the number of ports of a user and of its address.
 func (p *Ports) count(c Client, n int) {
 	add := func(held map[Client]int, of Client) {
 		if held[of] += n; held[of] == 0 {
@@ -258,9 +261,9 @@ func (p *Ports) count(c Client, n int) {
 	add(p.byAddress, c.anyone())
 }
 
-// listen opens a port, and accepts connections to it.
+// listen opens a port and accepts connections on it.
 func (p *Ports) listen(ctx context.Context, at netip.AddrPort) (*listener, error) {
-	config := net.ListenConfig{KeepAlive: -1, Control: limits.Transfers.Control} // stalls are watched for
+	config := net.ListenConfig{KeepAlive: -1, Control: limits.Transfers.Control} // stalls are detected by Conn
 	tcp, err := config.Listen(ctx, "tcp", ListenAddress(at.Addr(), at.Port()))
 	if err != nil {
 		return nil, err
@@ -271,7 +274,7 @@ func (p *Ports) listen(ctx context.Context, at netip.AddrPort) (*listener, error
 	return l, nil
 }
 
-// accept gives each connection to the session that waits for it, until the listener closes.
+// accept passes each connection to the session that waits for it, until the listener closes.
 func (p *Ports) accept(l *listener) {
 	failed := false
 	next := func() (net.Conn, error) {
@@ -287,7 +290,8 @@ func (p *Ports) accept(l *listener) {
 	}
 }
 
-// receive gives a connection to the session that waits for it, and returns whether the port is still open.
+// receive accepts a connection and passes it to the session that waits for it. It reports whether the port is
+// still open.
 func (p *Ports) receive(l *listener, accept func() (net.Conn, error)) (open bool) {
 	conn, err := accept()
 	arrived := time.Now()
@@ -298,7 +302,7 @@ func (p *Ports) receive(l *listener, accept func() (net.Conn, error)) (open bool
 		}
 	}()
 	defer p.Guard.Recover("data connection")
-	open = true // after a panic
+	open = true // returned after a panic
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer l.admit()
@@ -318,7 +322,7 @@ func (p *Ports) receive(l *listener, accept func() (net.Conn, error)) (open bool
 	return true
 }
 
-// give gives a connection to Receive.
+// give passes a connection to Receive, and closes it after a panic.
 func (p *Ports) give(l *listener, conn net.Conn, arrived time.Time) {
 	returned := false
 	defer func() {
@@ -330,18 +334,18 @@ func (p *Ports) give(l *listener, conn net.Conn, arrived time.Time) {
 	returned = true
 }
 
-// acceptRetry is the pause after an error such as too many open files.
+// acceptRetry is the pause after an error such as "too many open files".
 const acceptRetry = 100 * time.Millisecond
 
-// lockAndMatch is match for who does not have the mutex.
+// lockAndMatch locks the mutex and calls match.
 func (l *listener) lockAndMatch(conn net.Conn, arrived time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.match(conn, arrived)
 }
 
-// match gives a connection to the session that waits for the client's address. It returns false if there is none. The
-// mutex is locked.
+// match passes a connection to the session that waits for its remote address. It returns false if there is none.
+// The mutex must be locked.
 func (l *listener) match(conn net.Conn, arrived time.Time) bool {
 	from := netaddr.Of(conn.RemoteAddr())
 	w := l.waiting[from]
@@ -355,7 +359,8 @@ func (l *listener) match(conn net.Conn, arrived time.Time) bool {
 		return false
 	}
 	w.remove()
-	if (l.stays || len(l.waiting) > 0) && limits.Transfers.Scarce(conn) { // otherwise it replaces the listener
+	// If the listener has closed, its descriptor is free for the connection.
+	if (l.stays || len(l.waiting) > 0) && limits.Transfers.Scarce(conn) {
 		w.settle(nil, syscall.EMFILE)
 		return false
 	}
@@ -363,9 +368,10 @@ func (l *listener) match(conn net.Conn, arrived time.Time) bool {
 	return true
 }
 
-// admit makes the sessions ready that have come to share the port, when no connection is left that has come before
-// them. That could be one of a client behind the same address, which has come too late for its own session. A client
-// that connects again and again delays no session: only those count that waited when it came. The mutex is locked.
+// admit marks sessions that joined a shared port as ready, once all connections that arrived before them were
+// accepted. An earlier connection may come from a client behind the same address, whose own session has stopped
+// waiting. Only the connections that waited at the time of joining count, so a client that keeps connecting delays
+// no session. The mutex must be locked.
 func (l *listener) admit() {
 	if len(l.joining) == 0 {
 		return
@@ -382,11 +388,11 @@ func (l *listener) admit() {
 	})
 }
 
-// fail ends the wait on a port that accepts no more, for want of descriptors for example. The
-// port stays open until its sessions begin their transfers or their time is over. So clients
-// are not refused, and the transfers get 425. No other session gets the port. The mutex is locked.
+// fail ends the waits on a port that cannot accept connections, for example because descriptors are exhausted. The
+// port stays open until its sessions start their transfers or time out, so that clients are not refused and the
+// transfers get 425. No other session gets the port. The mutex must be locked.
 func (p *Ports) fail(l *listener, err error) {
-	if p.listeners[l.address] != l { // closed by the last session
+	if p.listeners[l.address] != l { // the last session has closed it
 		return
 	}
 	if !l.stays {

@@ -23,7 +23,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// somePorts are so many ports that no program listens on, and that no other test gets.
+// somePorts returns n ports that no program and no other test uses.
 func somePorts(t *testing.T, n int) netaddr.PortRange {
 	t.Helper()
 	first := ftptest.FreePorts(t, n, localhost.String())
@@ -36,7 +36,7 @@ func dialFrom(ctx context.Context, from netip.Addr, to string) (net.Conn, error)
 	return dialer.DialContext(ctx, "tcp", to)
 }
 
-// opened wants a client to have the connection that the session opens.
+// opened checks that the session gets the connection of the client.
 func opened(t *testing.T, p *waiter, client net.Conn) {
 	t.Helper()
 	conn, err := p.Open(t.Context())
@@ -47,7 +47,7 @@ func opened(t *testing.T, p *waiter, client net.Conn) {
 	}
 }
 
-// nothingLeft wants no port to be in use.
+// nothingLeft checks that no port is in use.
 func nothingLeft(t *testing.T, ports *Ports) {
 	t.Helper()
 	ports.mu.Lock()
@@ -57,8 +57,8 @@ func nothingLeft(t *testing.T, ports *Ports) {
 	}
 }
 
-// A connection that came for a session that has left its port is not for the next one, however long it takes to learn
-// whose it is.
+// A connection that arrived for a session that has left its port is not given to the next session on the port,
+// however long Receive takes.
 func TestReceiveLate(t *testing.T) {
 	held := make(chan func() bool)
 	ports := NewPorts(
@@ -90,8 +90,8 @@ func TestReceiveLate(t *testing.T) {
 	}
 }
 
-// Sessions share the one port that there is if their clients have different addresses. Each gets its own client,
-// whatever the order. A client from an address for which no session waits is closed, and the port is free at the end.
+// Sessions share the only port if their clients have different addresses. Each gets the connection of its own
+// client, in any order. Connections from other addresses are closed, and the port is free at the end.
 func TestPortIsShared(t *testing.T) {
 	ports := NewPorts(PortOptions{Range: somePorts(t, 1)})
 	one, address := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
@@ -132,13 +132,13 @@ func isPortsLimit(err error) bool {
 	return ok && *limit == limits.Error{Limit: "passive.ports"}
 }
 
-// Sessions take free ports before they share, and the sessions of one address never share.
+// Sessions use free ports before they share ports, and the sessions of one address never share.
 func TestPortsFreeFirst(t *testing.T) {
 	const size = 8
 	ports := NewPorts(PortOptions{Range: somePorts(t, size)})
 	for n := range size {
 		c := aClient("127.0.0.1")
-		c.Tenant = strconv.Itoa(n) // so that no share is used up
+		c.Tenant = strconv.Itoa(n) // so that no share is exhausted
 		listenOn(t, ports, c, time.Hour)
 		if ports.InUse() != n+1 {
 			t.Fatalf("%d sessions of one address have %d ports", n+1, ports.InUse())
@@ -152,7 +152,7 @@ func TestPortsFreeFirst(t *testing.T) {
 	}
 }
 
-// What users behind one address leave each other, on ports of which other addresses know nothing.
+// Users behind one address leave ports for each other. Other addresses are not affected.
 func TestPortShares(t *testing.T) {
 	ports := NewPorts(PortOptions{Range: somePorts(t, 16)})
 	takeAll := func(addr, tenant, user string, want int) {
@@ -174,17 +174,17 @@ func TestPortShares(t *testing.T) {
 			t.Errorf("%s of %s at %s has %d ports, want %d", user, tenant, addr, got, want)
 		}
 	}
-	// The first user gets 12 of 16 ports, and the second one 3 of the 4 that are left. The third one gets the last.
+	// The first user gets 12 of 16 ports, the second user 3 of the remaining 4, and the third user the last port.
 	takeAll("127.0.0.1", "acme", "alice", 12)
 	takeAll("127.0.0.1", "acme", "bob", 3)
 	takeAll("127.0.0.1", "globex", "alice", 1)
 	takeAll("127.0.0.1", "umbrella", "alice", 0)
-	// Other addresses have all ports.
+	// Users at other addresses can use all ports.
 	takeAll("127.0.0.2", "acme", "alice", 12)
 	takeAll("127.0.0.3", "umbrella", "alice", 12)
 }
 
-// A user has a port until the client has connected, the time is over or the session has ended.
+// A session holds a port until the client has connected, the timeout has expired or the session has ended.
 func TestPortIsHeld(t *testing.T) {
 	ports := NewPorts(PortOptions{Range: somePorts(t, 1)})
 	for name, end := range map[string]func(p *waiter, address string){
@@ -210,13 +210,13 @@ func TestPortIsHeld(t *testing.T) {
 	}
 }
 
-// Where a port accepts no more, its sessions get an error. Their clients are not refused, and no other session gets
-// the port.
+// If a port cannot accept connections, its sessions get an error. Their clients are not refused, and no other
+// session gets the port.
 func TestPortFails(t *testing.T) {
 	ports := NewPorts(PortOptions{Range: somePorts(t, 1)})
 	one, address := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
 	two, _ := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
-	if err := one.listener.SetDeadline(time.Unix(1, 0)); err != nil { // so Accept returns an error
+	if err := one.listener.SetDeadline(time.Unix(1, 0)); err != nil { // makes Accept return an error
 		t.Fatal(err)
 	}
 	<-one.settled
@@ -239,7 +239,7 @@ func TestPortFails(t *testing.T) {
 	listenOn(t, ports, aClient("127.0.0.3"), time.Hour) // the port is free
 }
 
-// A port that another program uses is passed over.
+// A port that is used by another program is skipped.
 func TestPortOfAnotherProgram(t *testing.T) {
 	r := somePorts(t, 2)
 	other, err := net.Listen("tcp", netip.AddrPortFrom(localhost, r.First).String())
@@ -256,7 +256,7 @@ func TestPortOfAnotherProgram(t *testing.T) {
 	}
 }
 
-// Clients of IPv6 have ports of their own.
+// IPv6 clients have ports of their own.
 func TestPortsIPv6(t *testing.T) {
 	loopback := netip.IPv6Loopback()
 	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
@@ -276,8 +276,9 @@ func TestPortsIPv6(t *testing.T) {
 	nothingLeft(t, ports)
 }
 
-// Clients of ten addresses come and go on three ports. Some come too late for their session, or not at all. Each
-// other session gets its own client, and not one that has come too late for the session before.
+// Clients with ten addresses come and go on three ports. Some connect too late for their session, or not at all.
+// All other sessions must get the connection of their own client, and not a late connection for an earlier
+// session.
 func TestPortsAtOnce(t *testing.T) {
 	ports := NewPorts(PortOptions{Range: somePorts(t, 3)})
 	const rounds = 100
@@ -297,7 +298,7 @@ func TestPortsAtOnce(t *testing.T) {
 	nothingLeft(t, ports)
 }
 
-// comeAndGo is one session: the client connects, too late, or not at all.
+// comeAndGo runs one session, whose client connects in time, too late, or not at all.
 func comeAndGo(ctx context.Context, ports *Ports, c Client, round int) error {
 	timeout := time.Hour
 	if round%5 == 1 {
@@ -317,7 +318,7 @@ func comeAndGo(ctx context.Context, ports *Ports, c Client, round int) error {
 	word := []byte(fmt.Sprintf("%v %4d", c.Addr, round))
 	client, err := dialFrom(ctx, c.Addr, netip.AddrPortFrom(c.Local, port).String())
 	if timeout != time.Hour {
-		if err == nil { // otherwise it is too late
+		if err == nil { // otherwise it was too late
 			_ = client.Close()
 		}
 		return nil
@@ -341,7 +342,7 @@ func comeAndGo(ctx context.Context, ports *Ports, c Client, round int) error {
 	return nil
 }
 
-// A panic ends the connection that meets it. The port takes the next one.
+// A panic ends only the connection that caused it. The port accepts the next connection.
 func TestPanic(t *testing.T) {
 	guard := panics.NewGuard(slog.New(slog.DiscardHandler))
 	var first atomic.Bool
@@ -365,7 +366,7 @@ func TestPanic(t *testing.T) {
 			w, err := ports.wait(t.Context(), client, time.Hour)
 			must.OK(t, err)
 			<-w.ready
-			if receive == nil { // a bug while the session leaves the port
+			if receive == nil { // a bug when the session leaves the port
 				ports.mu.Lock()
 				w.timer.Stop()
 				w.timer = nil
@@ -377,7 +378,7 @@ func TestPanic(t *testing.T) {
 			if n, err := conn.Read(make([]byte, 1)); err == nil {
 				t.Errorf("the client reads %d bytes", n)
 			}
-			// the client may learn of the end before the panic counts
+			// the client may see the end before the panic is counted
 			for end := time.Now().Add(time.Minute); guard.Count() == before && time.Now().Before(end); {
 				runtime.Gosched()
 			}

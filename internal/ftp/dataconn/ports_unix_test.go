@@ -17,8 +17,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A connection to a shared port takes none of the last descriptors. Its transfer gets an error, and the others go on
-// to wait.
+// A connection to a shared port must not use the last descriptors. Its transfer gets an error, and the other
+// sessions go on waiting.
 func TestSharedPortOnFewDescriptors(t *testing.T) {
 	ports := NewPorts(PortOptions{Range: somePorts(t, 1)})
 	one, address := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
@@ -41,16 +41,16 @@ func TestSharedPortOnFewDescriptors(t *testing.T) {
 	nothingLeft(t, ports)
 }
 
-// A client that connects to a shared port again and again delays no session that comes to share it. The session is
-// ready when those connections are accepted that waited when it came, and one more.
+// A client that keeps connecting to a shared port does not delay a session that joins it. The session is ready
+// when the connections that waited when it joined, and one more, were accepted.
 func TestFloodedPort(t *testing.T) {
-	const before = 3 // connections that wait when the session comes
+	const before = 3 // connections that wait when the session joins
 	ports := NewPorts(PortOptions{Range: somePorts(t, 1)})
 	tcp, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(localhost, ports.Range.First)))
 	must.OK(t, err)
 	l := &listener{TCPListener: tcp, mu: &ports.mu, address: tcp.Addr().(*net.TCPAddr).AddrPort(),
 		waiting: make(map[netip.Addr]*waiter)}
-	ports.listeners[l.address] = l // and no goroutine accepts
+	ports.listeners[l.address] = l // no goroutine accepts connections
 	one, err := ports.wait(t.Context(), aClient("127.0.0.1"), time.Hour)
 	must.OK(t, err)
 	flood := func() {
@@ -63,7 +63,7 @@ func TestFloodedPort(t *testing.T) {
 	}
 	two, err := ports.wait(t.Context(), aClient("127.0.0.2"), time.Hour)
 	must.OK(t, err)
-	for accepted := -1; ; accepted++ { // the first is no connection, but the deadline that the session has set
+	for accepted := -1; ; accepted++ { // the first Accept returns because of the deadline that the session has set
 		select {
 		case <-two.settled:
 			t.Fatalf("a connection that came before the session is that of the session, after %d others", accepted)
@@ -88,7 +88,7 @@ func TestFloodedPort(t *testing.T) {
 	}
 }
 
-// fewDescriptors leaves the process its last descriptors, until restore is called.
+// fewDescriptors leaves the process only its last descriptors until restore is called.
 func fewDescriptors(t *testing.T) (restore func()) {
 	t.Helper()
 	var before unix.Rlimit

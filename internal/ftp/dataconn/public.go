@@ -9,18 +9,18 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
-// publicFor is how long the addresses of a host name count without another look.
-const publicFor = 30 * time.Second
+// publicTTL is how long the resolved addresses of a host name are used.
+const publicTTL = 30 * time.Second
 
-// Public is the address that PASV shows to a client (RFC 959 4.1.2). The zero value shows the one that the client has
-// reached.
+// Public selects the address that PASV shows to a client (RFC 959, 4.1.2). The zero value selects the local
+// address of the control connection.
 type Public struct {
-	Host     *netaddr.Host                  // for all clients, nil for the address that they have reached
-	Networks map[netip.Prefix]*netaddr.Host // for the clients of networks
+	Host     *netaddr.Host                  // for all clients; nil selects the local address
+	Networks map[netip.Prefix]*netaddr.Host // overrides Host for clients in these networks
 }
 
-// For is the address for a client, the zero value for the one that the client has reached. The error says that a host
-// name has no IPv4 address.
+// For returns the address to show to a client. The zero value means the local address of the control connection.
+// The error reports a host name without an IPv4 address.
 func (p Public) For(ctx context.Context, client netip.Addr) (netip.Addr, error) {
 	host, longest := p.Host, -1
 	for network, own := range p.Networks {
@@ -31,7 +31,7 @@ func (p Public) For(ctx context.Context, client netip.Addr) (netip.Addr, error) 
 	if host == nil {
 		return netip.Addr{}, nil
 	}
-	for _, addr := range host.Addrs(ctx, publicFor) {
+	for _, addr := range host.Addrs(ctx, publicTTL) {
 		if addr.Is4() {
 			return addr, nil
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
-// A client gets the address of the smallest network that has it, of IPv4 only.
+// A client gets the IPv4 address configured for the smallest network that contains it.
 func TestPublic(t *testing.T) {
 	find := func(_ context.Context, name string) ([]netip.Addr, error) {
 		return map[string][]netip.Addr{

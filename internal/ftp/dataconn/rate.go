@@ -5,32 +5,33 @@ import (
 	"time"
 )
 
-// rateWindow is for how long an upload's client may send less than the minimum rate, less where the stall timeout is
-// shorter.
+// rateWindow is the period over which the minimum rate of an upload is measured. It is shorter if the stall
+// timeout is shorter.
 const rateWindow = time.Minute
 
-// partTime is the time within which the client of an upload must fill the memory that it takes, while others of the
-// same user, tenant or server need what it holds. A part doubles its memory as bytes come, so this is half of its speed
-// at least.
+// partTime is the time in which the client of an upload must fill the memory of a part while others of the same
+// user, tenant or server wait for it. The memory of a part doubles as data arrives, so the client must keep at
+// least half of this speed.
 const partTime = 15 * time.Minute
 
-// A window counts what a client sends while the server waits for it. The time in which the server waits for memory or
-// for S3 does not count.
+// A window counts the bytes that a client sends while the server waits for it. The time in which the server waits
+// for memory or for S3 does not count.
 type window struct {
 	waited time.Duration
 	bytes  int64
 }
 
-// receive reads from the client of an upload. The error is a timeout where no byte comes within the stall timeout,
-// and where the client is slower than the minimum for a whole window while others need what it holds.
+// receive reads from the client of an upload. It returns a timeout if no byte arrives within the stall timeout, or
+// if the client was slower than the minimum for a whole window while other transfers wait for its memory or its
+// slot.
 func (c *Conn) receive(b []byte) (int, error) {
 	length := min(rateWindow, c.transfer.StallTimeout)
-	least := c.transfer.least(length)
+	minimum := c.transfer.minBytes(length)
 	stalled := time.Now().Add(c.transfer.StallTimeout)
 	for {
 		begin, deadline := time.Now(), stalled
 		end := begin.Add(length - c.window.waited)
-		early := c.window.bytes < least && end.Before(stalled)
+		early := c.window.bytes < minimum && end.Before(stalled)
 		if early {
 			deadline = end
 		}
@@ -42,24 +43,25 @@ func (c *Conn) receive(b []byte) (int, error) {
 		if c.window.waited < length {
 			return n, err
 		}
-		slow := c.window.bytes < least
+		slow := c.window.bytes < minimum
 		c.window = window{}
 		switch {
-		case slow && c.transfer.Scarce != nil && c.transfer.Scarce():
+		case slow && c.transfer.Contended != nil && c.transfer.Contended():
 			return n, os.ErrDeadlineExceeded
-		case n == 0 && isTimeout(err) && early && !now.Before(end): // only the window has ended, and not the transfer
+		case n == 0 && isTimeout(err) && early && !now.Before(end): // only the window has ended
 			continue
 		}
 		return n, err
 	}
 }
 
-// least is how many bytes the client of an upload must send in a time while others need what it holds: the minimum
-// rate, and more where it takes much memory. By the rate alone a client could hold a part of any size for days.
-func (t *Transfer) least(length time.Duration) int64 {
-	least := float64(t.MinRate) * length.Minutes()
+// minBytes returns how many bytes the client of an upload must send in a period if the resources are contended. It
+// is the minimum rate, or more if the upload holds much memory, because at the minimum rate a client could hold a
+// large part for days.
+func (t *Transfer) minBytes(length time.Duration) int64 {
+	minimum := float64(t.MinRate) * length.Minutes()
 	if t.MinRate > 0 && t.Memory != nil {
-		least = max(least, float64(t.Memory())*length.Minutes()/partTime.Minutes())
+		minimum = max(minimum, float64(t.Memory())*length.Minutes()/partTime.Minutes())
 	}
-	return int64(least)
+	return int64(minimum)
 }

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// TestMinRate has a client send some bytes at intervals for ten minutes, and looks when its upload ends.
+// TestMinRate lets a client send some bytes at intervals for ten minutes and checks when its upload ends.
 func TestMinRate(t *testing.T) {
 	const lasts = 10 * time.Minute
 	always, never := func() bool { return true }, func() bool { return false }
 	for _, tc := range []struct {
-		name     string
-		minRate  int64
-		memory   int64
-		scarce   func() bool
-		stall    time.Duration
-		bytes    int
-		interval time.Duration
-		want     time.Duration // when the upload is ended, 0 if it is not
+		name      string
+		minRate   int64
+		memory    int64
+		contended func() bool
+		stall     time.Duration
+		bytes     int
+		interval  time.Duration
+		want      time.Duration // when the upload is ended, 0 if never
 	}{
 		{"slow", 4096, 0, always, 5 * time.Minute, 1, 4 * time.Second, time.Minute},
 		{"slow-while-none-waits", 4096, 0, never, 5 * time.Minute, 1, 4 * time.Second, 0},
@@ -40,7 +40,7 @@ func TestMinRate(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, client := net.Pipe()
 				c := &Conn{ctx: t.Context(), Conn: server, raw: server, transfer: &Transfer{Options: Options{
-					Settings: Settings{StallTimeout: tc.stall, MinRate: tc.minRate}, Scarce: tc.scarce,
+					Config: Config{StallTimeout: tc.stall, MinRate: tc.minRate}, Contended: tc.contended,
 				}, Memory: func() int64 { return tc.memory }}}
 				begin := time.Now()
 				go func() {
@@ -71,12 +71,12 @@ func TestMinRate(t *testing.T) {
 	}
 }
 
-// TestMinRateOfBusyServer has the server wait for something else than its client, whose bytes are there at once.
+// TestMinRateOfBusyServer lets the server wait for something else than its client, whose bytes arrive at once.
 func TestMinRateOfBusyServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := net.Pipe()
 		c := &Conn{ctx: t.Context(), Conn: server, raw: server, transfer: &Transfer{Options: Options{
-			Settings: Settings{StallTimeout: 5 * time.Minute, MinRate: 4096}, Scarce: func() bool { return true },
+			Config: Config{StallTimeout: 5 * time.Minute, MinRate: 4096}, Contended: func() bool { return true },
 		}}}
 		go func() { _, _ = client.Write(make([]byte, 10)) }()
 		for range 10 {
@@ -88,13 +88,13 @@ func TestMinRateOfBusyServer(t *testing.T) {
 	})
 }
 
-// TestAbortOfSlowUpload ends a Read by its deadline, as the end of an upload does, when the client has been silent
+// TestAbortOfSlowUpload ends a Read with a deadline, like the end of an upload does, after the client was silent
 // for more than a window.
 func TestAbortOfSlowUpload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := net.Pipe()
 		c := &Conn{ctx: t.Context(), Conn: server, raw: server,
-			transfer: &Transfer{Options: Options{Settings: Settings{StallTimeout: time.Hour, MinRate: 1}}}}
+			transfer: &Transfer{Options: Options{Config: Config{StallTimeout: time.Hour, MinRate: 1}}}}
 		ctx, abort := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer abort()
 		defer context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Now()) })()

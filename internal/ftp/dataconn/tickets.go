@@ -11,29 +11,26 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// A ticketHold lies below TLS on the data connection of an upload. From the
-// first session ticket on it holds back what the server writes, and sends it
-// when the connection is closed.
+// A ticketHold is the connection below TLS for an upload. It holds back everything that the server writes from the
+// first session ticket on, and sends it when the connection closes.
 //
-// Under TLS 1.3 crypto/tls sends a ticket right behind the handshake. A client
-// that only writes never reads it. When it closes its end, its kernel
-// sends RST instead of FIN (RFC 1122 4.2.2.13), and that may discard the last
-// bytes of the upload. Net::FTP of Ruby and of Perl are such clients.
+// Under TLS 1.3, crypto/tls sends a ticket directly after the handshake. A client that only writes never reads it.
+// When such a client closes its socket, its kernel sends RST instead of FIN (RFC 1122, 4.2.2.13), which may
+// discard the last bytes of the upload. Net::FTP of Ruby and Net::FTP of Perl are such clients.
 //
-// Without tickets in the configuration crypto/tls would not resume sessions. Some
-// clients insist on that.
+// Tickets cannot be disabled in the configuration, because crypto/tls would then not resume sessions, which some
+// clients require.
 type ticketHold struct {
 	net.Conn
-	issued int    // tickets that are in what crypto/tls writes next
-	held   []byte // records, nil before the first ticket
+	issued int    // number of tickets in the next write of crypto/tls
+	held   []byte // held records, nil before the first ticket
 }
 
-// maxHeld is the maximum of held bytes. They are a ticket of some hundred bytes,
-// close_notify, and answers to changes of keys (RFC 8446 4.6.3).
+// maxHeld limits the held bytes. These are a ticket of some hundred bytes, close_notify, and replies to key
+// updates (RFC 8446, 4.6.3).
 const maxHeld = 16 << 10
 
-// Write holds the records of tickets, and all that follow, because the records
-// of a connection are numbered.
+// Write holds back the records of tickets and all later records, because TLS records are numbered.
 func (h *ticketHold) Write(b []byte) (int, error) {
 	now := b
 	if h.held != nil {
@@ -58,24 +55,23 @@ func (h *ticketHold) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// release sends what is held.
+// release sends the held records.
 func (h *ticketHold) release() error {
 	_, err := h.Conn.Write(h.held)
 	h.held = h.held[:0]
 	return err
 }
 
-// Close sends what is held, then closes the connection. A client that has gone
-// misses nothing.
+// Close sends the held records and closes the connection. If the client has gone, nothing is lost.
 func (h *ticketHold) Close() error {
 	if len(h.held) > 0 {
-		_ = h.SetWriteDeadline(time.Now().Add(wire.TLSTimeout)) // tls.Conn has left one that is over
+		_ = h.SetWriteDeadline(time.Now().Add(wire.TLSTimeout)) // tls.Conn has left an expired deadline
 		_ = h.release()
 	}
 	return h.Conn.Close()
 }
 
-// lastRecords returns where the last n TLS records of b begin.
+// lastRecords returns the offset of the last n TLS records in b.
 func lastRecords(b []byte, n int) int {
 	var starts []int
 	for at := 0; at+wire.RecordHeader <= len(b); {
@@ -88,21 +84,20 @@ func lastRecords(b []byte, n int) int {
 	return starts[len(starts)-n]
 }
 
-// forHandshake returns the configuration for one handshake. It takes tickets and
-// makes them with the keys of cfg, which all handshakes share.
+// forHandshake returns the configuration of one handshake. It encrypts and decrypts tickets with the keys of cfg,
+// which all handshakes share.
 //
-// A control connection resumes any session, and its tickets tell whose they are.
-// A data connection resumes the session of its own control connection only (RFC
-// 4217 10.2). Its tickets tell the same, but only if it did so: else who
-// has made one full handshake could resume with the ticket of that.
+// A control connection may resume any session, and its tickets are marked with the control connection. A data
+// connection may only resume the session of its own control connection (RFC 4217, 10.2). Its tickets are marked as
+// well, but only if it resumed that session. Otherwise another client that made one full handshake could resume
+// with the ticket it got.
 //
-// Under TLS 1.2 such a data connection gets no new ticket. With one, OpenSSL's
-// clients would forget the session of the control connection, and Net::FTP of
-// Ruby could resume it once.
+// Under TLS 1.2 a data connection that resumes gets no new ticket. Clients that use OpenSSL would replace the
+// session of the control connection with it, and Net::FTP of Ruby could resume only once.
 func forHandshake(h *Handshake, cfg *tls.Config) *tls.Config {
 	own := cfg.Clone()
 	own.WrapSession = func(state tls.ConnectionState, session *tls.SessionState) ([]byte, error) {
-		// those of TLS 1.2 are a part of the handshake, which the client reads
+		// tickets of TLS 1.2 are a part of the handshake, which every client reads
 		if h.hold != nil && state.Version == tls.VersionTLS13 {
 			h.hold.issued++
 		}
@@ -110,7 +105,7 @@ func forHandshake(h *Handshake, cfg *tls.Config) *tls.Config {
 			session.Extra = append(session.Extra, h.mark())
 		}
 		if h.data && state.DidResume && state.Version < tls.VersionTLS13 {
-			return nil, nil // an empty one (RFC 5077 3.3)
+			return nil, nil // empty ticket (RFC 5077, 3.3)
 		}
 		return cfg.EncryptTicket(state, session)
 	}
@@ -120,7 +115,7 @@ func forHandshake(h *Handshake, cfg *tls.Config) *tls.Config {
 			if err != nil || session == nil || !slices.ContainsFunc(session.Extra, func(b []byte) bool {
 				return bytes.Equal(b, h.mark())
 			}) {
-				return nil, err // a full handshake follows
+				return nil, err // leads to a full handshake
 			}
 			return session, nil
 		}
@@ -128,5 +123,6 @@ func forHandshake(h *Handshake, cfg *tls.Config) *tls.Config {
 	return own
 }
 
-// mark is what a ticket tells of its control connection. Clients cannot read it, because the server encrypts tickets.
+// mark returns the part of a ticket that identifies the control connection. Clients cannot read it, because
+// tickets are encrypted.
 func (h *Handshake) mark() []byte { return []byte("babelftp control connection " + h.Session) }

@@ -10,33 +10,33 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
-// A Handshake is what a session knows of a TLS handshake before it begins.
+// A Handshake describes the session in which a TLS handshake takes place.
 type Handshake struct {
-	Host string // from HOST, empty for none
-	// Session is of the control connection: other than that of all others, and new in each handshake.
+	Host string // from HOST, or empty
+	// Session is a unique ID of the handshake of the control connection.
 	Session string
 
-	// Certificates are what the client has shown there, its own first. A data connection must show the same, or
-	// resume (RFC 4217 15.1.2).
+	// Certificates are the certificates from the control connection, beginning with the client certificate. A data
+	// connection must use the same client certificate, or resume the session (RFC 4217, 15.1.2).
 	Certificates []*x509.Certificate
 
-	data bool        // on a data connection
-	hold *ticketHold // of an upload, else nil
+	data bool        // data connection
+	hold *ticketHold // set for an upload
 }
 
-// handshakeKey is the key of a handshake's context under which the Handshake is.
+// handshakeKey is the context key of the Handshake.
 type handshakeKey struct{}
 
-// WithHandshake is the context of a handshake on a control connection.
+// WithHandshake returns the context for a handshake on a control connection.
 func WithHandshake(ctx context.Context, h Handshake) context.Context {
 	return context.WithValue(ctx, handshakeKey{}, &h)
 }
 
-// errOtherClient reports a data connection on which the client has shown another certificate than on the control
-// connection, or none.
+// errOtherClient reports a data connection whose client certificate is missing or differs from the certificate of
+// the control connection.
 var errOtherClient = fmt.Errorf("%w with the client's certificate", ErrTLS)
 
-// check returns an error if the handshake of a data connection is not that of the session's client.
+// check returns an error if the handshake of a data connection was not made by the client of the session.
 func (h *Handshake) check(state tls.ConnectionState, requireReuse bool) error {
 	switch {
 	case requireReuse && !state.DidResume:
@@ -48,9 +48,9 @@ func (h *Handshake) check(state tls.ConnectionState, requireReuse bool) error {
 	return nil
 }
 
-// TLSConfig is a TLS configuration for handshakes with the context of WithHandshake, on control and data connections
-// of sessions with HOST before the handshake (RFC 7151 4). A client that does not name the host again also gets the
-// host's certificate. A client that names another host fails the handshake.
+// TLSConfig returns a copy of cfg for handshakes with a context of WithHandshake. If the session has sent HOST
+// before the handshake (RFC 7151, 4), a client without SNI gets the certificate of that host, and a client whose
+// SNI names another host fails the handshake.
 func TLSConfig(cfg *tls.Config) *tls.Config {
 	cfg = cfg.Clone()
 	configFor, certificate := cfg.GetConfigForClient, cfg.GetCertificate

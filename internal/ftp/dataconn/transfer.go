@@ -14,12 +14,12 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 )
 
-// Why a transfer was stopped.
+// Reasons why a transfer was stopped.
 var (
 	ErrAborted    = errors.New("aborted by the client")
 	ErrStalled    = errors.New("the data connection stalled")
 	ErrPeerClosed = errors.New("the control connection has ended")
-	// ErrDisconnected is a [context.Canceled], so that a transfer ends as with the server.
+	// ErrDisconnected wraps [context.Canceled], so that a transfer ends as in a shutdown.
 	ErrDisconnected = fmt.Errorf("an administrator has ended the session: %w", context.Canceled)
 	ErrLost         = errors.New("the data connection was lost")
 	ErrTLS          = errors.New("no TLS on the data connection")
@@ -27,103 +27,105 @@ var (
 	errCut          = fmt.Errorf("%w: it ended without close_notify of TLS, see tls.strict_data_eof", ErrLost)
 )
 
-// Settings are what all transfers of a server have in common. The times are required.
-type Settings struct {
-	OpenTimeout  time.Duration // until there is a connection
-	StallTimeout time.Duration // until the next byte moves
+// Config holds the limits for all transfers of a server. The timeouts are required.
+type Config struct {
+	OpenTimeout  time.Duration // until the connection is open
+	StallTimeout time.Duration // until the next byte is transferred
 
-	// MinRate is how many bytes the client of an upload must send in a minute while Scarce, 0 for no minimum.
+	// MinRate is the minimum rate of an upload in bytes per minute while its resources are contended; 0 means no
+	// minimum.
 	MinRate int64
 }
 
-// Options are what is known of a transfer before it begins.
+// Options configure a transfer.
 type Options struct {
-	Settings
+	Config
 	Upload  bool
-	Listing bool // sent instead of a file
-	// Scarce tells whether others need what this upload holds, or may hold: memory, or a place among the transfers. Nil
-	// means that they never do.
-	Scarce func() bool
-	// TLS is nil for a data connection in the clear.
+	Listing bool // transfer a listing, not a file
+	// Contended reports whether other sessions wait for resources that this upload holds: memory or a transfer
+	// slot. If nil, they never do.
+	Contended func() bool
+	// TLS is nil for a data connection without TLS.
 	TLS       *tls.Config
-	Handshake Handshake // that of the control connection
-	// RequireReuse refuses a data connection that does not resume the TLS session of the control connection (RFC 4217
-	// 10.2).
+	Handshake Handshake // of the control connection
+	// RequireReuse refuses data connections that do not resume the TLS session of the control connection (RFC
+	// 4217, 10.2).
 	RequireReuse bool
-	// ControlTLS says whether the control connection is under TLS.
+	// ControlTLS is set if the control connection uses TLS.
 	ControlTLS bool
-	// LenientEOF accepts an upload under TLS that ends without close_notify.
+	// LenientEOF accepts uploads whose TLS connection ends without close_notify.
 	LenientEOF bool
-	Pace       limits.Pace // bytes a second
+	Pace       limits.Pace // in bytes per second
 }
 
 // A Transfer is one use of a data connection, for a file or a listing.
 type Transfer struct {
 	Options
-	// Memory is how many bytes of memory the part of an upload has that its client is sending. It is set when the
-	// file is open, before the first read, and nil for others.
+	// Memory returns the bytes of memory of the upload part that the client is sending. It is set when the file is
+	// opened, before the first read, and nil for other transfers.
 	Memory func() int64
 
 	source    Source
 	began     time.Time
 	bytes     atomic.Int64
-	firstByte atomic.Int64 // nanoseconds from began, 0 before
-	size      atomic.Int64 // of SetSize, and one more; 0 before
+	firstByte atomic.Int64 // nanoseconds since began, 0 until then
+	size      atomic.Int64 // SetSize plus one, 0 if unknown
 
 	mu       sync.Mutex
 	complete bool        // the result is final
-	cause    error       // the first failure outside the storage
-	storage  error       // the first of StorageFailed
-	broken   bool        // of Break
-	open     error       // why no data connection opened
-	taken    bool        // by Open
-	abort    func(error) // of the open file, or nil
+	cause    error       // first failure outside the storage
+	storage  error       // first error passed to StorageFailed
+	broken   bool        // Break was called
+	open     error       // why the data connection was not opened
+	taken    bool        // Open was called
+	abort    func(error) // aborts the open file, may be nil
 	conn     *Conn       // nil until open
 }
 
-// A Result is how a transfer has ended, or how far it has come. The outcome of its command is made of it, and of
-// nothing that the FTP engine says, which calls a download complete although the end of the data connection has failed.
+// A Result is the progress or the end of a transfer. The outcome of a command is made from it and not from the
+// reply of ftpserverlib, which reports a download as complete even if closing the data connection failed.
 type Result struct {
-	// Complete means that an upload is in S3, or that all of a download or a listing has left by the data connection.
-	// Where that leads by way of another server, the client's side of that server has all of it.
+	// Complete is set when an upload is in S3, or when a download or a listing was sent completely. If the data
+	// connection is relayed by another replica, that replica has delivered it to the client.
 	Complete bool
-	// Connection is why the transfer was stopped, or why its data connection failed or did not come about.
+	// Connection is the reason why the transfer was stopped, or why its data connection failed or could not be
+	// opened.
 	Connection error
-	// Storage is why the storage failed. Often the one error follows from the other.
+	// Storage is the error of the storage. Often one of the two errors is caused by the other.
 	Storage error
 }
 
-// NewTransfer makes a transfer of a data connection that source opens.
+// NewTransfer returns a transfer that uses the data connection of source.
 func NewTransfer(source Source, options Options) *Transfer {
 	return &Transfer{Options: options, source: source, began: time.Now()}
 }
 
-// Bytes is how many bytes of the file or listing have been moved.
+// Bytes returns the number of bytes transferred so far.
 func (t *Transfer) Bytes() int64 { return t.bytes.Load() }
 
-// SetSize says how many bytes will be moved, if nothing fails.
+// SetSize sets the expected number of bytes.
 func (t *Transfer) SetSize(bytes int64) { t.size.Store(bytes + 1) }
 
-// Size is what SetSize has said. known is false where it was not called.
+// Size returns the expected number of bytes, if SetSize was called.
 func (t *Transfer) Size() (bytes int64, known bool) {
 	n := t.size.Load()
 	return max(0, n-1), n > 0
 }
 
-// moved counts bytes.
+// moved counts transferred bytes.
 func (t *Transfer) moved(n int) {
 	if t.bytes.Add(int64(n)) == int64(n) && n > 0 {
 		t.firstByte.Store(int64(time.Since(t.began)))
 	}
 }
 
-// Elapsed is the time since the command came.
+// Elapsed returns the time since the command was received.
 func (t *Transfer) Elapsed() time.Duration { return time.Since(t.began) }
 
-// FirstByte is the time from the command to the first byte on the data connection, 0 while none has moved.
+// FirstByte returns the time from the command to the first byte on the data connection, or 0 before that.
 func (t *Transfer) FirstByte() time.Duration { return time.Duration(t.firstByte.Load()) }
 
-// Direction is upload, download or listing.
+// Direction returns "upload", "download" or "listing".
 func (t *Transfer) Direction() string {
 	switch {
 	case t.Listing:
@@ -134,7 +136,7 @@ func (t *Transfer) Direction() string {
 	return "download"
 }
 
-// Opened remembers how to abort the file, so that a stop need not wait for S3.
+// Opened sets the function that aborts the open file, so that Stop does not have to wait for S3.
 func (t *Transfer) Opened(abort func(error)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,9 +146,9 @@ func (t *Transfer) Opened(abort func(error)) {
 	}
 }
 
-// Open waits for the data connection. It calls starting once, when the client may get 150: before it waits for a client
-// that has not connected to the passive port, because such a client may wait for 150 (RFC 959 5.4), and otherwise when
-// the connection is open. TLS has not begun then, because many clients begin it only after 150.
+// Open opens the data connection. It calls starting once, when reply 150 may be sent. If the client has not
+// connected to the passive port, that is before the wait, because the client may wait for 150 (RFC 959, 5.4).
+// Otherwise it is when the connection is open, but before TLS, because many clients start TLS only after 150.
 func (t *Transfer) Open(ctx context.Context, starting func()) (*Conn, error) {
 	if err := t.take(); err != nil {
 		return nil, err
@@ -175,14 +177,14 @@ func (t *Transfer) Open(ctx context.Context, starting func()) (*Conn, error) {
 	return t.conn, nil
 }
 
-// Send opens the data connection, as Open does, lets write send a listing over it, and closes it. The error is the
-// first one of these.
+// Send opens the data connection like Open, calls write to send a listing, and closes the connection. It returns
+// the first error.
 func (t *Transfer) Send(ctx context.Context, starting func(), write func(io.Writer) error) error {
 	conn, err := t.Open(ctx, starting)
 	if err != nil {
 		return err
 	}
-	if err = conn.handshake(); err == nil { // a client waits for it even if nothing follows
+	if err = conn.handshake(); err == nil { // the client waits for it even if the listing is empty
 		err = write(conn)
 	}
 	if err != nil {
@@ -191,14 +193,14 @@ func (t *Transfer) Send(ctx context.Context, starting func(), write func(io.Writ
 	return cmp.Or(err, conn.Close())
 }
 
-// Connected reports whether the data connection has opened.
+// Connected reports whether the data connection was opened.
 func (t *Transfer) Connected() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.conn != nil
 }
 
-// take notes that the source can serve no other transfer. The error is why this one was stopped.
+// take marks the source as used. It returns an error if the transfer was stopped.
 func (t *Transfer) take() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,7 +208,7 @@ func (t *Transfer) take() error {
 	return t.cause
 }
 
-// used says whether the source can serve no other transfer.
+// used reports whether the source cannot be used by another transfer.
 func (t *Transfer) used() bool {
 	if t == nil {
 		return false
@@ -216,8 +218,7 @@ func (t *Transfer) used() bool {
 	return t.taken || t.cause != nil
 }
 
-// Stop ends a transfer for a reason. It may be called at any time, by any
-// goroutine.
+// Stop ends the transfer with a cause. It may be called at any time, by any goroutine.
 func (t *Transfer) Stop(cause error) {
 	t.fail(cause)
 	t.source.Close()
@@ -231,7 +232,7 @@ func (t *Transfer) Stop(cause error) {
 	}
 }
 
-// fail notes a reason; the first one counts. What stops a transfer that is complete comes too late.
+// fail records a cause. Only the first cause counts, and none after the transfer is complete.
 func (t *Transfer) fail(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -240,7 +241,7 @@ func (t *Transfer) fail(cause error) {
 	}
 }
 
-// StorageFailed notes an error of the storage; the first one counts.
+// StorageFailed records an error of the storage. Only the first error counts.
 func (t *Transfer) StorageFailed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,45 +250,45 @@ func (t *Transfer) StorageFailed(err error) {
 	}
 }
 
-// Break notes that the transfer cannot be complete, for a reason that is noted already, or that is unknown.
+// Break marks the transfer as incomplete, for a reason that is already recorded or unknown.
 func (t *Transfer) Break() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.broken = true
 }
 
-// Stored notes that an upload is in S3.
+// Stored records that an upload is in S3.
 func (t *Transfer) Stored() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.complete = true
 }
 
-// delivered notes that all of a download or a listing has left, unless something has failed before.
+// delivered records that a download or a listing was sent completely, unless something has failed.
 func (t *Transfer) delivered() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.complete = !t.failed()
 }
 
-// failed says whether anything has failed. The mutex is locked.
+// failed reports whether anything has failed. The mutex must be locked.
 func (t *Transfer) failed() bool { return t.cause != nil || t.storage != nil || t.broken }
 
-// partial says whether the client of a download or a listing may have got less than all.
+// partial reports whether the client of a download or a listing may have got only a part.
 func (t *Transfer) partial() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.Upload && t.failed()
 }
 
-// Result is how the transfer has ended. It does not change once it is complete.
+// Result returns the result. It does not change once the transfer is complete.
 func (t *Transfer) Result() Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Result{Complete: t.complete, Connection: cmp.Or(t.cause, t.open), Storage: t.storage}
 }
 
-// Err is why the transfer was stopped, or its data connection failed.
+// Err returns the reason why the transfer was stopped or its data connection failed.
 func (t *Transfer) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

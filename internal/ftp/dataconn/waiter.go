@@ -10,26 +10,27 @@ import (
 	"time"
 )
 
-// A waiter is a session that waits for the client on a port, until the client connects or the time is
-// over. Then the session has the port no more, also if no transfer begins.
+// A waiter is a session that waits on a port until its client connects or the timeout expires. After that the port
+// is free, even if no transfer begins.
 type waiter struct {
 	ports    *Ports
 	listener *listener
 	client   Client
 	began    time.Time
 	timer    *time.Timer
-	ready    chan struct{} // closed when a connection can be that of the session; nil where the port was free
-	settled  chan struct{} // Closed when conn or err is set.
+	ready    chan struct{} // closed when connections may be for this session; nil if the port was unused
+	settled  chan struct{} // closed when conn or err is set
 
-	// The mutex of ports guards these.
-	since   time.Time  // What has arrived before is not for the session.
-	other   netip.Addr // The last one that has connected, and for which no session waits.
-	readyAt uint64     // the number of accepted connections that makes it ready
-	conn    net.Conn   // of the client, until Open takes it
-	err     error      // why there is none
+	// The mutex of ports guards the following fields.
+	since   time.Time  // connections that arrived earlier are for other sessions
+	other   netip.Addr // last unexpected client address on the port
+	readyAt uint64     // value of listener.accepted at which the waiter is ready
+	conn    net.Conn   // connection of the client, until Open takes it
+	err     error      // why there is no connection
 }
 
-// takes says whether a connection that arrived then can be that of the session. The mutex of ports is locked.
+// takes reports whether a connection that arrived at this time can be for the session. The mutex of ports must be
+// locked.
 func (w *waiter) takes(arrived time.Time) bool {
 	if arrived.Before(w.since) {
 		return false
@@ -44,8 +45,8 @@ func (w *waiter) takes(arrived time.Time) bool {
 	}
 }
 
-// settle ends the wait by a connection or an error, if that has not happened yet. The mutex of
-// ports is locked.
+// settle ends the wait with a connection or an error, unless it has already ended. The mutex of ports must be
+// locked.
 func (w *waiter) settle(conn net.Conn, err error) {
 	select {
 	case <-w.settled:
@@ -55,8 +56,8 @@ func (w *waiter) settle(conn net.Conn, err error) {
 	}
 }
 
-// remove takes the session off its port, and returns false if that has happened before. The last one closes
-// the port. The mutex of ports is locked.
+// remove removes the session from its port. It returns false if it was removed before. The last session closes the
+// port. The mutex of ports must be locked.
 func (w *waiter) remove() bool {
 	p, l := w.ports, w.listener
 	if l.waiting[w.client.Addr] != w {
@@ -72,7 +73,7 @@ func (w *waiter) remove() bool {
 	return true
 }
 
-// end gives up the wait for a reason, if the client has not connected.
+// end stops waiting with an error if the client has not connected.
 func (w *waiter) end(err error) {
 	w.ports.mu.Lock()
 	defer w.ports.mu.Unlock()
@@ -91,15 +92,15 @@ func (w *waiter) expire() {
 	w.end(os.ErrDeadlineExceeded)
 }
 
-// A missingError says that a client has not connected to the port that it got.
+// A missingError reports that a client did not connect to its passive port.
 type missingError struct {
 	port    uint16
 	waited  time.Duration
-	other   netip.Addr // who has connected instead, if anyone
+	other   netip.Addr // address of another client that connected
 	because error
 }
 
-// Error is for the log. An address that differs shows a load balancer or a router that hides the client.
+// Error returns a text for the log. Another address points to a load balancer or a router that hides the client.
 func (e *missingError) Error() string {
 	text := fmt.Sprintf("the client did not connect to port %d within %v", e.port, e.waited.Round(time.Millisecond))
 	if e.other.IsValid() {
@@ -108,7 +109,7 @@ func (e *missingError) Error() string {
 	return text
 }
 
-// Unwrap returns why the wait has ended.
+// Unwrap returns the reason why the wait has ended.
 func (e *missingError) Unwrap() error { return e.because }
 
 // Missing returns an error if the client has not connected.
@@ -126,12 +127,12 @@ func (w *waiter) Missing() error {
 	}
 }
 
-// missing is the error for a client that has not connected until now. The mutex of ports is locked.
+// missing returns the error for a client that has not connected so far. The mutex of ports must be locked.
 func (w *waiter) missing(because error) error {
 	return &missingError{w.listener.address.Port(), time.Since(w.began), w.other, because}
 }
 
-// Waits is true until the client has connected, or the time is over.
+// Waits reports whether the session still waits for the client.
 func (w *waiter) Waits() bool {
 	select {
 	case <-w.settled:
@@ -141,8 +142,8 @@ func (w *waiter) Waits() bool {
 	}
 }
 
-// Open returns the connection of the client. The deadline of ctx replaces that of Listen, if
-// that has not passed.
+// Open returns the connection of the client. The deadline of ctx replaces the timeout of Listen, unless that has
+// expired.
 func (w *waiter) Open(ctx context.Context) (net.Conn, error) {
 	defer w.Close()
 	w.timer.Stop()
@@ -158,7 +159,7 @@ func (w *waiter) Open(ctx context.Context) (net.Conn, error) {
 	return conn, w.err
 }
 
-// Close leaves the port, and ends a connection that no transfer has taken.
+// Close leaves the port and closes a connection that no transfer has taken.
 func (w *waiter) Close() {
 	w.end(net.ErrClosed)
 	w.ports.mu.Lock()

@@ -16,18 +16,18 @@ import (
 
 var localhost = netip.MustParseAddr("127.0.0.1")
 
-// aClient is a user of a tenant at an address.
+// aClient returns a user of a tenant at an address.
 func aClient(addr string) Client {
 	return Client{Local: localhost, Addr: netip.MustParseAddr(addr), Tenant: "acme", User: "alice"}
 }
 
-// listen listens on any port of this machine, for a time.
+// listen listens on any port of this machine until the timeout.
 func listen(t *testing.T, client string, timeout time.Duration) (p *waiter, address string) {
 	t.Helper()
 	return listenOn(t, NewPorts(PortOptions{}), aClient(client), timeout)
 }
 
-// listenOn listens on one of the ports, for a time.
+// listenOn listens on one of the ports until the timeout.
 func listenOn(t *testing.T, ports *Ports, c Client, timeout time.Duration) (p *waiter, address string) {
 	t.Helper()
 	source, port, err := ports.Listen(t.Context(), c, timeout)
@@ -43,7 +43,7 @@ func dial(t *testing.T, address string) net.Conn {
 	return conn
 }
 
-// The port is free when the time is over without a client, although no transfer has begun.
+// The port is free after the timeout if the client has not connected, even if no transfer has begun.
 func TestPassivePortEndsInTime(t *testing.T) {
 	p, address := listen(t, "127.0.0.1", time.Millisecond)
 	<-p.settled
@@ -56,8 +56,8 @@ func TestPassivePortEndsInTime(t *testing.T) {
 	}
 }
 
-// Sessions whose clients do not connect in time are counted. What a port scan does is not, and a session that needs
-// its port no more is none of them.
+// Sessions whose clients do not connect in time are counted. Port scans and sessions that no longer need their
+// port are not counted.
 func TestMissed(t *testing.T) {
 	missed := make(chan struct{}, 10)
 	ports := NewPorts(PortOptions{Missed: func() { missed <- struct{}{} }})
@@ -90,7 +90,7 @@ func TestMissed(t *testing.T) {
 	<-missed
 }
 
-// A client that connects before the transfer command is kept, and its port is free for others.
+// If a client connects before the transfer command, its connection is kept, and its port is free for others.
 func TestPassiveConnectsEarly(t *testing.T) {
 	p, address := listen(t, "127.0.0.1", time.Hour)
 	client := dial(t, address)
@@ -109,7 +109,7 @@ func TestPassiveConnectsEarly(t *testing.T) {
 	}
 }
 
-// What no transfer takes is closed with its session.
+// A connection that no transfer uses is closed with its session.
 func TestPassiveCloseEndsTheConnection(t *testing.T) {
 	p, address := listen(t, "127.0.0.1", time.Hour)
 	client := dial(t, address)
@@ -123,8 +123,8 @@ func TestPassiveCloseEndsTheConnection(t *testing.T) {
 	}
 }
 
-// A connection from another address is closed, and the client's still awaited. The end of the transfer's context ends
-// that.
+// A connection from another address is closed, and the session goes on waiting until the context of the transfer
+// ends.
 func TestPassiveRefusesOthers(t *testing.T) {
 	p, address := listen(t, "127.0.0.2", time.Hour)
 	other := dial(t, address)
@@ -143,7 +143,7 @@ func TestPassiveRefusesOthers(t *testing.T) {
 	}
 }
 
-// A client that has not connected is missing, until it connects.
+// Missing reports a client until it connects.
 func TestPassiveMissing(t *testing.T) {
 	p, address := listen(t, "127.0.0.1", time.Hour)
 	if err := p.Missing(); err == nil || strings.Contains(err.Error(), "which is not the address") {
