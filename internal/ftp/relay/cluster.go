@@ -18,86 +18,85 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 )
 
-// Options are what a replica knows of the others. Ports, Peers, Trust, StallTimeout, Observe and Log are required.
+// Options configure a [Cluster]. Ports, Peers, Trust, StallTimeout, Observe and Log are required.
 type Options struct {
-	Replica int      // the number of this replica
-	Peers   []string // the hosts of all replicas, by their numbers
+	Replica int      // number of this replica
+	Peers   []string // hosts of all replicas, by number
 	Ports   netaddr.PortRange
 
-	// Address is what ports listen on, and where relays come from. The zero value means any address.
+	// Address is the address that ports listen on and relays come from. The zero value means all addresses.
 	Address netip.Addr
 
 	Trust        *Trust
-	StallTimeout time.Duration // until the next byte moves
+	StallTimeout time.Duration // until the next byte is transferred
 	Observe      Observer
-	Guard        *panics.Guard // gets the panic of a relay, which ends that relay only; nil lets it end the process
+	Guard        *panics.Guard // recovers panics, which then end only one relay
 	Log          *slog.Logger
 }
 
-// An Observer gets what happens, for metrics.
+// An Observer receives events for metrics.
 type Observer interface {
 	RelayOpened()
 	RelayClosed(Result)
-	// RelayRefused is for what was no relay: a connection to relay, or one that another replica relays, that this one
-	// does not take.
+	// RelayRefused is called for a connection that this replica neither relays nor accepts from another replica.
 	RelayRefused(Reason)
 }
 
-// A Result is how a relay has ended.
+// A Result is the end of a relay.
 type Result string
 
 // Results of relays.
 const (
 	Complete    Result = "complete"
-	Failed      Result = "failed"      // The client or the owner has cut it, or what is between them.
-	Unmatched   Result = "unmatched"   // No session of the owner has waited for the client.
-	Unreachable Result = "unreachable" // The owner does not answer.
+	Failed      Result = "failed"      // cut by the client, the owner or the network
+	Unmatched   Result = "unmatched"   // no session of the owner was waiting for the client
+	Unreachable Result = "unreachable" // the owner did not respond
 )
 
-// A Reason is why a connection was refused.
+// A Reason tells why a connection was refused.
 type Reason string
 
-// Reasons to refuse connections.
+// Reasons why connections are refused.
 const (
-	NoPeer   Reason = "no_peer"  // It says that it is a relay, and comes from no peer.
-	NoHeader Reason = "header"   // It comes from a peer, and has no header of a relay.
-	WrongWay Reason = "slice"    // A peer relays to a port that is not of the slice of this replica.
-	TooMany  Reason = "too_many" // There are as many relays as may be, or as the client may have.
+	NoPeer   Reason = "no_peer"  // a relay from an address that is not a peer
+	NoHeader Reason = "header"   // a peer sent no relay header
+	WrongWay Reason = "slice"    // a peer relayed to a port outside the slice of this replica
+	TooMany  Reason = "too_many" // too many relays in total, or for the client
 )
 
 const (
-	// takeTimeout bounds the time until a session of the owner takes the connection.
+	// takeTimeout bounds the wait until a session of the owner takes the connection.
 	takeTimeout = 10 * time.Second
-	// relayType is the type of the TLV in the header of a relay: the version of the frames, and how old the
-	// connection is in nanoseconds. Without the age it is a question.
+	// relayType is the TLV type in the header of a relay. Its value is the version of the frames and the age of
+	// the connection in nanoseconds. Without the age it is a probe.
 	relayType    = 0xe5
 	relayVersion = 1
 )
 
-// Slice is the part of the ports that a replica hands out.
+// Slice returns the part of the ports that a replica hands out.
 func Slice(ports netaddr.PortRange, replica, replicas int) netaddr.PortRange {
 	begin := func(n int) uint16 { return ports.First + uint16(ports.Size()*n/replicas) }
 	return netaddr.PortRange{First: begin(replica), Last: begin(replica+1) - 1}
 }
 
-// A Cluster is what a replica has to do with the others.
+// A Cluster relays connections between the replicas.
 type Cluster struct {
 	Options
 	peers   peers
-	relays  slots
-	within  time.Duration // takeTimeout
-	stall   atomic.Int64  // Options.StallTimeout in nanoseconds, or what SetStallTimeout has set
+	relays  relayLimit
+	within  time.Duration // takeTimeout, shorter in tests
+	stall   atomic.Int64  // nanoseconds, see SetStallTimeout
 	sampler limits.Sampler[Reason]
-	ctx     context.Context // of the relays
+	ctx     context.Context // canceled to cut the relays
 	cut     context.CancelFunc
 
 	listeners []net.Listener
 	accepting sync.WaitGroup
-	running   sync.WaitGroup // the relays
+	running   sync.WaitGroup // relays
 }
 
-// New makes the cluster of a replica. It opens nothing. Lookups and relays have the values of ctx, and go on when it
-// ends.
+// New returns the cluster of a replica. It opens nothing. Lookups and relays use the values of ctx, but continue
+// when ctx ends.
 func New(ctx context.Context, options Options) *Cluster {
 	c := &Cluster{Options: options, peers: peers{}, within: takeTimeout}
 	c.SetStallTimeout(options.StallTimeout)
@@ -110,16 +109,16 @@ func New(ctx context.Context, options Options) *Cluster {
 	return c
 }
 
-// SetStallTimeout replaces StallTimeout for connections that come from then on.
+// SetStallTimeout replaces StallTimeout for new connections.
 func (c *Cluster) SetStallTimeout(d time.Duration) { c.stall.Store(int64(d)) }
 
 func (c *Cluster) stallTimeout() time.Duration { return time.Duration(c.stall.Load()) }
 
-// Start listens on the ports of the other replicas, and relays what comes there until Shutdown. After an error
-// nothing is open.
+// Start listens on the ports of the other replicas and relays connections until Shutdown. If it fails, nothing is
+// open.
 func (c *Cluster) Start(ctx context.Context) error {
 	for _, peer := range c.peers {
-		peer.Look(c.ctx, fresh) // so that no relay waits for that
+		peer.Look(c.ctx, lookupTTL) // so that the first relay need not wait
 	}
 	own := Slice(c.Ports, c.Replica, len(c.Peers))
 	config := net.ListenConfig{Control: limits.Transfers.Control}
@@ -146,8 +145,8 @@ func (c *Cluster) close() {
 	c.accepting.Wait()
 }
 
-// Shutdown takes no more connections to relay, and waits for the end of the relays. When ctx ends it cuts them, and
-// those that wait for the header of a load balancer.
+// Shutdown stops accepting connections and waits for the relays. When ctx ends, it cuts them, including
+// connections that still wait for the header of a load balancer.
 func (c *Cluster) Shutdown(ctx context.Context) {
 	c.close()
 	stop := context.AfterFunc(ctx, c.cut)
@@ -156,7 +155,7 @@ func (c *Cluster) Shutdown(ctx context.Context) {
 	c.cut()
 }
 
-// acceptRetry is the pause after an error such as too many open files.
+// acceptRetry is the pause after an error such as "too many open files".
 const acceptRetry = 100 * time.Millisecond
 
 func (c *Cluster) accept(l net.Listener, port uint16) {
@@ -183,7 +182,7 @@ func (c *Cluster) pass(conn net.Conn, port uint16, arrived time.Time) {
 	if c.peers.known(from) {
 		c.refuse(
 			WrongWay, from,
-			"the replicas differ in cluster.replicas, cluster.peers or passive.ports; give them the same")
+			"the replicas have different values of cluster.replicas, cluster.peers or passive.ports; use the same on all")
 		return
 	}
 	stop := context.AfterFunc(c.ctx, func() { _ = conn.Close() })
@@ -192,27 +191,27 @@ func (c *Cluster) pass(conn net.Conn, port uint16, arrived time.Time) {
 		return
 	}
 	if proxied, ok := client.(*proxyConn); ok && !proxied.isProxied() {
-		return // a load balancer looks whether the port is open
+		return // health check of a load balancer
 	}
-	leave, ok := c.relays.enter(netaddr.Of(client.RemoteAddr()))
+	release, ok := c.relays.acquire(netaddr.Of(client.RemoteAddr()))
 	if !ok {
 		c.refuse(
 			TooMany, netaddr.Of(client.RemoteAddr()),
-			"the client's address has its share of the relays of a replica; have more replicas, or ban it")
+			"the network of the client has its share of the relays; add replicas, or ban the client")
 		return
 	}
-	defer leave()
+	defer release()
 	if limits.Transfers.Scarce(conn) {
 		c.refuse(TooMany, from, "raise the limit of descriptors")
 		return
 	}
 	c.Observe.RelayOpened()
-	result := Failed // by a panic
+	result := Failed // after a panic
 	defer func() { c.Observe.RelayClosed(result) }()
 	result = c.relay(client, port, arrived)
 }
 
-// refuse counts a connection, and tells the log of one a minute for each reason.
+// refuse counts a refused connection, and logs one per minute for each reason.
 func (c *Cluster) refuse(reason Reason, from netip.Addr, advice string) {
 	c.Observe.RelayRefused(reason)
 	if missing, ok := c.sampler.Pass(reason); ok {
@@ -221,7 +220,7 @@ func (c *Cluster) refuse(reason Reason, from netip.Addr, advice string) {
 	}
 }
 
-// owner is the replica that hands out a port.
+// owner returns the replica that hands out a port.
 func (c *Cluster) owner(port uint16) *netaddr.Host {
 	for n := range c.Peers {
 		if Slice(c.Ports, n, len(c.Peers)).Contains(port) {
@@ -231,9 +230,9 @@ func (c *Cluster) owner(port uint16) *netaddr.Host {
 	return nil
 }
 
-// Receive gives a connection to the session that waits for its client on a port of this replica. The connection is a
-// relay from a peer, one from a load balancer with a header, or one from a client. Receive is that of
-// [dataconn.PortOptions].
+// Receive passes a connection on a port of this replica to the session that waits for its client. The connection
+// comes from a peer that relays it, from a load balancer with a header, or directly from a client. Receive is used
+// for [dataconn.PortOptions].
 func (c *Cluster) Receive(conn net.Conn, arrived time.Time, match dataconn.Match) {
 	if !c.receive(conn, arrived, match) {
 		_ = conn.Close()
@@ -245,17 +244,17 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match
 	trusted := c.Trust.contains(from)
 	stranger := !trusted && !c.peers.known(from)
 	if !stranger && !trusted {
-		c.peers.lookAgain(c.ctx)
+		c.peers.refresh(c.ctx)
 	}
 	if stranger && match(conn, arrived) {
 		return true
 	}
-	// a replica that has another address now is a peer too
+	// a replica that has a new address is a peer too
 	if limits.Transfers.Scarce(conn) || stranger && !c.peers.confirm(c.ctx, from) {
 		return false
 	}
 	proxied, err := readHeader(conn)
-	read := time.Now() // a lookup takes time
+	read := time.Now() // the lookup below takes time
 	if errors.Is(err, errClosed) {
 		return false
 	}
@@ -266,10 +265,10 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match
 	switch {
 	case relay != nil && c.peers.confirm(c.ctx, from):
 		return c.take(proxied, relay, arrived, read, match)
-	case bytes.Equal(relay, question()):
-		return false // it asks again
+	case bytes.Equal(relay, probeValue()):
+		return false // the peer probes again
 	case relay != nil:
-		c.refuse(NoPeer, from, "a relay comes from an address that cluster.peers does not have; look who sends it")
+		c.refuse(NoPeer, from, "a relay came from an address that is not in cluster.peers; find out which host sends it")
 		return false
 	case trusted && err != nil:
 		c.Trust.refuse(from, conn.LocalAddr(), err)
@@ -279,22 +278,22 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match
 	}
 	c.refuse(
 		NoHeader, from,
-		"a peer has sent no header of a relay; have no clients or load balancers at the addresses of cluster.peers")
+		"a peer sent no relay header; do not run clients or load balancers at the addresses of cluster.peers")
 	return false
 }
 
-// take gives a relayed connection to its session, and tells the relay. The client has come before the relay, and so
-// long before the header as that says. A question gets its answer.
+// take passes a relayed connection to its session, and confirms that to the relay. The header has the age of the
+// client's connection, from which take computes when it arrived. A probe is confirmed and closed.
 func (c *Cluster) take(proxied *proxyConn, value []byte, arrived, read time.Time, match dataconn.Match) bool {
-	if bytes.Equal(value, question()) {
-		answer := frameWriter{conn: proxied.NetConn(), first: frameTaken}
-		_ = answer.begin()
+	if bytes.Equal(value, probeValue()) {
+		reply := frameWriter{conn: proxied.NetConn(), first: frameTaken}
+		_ = reply.begin()
 		return false
 	}
 	if len(value) != relayLength || value[0] != relayVersion {
 		c.refuse(
 			NoHeader, netaddr.Of(proxied.NetConn().RemoteAddr()),
-			"the replicas are of versions that differ; update all")
+			"the replicas run different versions; update all of them")
 		return false
 	}
 	age := time.Duration(binary.BigEndian.Uint64(value[1:]))
@@ -309,13 +308,13 @@ func (c *Cluster) take(proxied *proxyConn, value []byte, arrived, read time.Time
 	return true
 }
 
-// relayLength is how long the value of the TLV is.
+// relayLength is the length of the TLV value of a relay.
 const relayLength = 1 + 8
 
-// question is the value that asks only whether the other replica takes relays from this one.
-func question() []byte { return []byte{relayVersion} }
+// question returns the value of a probe, which only asks whether the other replica accepts relays from this one.
+func probeValue() []byte { return []byte{relayVersion} }
 
-// header is what a relay begins with.
+// header returns the header of a relay.
 func header(client net.Conn, arrived time.Time) ([]byte, error) {
 	value := binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(time.Since(arrived)))
 	return relayHeader(client.RemoteAddr(), client.LocalAddr(), value)

@@ -29,14 +29,14 @@ import (
 // stall is longer than any test.
 const stall = time.Hour
 
-// events counts what a cluster reports.
+// events counts the events of a cluster.
 type events struct {
 	mu     sync.Mutex
 	active int
 	counts map[string]int
-	waits  chan struct{} // has one element for each
+	waits  chan struct{} // receives once for each event
 
-	bugs, panics atomic.Int64 // how often RelayOpened is to panic, and has
+	bugs, panics atomic.Int64 // number of panics to raise in RelayOpened, and raised so far
 }
 
 func newEvents() *events { return &events{counts: map[string]int{}, waits: make(chan struct{}, 1000)} }
@@ -62,7 +62,7 @@ func (e *events) RelayOpened() {
 func (e *events) RelayClosed(result Result)  { e.count(string(result), -1) }
 func (e *events) RelayRefused(reason Reason) { e.count("refused "+string(reason), 0) }
 
-// want waits for the next event, and wants so many of its kind.
+// want waits for the next event and checks the number of events of its kind.
 func (e *events) want(t *testing.T, what string, n int) {
 	t.Helper()
 	<-e.waits
@@ -73,29 +73,29 @@ func (e *events) want(t *testing.T, what string, n int) {
 	}
 }
 
-// counted is how many relays have ended so.
+// counted returns the number of relays with this result.
 func (e *events) counted(result Result) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.counts[string(result)]
 }
 
-// A replica has ports and a cluster, in this process.
+// A replica is a cluster with its ports, all in this process.
 type replica struct {
 	*Cluster
 	address netip.Addr
 	ports   *dataconn.Ports
 	events  *events
 
-	headerless atomic.Int32 // connections without the header of a load balancer
+	headerless atomic.Int32 // connections without a load balancer header
 }
 
-// replicas are the addresses of the tests. A balancer at trusted sends headers.
+// replicas returns the addresses of the replicas. A load balancer at the address trusted sends headers.
 func replicas() []string { return []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"} }
 
 const trusted = "127.0.0.9"
 
-// freePorts are so many ports that no program listens on, and that no other test gets.
+// freePorts returns n ports that no program and no other test uses.
 func freePorts(t *testing.T, n int) netaddr.PortRange {
 	t.Helper()
 	first := ftptest.FreePorts(t, n, replicas()...)
@@ -157,7 +157,7 @@ func (r *replica) dial(t *testing.T, from string, port uint16) *net.TCPConn {
 	return ftptest.DialFrom(t, from, netip.AddrPortFrom(r.address, port).String())
 }
 
-// open is the connection that the session gets.
+// open returns the connection that the session gets.
 func open(t *testing.T, source dataconn.Source) net.Conn {
 	t.Helper()
 	conn, err := source.Open(t.Context())
@@ -166,7 +166,7 @@ func open(t *testing.T, source dataconn.Source) net.Conn {
 	return conn
 }
 
-// relayed is a client of the owner that connects to another replica, or to the owner, and its session.
+// relayed connects a client of the owner through a replica, or directly, and returns both ends.
 func relayed(t *testing.T, owner, by *replica) (client *net.TCPConn, session net.Conn) {
 	t.Helper()
 	source, port := owner.listen(t, "127.0.0.1")
@@ -176,7 +176,7 @@ func relayed(t *testing.T, owner, by *replica) (client *net.TCPConn, session net
 
 func finish(conn net.Conn) error { return conn.(*owned).Finish() }
 
-// Slices have all ports, and none twice.
+// The slices cover all ports, and do not overlap.
 func TestSlice(t *testing.T) {
 	for _, tc := range []struct {
 		ports    netaddr.PortRange
@@ -202,8 +202,8 @@ func TestSlice(t *testing.T) {
 	}
 }
 
-// A connection reaches its session by any replica, with the client's address. Both sides can close theirs first, and
-// the other one goes on.
+// A connection reaches its session through any replica, with the address of the client. Either side can close its
+// direction first, and the other direction continues.
 func TestRelay(t *testing.T) {
 	const big = 3 << 20
 	all := start(t)
@@ -260,8 +260,7 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// A client that resets its connection is no client that has sent all. The one that resets it while it reads has not
-// got all.
+// A connection that the client has reset is neither a complete upload nor a complete download.
 func TestRelayOfAReset(t *testing.T) {
 	all := start(t)
 	client, session := relayed(t, all[0], all[1])
@@ -289,8 +288,8 @@ func TestRelayOfAReset(t *testing.T) {
 	all[1].events.want(t, string(Failed), 2)
 }
 
-// A client may close or reset its connection after a complete upload without reading the end of TLS, or after it has
-// read a whole download. The relay is complete then, and nothing that the client has sent is lost.
+// After a complete upload a client may close or reset its connection without reading the end of TLS, and after a
+// complete download it may reset it. The relay is complete, and no data of the client is lost.
 func TestRelayOfALateReset(t *testing.T) {
 	all := start(t)
 	const content, rest = "a file", "tickets, close_notify"
@@ -319,7 +318,7 @@ func TestRelayOfALateReset(t *testing.T) {
 				tc.end(client)
 				session.(*owned).Received()
 				must.Write(t, session, rest)
-				must.Write(t, session, rest) // when the first one has been answered by a reset
+				must.Write(t, session, rest) // after the first write was answered with a reset
 			}
 			if err := finish(session); err != nil && !tc.upload {
 				t.Errorf("the download ends with %v", err)
@@ -333,17 +332,17 @@ func TestRelayOfALateReset(t *testing.T) {
 	}
 }
 
-// reset closes a connection by RST.
+// reset closes a connection with RST.
 func reset(conn *net.TCPConn) {
 	_ = conn.SetLinger(0)
 	_ = conn.Close()
 }
 
-// resetAfter is a client's connection that is reset behind content.
+// resetAfter is a connection of a client that is reset after some content.
 type resetAfter struct {
 	net.Conn
 	content []byte
-	done    chan struct{} // closed when the reset has been read
+	done    chan struct{} // closed when the reset was read
 }
 
 func (c *resetAfter) Read(b []byte) (int, error) {
@@ -356,11 +355,11 @@ func (c *resetAfter) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A slow owner gets all data that a client has sent before a reset, and no end of the file.
+// A slow owner receives all data that a client has sent before a reset, but no end of the file.
 func TestRelayOfAResetToASlowOwner(t *testing.T) {
 	ends, far := connected(t)
 	must.OK(t, ends[1].SetWriteBuffer(1<<20))
-	must.OK(t, far[1].SetReadBuffer(1<<12)) // so that most of the content waits in the relay's socket
+	must.OK(t, far[1].SetReadBuffer(1<<12)) // so that most of the content waits in the socket of the relay
 	client := &resetAfter{ends[0], bytes.Repeat([]byte("file"), 16<<10), make(chan struct{})}
 	want := len(client.content)
 	r := &relay{client: client, socket: ends[0], owner: ends[1], frames: frameWriter{conn: ends[1]}, stall: stall}
@@ -381,7 +380,7 @@ func TestRelayOfAResetToASlowOwner(t *testing.T) {
 	}
 }
 
-// A client that takes the rest of a download slowly, and longer than a stall may last, gets all of it.
+// A client that reads the rest of a download slowly, for longer than the stall timeout, receives all of it.
 func TestRelayToASlowClient(t *testing.T) {
 	const stall, big = 4 * time.Second, 10 << 20
 	ports := freePorts(t, 6)
@@ -412,7 +411,7 @@ func TestRelayToASlowClient(t *testing.T) {
 			}
 			break
 		}
-		// so slow is the client, and no slower on a busy machine
+		// the client reads at a fixed rate, whatever the load of the machine
 		due := begin.Add(time.Duration(total) * time.Second / (2 << 20))
 		<-time.After(time.Until(due))
 	}
@@ -421,7 +420,7 @@ func TestRelayToASlowClient(t *testing.T) {
 	}
 }
 
-// A session that gives up cuts its client, so that the client does not take what it has for the whole.
+// If a session gives up a download, its client is cut, so that it does not take a part for the whole.
 func TestRelayOfACutDownload(t *testing.T) {
 	all := start(t)
 	client, session := relayed(t, all[0], all[1])
@@ -436,7 +435,7 @@ func TestRelayOfACutDownload(t *testing.T) {
 	all[1].events.want(t, string(Failed), 1)
 }
 
-// A replica that stops waits for its relays, and cuts them at the end.
+// A replica that shuts down waits for its relays, and cuts them when the timeout ends.
 func TestShutdown(t *testing.T) {
 	all := start(t)
 	client, session := relayed(t, all[0], all[1])
@@ -446,7 +445,7 @@ func TestShutdown(t *testing.T) {
 		defer close(down)
 		all[1].Shutdown(ctx)
 	}()
-	for { // until it takes no more connections
+	for { // until it accepts no more connections
 		conn, err := net.Dial("tcp", client.RemoteAddr().String())
 		if err != nil {
 			break
@@ -474,13 +473,13 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// A replica that stops at once does not wait for the header of a load balancer.
+// A replica that shuts down at once does not wait for the header of a load balancer.
 func TestShutdownBeforeAHeader(t *testing.T) {
 	all := start(t)
 	by := all[1]
 	_, port := all[0].listen(t, "127.0.0.1")
 	silent := by.dial(t, trusted, port)
-	served := by.dial(t, trusted, port) // after the one that is silent
+	served := by.dial(t, trusted, port) // accepted after the silent connection
 	_, _ = io.WriteString(served, "PROXY TCP4 203.0.113.7 192.0.2.1 40000 30000\r\n")
 	by.events.want(t, string(Unmatched), 1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -494,7 +493,7 @@ func TestShutdownBeforeAHeader(t *testing.T) {
 	}
 }
 
-// handMade is a relay that the test speaks, from an address, for a client.
+// handMade opens a relay by hand, from an address, for a client.
 func handMade(t *testing.T, to *replica, from string, port uint16, client string, age time.Duration) net.Conn {
 	t.Helper()
 	conn := to.dial(t, from, port)
@@ -508,7 +507,7 @@ func handMade(t *testing.T, to *replica, from string, port uint16, client string
 	return conn
 }
 
-// taken wants a session of the owner to take a relay, or none.
+// taken checks whether a session of the owner takes a relay.
 func taken(t *testing.T, conn net.Conn, want bool) {
 	t.Helper()
 	b := make([]byte, frameHeader)
@@ -522,7 +521,7 @@ func taken(t *testing.T, conn net.Conn, want bool) {
 	}
 }
 
-// spoken is a relay that the test speaks for a client, and the session that has taken it.
+// spoken returns a relay opened by hand for a client, and the session that has taken it.
 func spoken(t *testing.T, owner *replica) (conn, session net.Conn) {
 	t.Helper()
 	source, port := owner.listen(t, "203.0.113.7")
@@ -537,8 +536,8 @@ func frame(kind byte, data string) []byte {
 	return append(b, data...)
 }
 
-// A replica that is killed closes its connections as if the client had sent all. The owner must see the difference,
-// in both directions.
+// If a replica is killed, its connections end as if the client had sent everything. The owner must notice the
+// difference in both directions.
 func TestKilledRelay(t *testing.T) {
 	all := start(t)
 	for name, tc := range map[string]struct {
@@ -575,7 +574,7 @@ func TestKilledRelay(t *testing.T) {
 	}{
 		"nothing":  {nil, false},
 		"progress": {frame(frameProgress, ""), false},
-		"end":      {frame(frameEnd, ""), false}, // of the client's data
+		"end":      {frame(frameEnd, ""), false}, // of the data of the client
 		"delivered": {append(
 			append(frame(frameProgress, ""), frame(frameData, "not asked for")...),
 			frame(frameDelivered, "")...), true},
@@ -584,7 +583,7 @@ func TestKilledRelay(t *testing.T) {
 			conn, session := spoken(t, all[0])
 			alive := frame(frameProgress, "")
 			said := make([]byte, len(alive))
-			// before data, which would keep it from being written
+			// the frame must come before data, which would block it
 			if _, err := io.ReadFull(conn, said); err != nil || !bytes.Equal(said, alive) {
 				t.Fatalf("the relay gets %q, %v; want %q", said, err, alive)
 			}
@@ -605,7 +604,7 @@ func TestKilledRelay(t *testing.T) {
 	}
 }
 
-// The owner says again and again that it lives, and nothing after the end.
+// The owner sends alive frames repeatedly, and nothing after the end frame.
 func TestOwnerSaysThatItLives(t *testing.T) {
 	owner := startReplica(t, 0, freePorts(t, 6), takeTimeout, stall)
 	owner.SetStallTimeout(40 * time.Millisecond)
@@ -621,7 +620,7 @@ func TestOwnerSaysThatItLives(t *testing.T) {
 	if err := finish(session); err != nil {
 		t.Error(err)
 	}
-	session.(*owned).sayAlive() // as the timer may at this moment
+	session.(*owned).sendAlive() // the timer may fire at this time too
 	_ = session.Close()
 	rest, _ := io.ReadAll(conn)
 	for bytes.HasPrefix(rest, alive) {
@@ -632,8 +631,8 @@ func TestOwnerSaysThatItLives(t *testing.T) {
 	}
 }
 
-// The network no longer carries anything between the relay and the owner, and neither sees an end. The relay cuts its
-// client, which sends or waits.
+// If the network between relay and owner fails, neither sees an end. The relay cuts its client, whether it sends
+// or waits.
 func TestOwnerOutOfReach(t *testing.T) {
 	for name, said := range map[string][]byte{
 		"before-data": nil,
@@ -653,7 +652,7 @@ func TestOwnerOutOfReach(t *testing.T) {
 			if _, err := owner.Write(slices.Concat(frame(frameTaken, ""), frame(frameProgress, ""), said)); err != nil {
 				t.Fatal(err)
 			}
-			for err == nil { // more than the sockets hold
+			for err == nil { // more than the socket buffers hold
 				_, err = client.Write(make([]byte, maxFrame))
 			}
 			by.events.want(t, string(Failed), 1)
@@ -661,7 +660,7 @@ func TestOwnerOutOfReach(t *testing.T) {
 	}
 }
 
-// A timeout in the middle of a frame loses no byte of it.
+// A timeout in the middle of a frame loses no bytes.
 func TestDeadlineInAFrame(t *testing.T) {
 	all := start(t)
 	conn, session := spoken(t, all[0])
@@ -686,7 +685,7 @@ func TestDeadlineInAFrame(t *testing.T) {
 	}
 }
 
-// Who may relay, and what is refused.
+// Relays are accepted from peers only, and everything else is refused.
 func TestRefusals(t *testing.T) {
 	all := start(t)
 	owner := all[0]
@@ -695,7 +694,7 @@ func TestRefusals(t *testing.T) {
 	t.Run("stranger", func(t *testing.T) {
 		taken(t, handMade(t, owner, "127.0.0.1", port, "203.0.113.7", 0), false)
 	})
-	t.Run("balancer", func(t *testing.T) { // whose headers are believed
+	t.Run("balancer", func(t *testing.T) { // its headers are trusted
 		taken(t, handMade(t, owner, trusted, port, "203.0.113.7", 0), false)
 		owner.events.want(t, "refused no_peer", 1)
 	})
@@ -727,13 +726,13 @@ func TestRefusals(t *testing.T) {
 	t.Run("other-client", func(t *testing.T) {
 		taken(t, handMade(t, owner, replicas()[1], port, "203.0.113.8", 0), false)
 	})
-	t.Run("too-late", func(t *testing.T) { // it has arrived before the session had the port
+	t.Run("too-late", func(t *testing.T) { // it arrived before the session had the port
 		taken(t, handMade(t, owner, replicas()[1], port, "203.0.113.7", time.Hour), false)
 	})
 	t.Run("too-many", func(t *testing.T) {
 		var leave []func()
 		for {
-			one, ok := owner.relays.enter(netip.MustParseAddr("127.0.0.1"))
+			one, ok := owner.relays.acquire(netip.MustParseAddr("127.0.0.1"))
 			if !ok {
 				break
 			}
@@ -755,8 +754,8 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// A balancer in front of all replicas sends headers. What it relays has the addresses of IPv6 clients too, and its
-// own probes go nowhere.
+// A load balancer in front of all replicas sends headers. Relayed connections keep the address of the client,
+// including IPv6, and health checks are not relayed.
 func TestRelayBehindABalancer(t *testing.T) {
 	all := start(t)
 	source, port := all[0].listen(t, "2001:db8::7")
@@ -781,7 +780,7 @@ func TestRelayBehindABalancer(t *testing.T) {
 	}
 }
 
-// An owner that is away, or that does not answer in time, costs the client its connection and the replica nothing.
+// If an owner is down or does not respond in time, the client loses its connection and the replica loses nothing.
 func TestOwnerAway(t *testing.T) {
 	ports := freePorts(t, 3)
 	r := startReplica(t, 0, ports, 100*time.Millisecond, stall)
@@ -791,7 +790,7 @@ func TestOwnerAway(t *testing.T) {
 	silent, err := net.Listen("tcp", fmt.Sprintf("%s:%d", replicas()[1], port))
 	must.OK(t, err)
 	defer silent.Close()
-	for tries := 1; r.events.counted(Unmatched) == 0; tries++ { // a machine that is busy may not even connect in time
+	for tries := 1; r.events.counted(Unmatched) == 0; tries++ { // on a busy machine even the connection may time out
 		taken(t, r.dial(t, "127.0.0.1", port), false)
 		<-r.events.waits
 		if r.events.counted(Unmatched)+r.events.counted(Unreachable) != 1+tries {
@@ -803,7 +802,7 @@ func TestOwnerAway(t *testing.T) {
 	}
 }
 
-// Where a port is in use nothing is open.
+// If a port is in use, Start opens nothing.
 func TestStartFails(t *testing.T) {
 	ports := freePorts(t, 3)
 	other, err := net.Listen("tcp", fmt.Sprintf("%s:%d", replicas()[0], ports.Last))
@@ -820,10 +819,10 @@ func TestStartFails(t *testing.T) {
 	} else {
 		_ = l.Close()
 	}
-	New(t.Context(), Options{}).Shutdown(t.Context()) // nothing to end
+	New(t.Context(), Options{}).Shutdown(t.Context()) // nothing to shut down
 }
 
-// A panic ends one relay, and the replica passes on the next connection.
+// A panic ends one relay, and the replica relays the next connection.
 func TestPanic(t *testing.T) {
 	all := start(t)
 	by := all[1]
@@ -852,12 +851,12 @@ func connected(t *testing.T) (ends, far [2]*net.TCPConn) {
 	return ends, far
 }
 
-// panicking is a client's connection whose bytes meet a bug.
+// panicking is a connection of a client whose Read panics.
 type panicking struct{ net.Conn }
 
 func (panicking) Read([]byte) (int, error) { panic("a bug") }
 
-// A panic within a relay resets both sides, so that neither takes what it has for the whole.
+// A panic in a relay resets both sides, so that neither takes a part for the whole.
 func TestPanicOfARelay(t *testing.T) {
 	ends, far := connected(t)
 	r := &relay{client: panicking{ends[0]}, socket: ends[0], owner: ends[1], frames: frameWriter{conn: ends[1]},
@@ -873,12 +872,12 @@ func TestPanicOfARelay(t *testing.T) {
 	}
 }
 
-// A client's network has no more than its share of the relays, so that others have some too.
+// The network of a client cannot use more than its share of the relays.
 func TestShareOfRelays(t *testing.T) {
-	var s slots
+	var s relayLimit
 	fill := func(client string) (n int, leave func()) {
 		for {
-			one, ok := s.enter(netip.MustParseAddr(client))
+			one, ok := s.acquire(netip.MustParseAddr(client))
 			if !ok {
 				return n, leave
 			}
@@ -899,11 +898,11 @@ func TestShareOfRelays(t *testing.T) {
 		t.Errorf("after the end of one relay there are %d more", again)
 	}
 	for n := 0; s.all < maxRelays; n++ {
-		if one, ok := s.enter(netip.AddrFrom4([4]byte{192, 0, byte(n >> 8), byte(n)})); !ok || one == nil {
+		if one, ok := s.acquire(netip.AddrFrom4([4]byte{192, 0, byte(n >> 8), byte(n)})); !ok || one == nil {
 			t.Fatalf("a client without a relay gets none of the %d that are free", maxRelays-s.all)
 		}
 	}
-	if _, ok := s.enter(netip.MustParseAddr("198.51.100.1")); ok {
+	if _, ok := s.acquire(netip.MustParseAddr("198.51.100.1")); ok {
 		t.Error("there are more relays than may be")
 	}
 }

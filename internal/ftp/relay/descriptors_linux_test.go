@@ -12,12 +12,12 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A relay takes no descriptors but those of its two connections, also while its client takes nothing.
+// A relay uses no descriptors besides its two connections, even while its client reads nothing.
 func TestDescriptors(t *testing.T) {
 	all := start(t)
 	client, session := relayed(t, all[0], all[1])
 	before := pipes(t)
-	for err := error(nil); err == nil; { // until nothing moves
+	for err := error(nil); err == nil; { // until the writes block
 		_ = session.SetWriteDeadline(time.Now().Add(time.Second))
 		_, err = session.Write(make([]byte, maxFrame))
 		if timeout, ok := errors.AsType[net.Error](err); err != nil && (!ok || !timeout.Timeout()) {
@@ -30,7 +30,7 @@ func TestDescriptors(t *testing.T) {
 	_ = client.Close()
 }
 
-// pipes counts the descriptors of pipes that this process has.
+// pipes returns the number of pipe descriptors of this process.
 func pipes(t *testing.T) (n int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/self/fd/*")

@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// A frame is a header of four bytes, the kind and the length, and so many bytes of data. These are the kinds.
+// Kinds of frames. A frame has a header of four bytes, with the kind and the length, and that many bytes of data.
 const (
 	frameData      = 1 + iota
-	frameEnd       // no more data: their sender has closed its side.
-	frameTaken     // from the owner: a session takes the connection.
-	frameDelivered // from the relay: the client's side has everything up to the end.
-	// from the relay: the client's side has something more. From the owner: it lives, and says so again and again.
+	frameEnd       // end of the data: the sender has closed its side
+	frameTaken     // from the owner: a session has taken the connection
+	frameDelivered // from the relay: the client has received everything
+	// from the relay: the client has received more data; from the owner: it is alive, sent repeatedly
 	frameProgress
-	frameReceived // from the owner: it has the whole upload, so the client may ignore the data that follow.
+	frameReceived // from the owner: the upload is complete, so the client may ignore later data
 )
 
 const (
 	frameHeader = 4
-	// maxFrame is the most data of a frame in bytes.
+	// maxFrame is the maximum length of the data in a frame.
 	maxFrame = 256 << 10
 )
 
-// errCut reports a relay that has ended without the frame that ends the data. It is no EOF, so that nothing takes it
-// for the end of a file.
+// errCut reports a relay that ended without an end frame. It is not an EOF, so that it is never taken for the end
+// of a file.
 var errCut = errors.New("the relay between replicas was cut")
 
-var errFrame = errors.New("no frame of a relay")
+var errFrame = errors.New("invalid relay frame")
 
-// putHeader writes the header of a frame.
+// putHeader encodes the header of a frame.
 func putHeader(b []byte, kind byte, length int) {
 	binary.BigEndian.PutUint32(b, uint32(kind)<<24|uint32(length))
 }
 
-// parseHeader reads the header of a frame.
+// parseHeader decodes the header of a frame.
 func parseHeader(b []byte) (kind byte, length int, err error) {
 	h := binary.BigEndian.Uint32(b)
 	kind, length = byte(h>>24), int(h&0xffffff)
@@ -47,7 +47,7 @@ func parseHeader(b []byte) (kind byte, length int, err error) {
 	return kind, length, nil
 }
 
-// cut replaces the end of the bytes, which is not the end of the data.
+// cut replaces EOF by errCut, because the end of the stream is not the end of the data.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errCut
@@ -55,24 +55,24 @@ func cut(err error) error {
 	return err
 }
 
-// A frameWriter writes frames for several goroutines. After an error all that follow fail, because a frame may be
-// incomplete.
+// A frameWriter writes frames from several goroutines. After an error all later writes fail, because a frame may
+// be incomplete.
 type frameWriter struct {
 	conn  net.Conn
 	mu    sync.Mutex
-	first byte // the kind of the frame that goes before all others, 0 for none
-	last  byte // the kind of the frame that goes after all others, 0 for none
+	first byte // kind of the first frame, 0 if there is none
+	last  byte // kind of the last frame, 0 if there is none
 	err   error
 }
 
-// begin writes the frame that goes before all others.
+// begin writes the first frame.
 func (w *frameWriter) begin() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.writeFirst()
 }
 
-// writeFirst is begin. The mutex is locked.
+// writeFirst writes the first frame unless it was written. The mutex must be locked.
 func (w *frameWriter) writeFirst() error {
 	if w.first == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (w *frameWriter) writeFirst() error {
 	return err
 }
 
-// write writes data frames, or one frame of another kind. It returns how many bytes of the data were written.
+// write writes data frames, or one frame of another kind. It returns how many bytes of data were written.
 func (w *frameWriter) write(kind byte, data []byte) (written int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,8 +101,8 @@ func (w *frameWriter) write(kind byte, data []byte) (written int, err error) {
 	return written, nil
 }
 
-// progress writes a frame that says that something has moved, unless another one is being written. The zero deadline
-// is none. The error is one after which no frame is written any more.
+// progress writes a progress frame, unless another frame is being written. A zero deadline means no deadline.
+// After an error no more frames can be written.
 func (w *frameWriter) progress(deadline time.Time) error {
 	if !w.mu.TryLock() {
 		return nil
@@ -113,7 +113,7 @@ func (w *frameWriter) progress(deadline time.Time) error {
 	return err
 }
 
-// writeFrame writes one frame. The mutex is locked.
+// writeFrame writes one frame. The mutex must be locked.
 func (w *frameWriter) writeFrame(kind byte, data []byte) (written int, err error) {
 	if w.err != nil {
 		return 0, w.err

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// owned is a client's connection that another replica relays to this one, the owner of its port. Its addresses are
-// those of the header.
+// owned is a connection that another replica relays to this one, the owner of its port. Its addresses are the
+// addresses in the relay header.
 type owned struct {
 	*proxyConn
 	frames    frameWriter
 	reader    *bufio.Reader
-	left      int  // data of the frame that is being read
+	left      int  // remaining data of the current frame
 	ended     bool // the client has closed its side
 	delivered bool
 	stall     time.Duration
-	alive     *time.Timer // runs while a session has the connection
+	alive     *time.Timer // runs while a session uses the connection
 }
 
 func newOwned(conn *proxyConn, stall time.Duration) *owned {
@@ -24,36 +24,36 @@ func newOwned(conn *proxyConn, stall time.Duration) *owned {
 		proxyConn: conn, frames: frameWriter{conn: conn.NetConn(), first: frameTaken, last: frameEnd},
 		reader: bufio.NewReader(conn), stall: stall,
 	}
-	c.alive = time.AfterFunc(stall, c.sayAlive)
+	c.alive = time.AfterFunc(stall, c.sendAlive)
 	c.alive.Stop()
 	return c
 }
 
-// begin says that a session takes the connection, and from then on that this replica lives. So the relay does not
-// wait for one that is gone, or that the network no longer reaches.
+// begin confirms that a session has taken the connection, and starts sending alive frames, so that the relay
+// notices if this replica or the network fails.
 func (c *owned) begin() {
-	if c.frames.begin() == nil { // an error is one that the session meets too
-		c.sayAlive()
+	if c.frames.begin() == nil { // the session gets the same error
+		c.sendAlive()
 	}
 }
 
-// maxAlive is the longest time between two frames that say that this replica lives: the relay may have a shorter
-// stall timeout, during a rollout.
+// maxAlive is the maximum interval between alive frames. It is independent of the stall timeout, because the relay
+// may have a shorter one during a rollout.
 const maxAlive = 5 * time.Second
 
-func (c *owned) sayAlive() {
+func (c *owned) sendAlive() {
 	if c.frames.progress(time.Now().Add(c.stall)) == nil {
 		c.alive.Reset(min(c.stall/4, maxAlive))
 	}
 }
 
-// Close cuts the connection, unless it comes after Finish.
+// Close cuts the connection, unless Finish was called before.
 func (c *owned) Close() error {
 	c.alive.Stop()
 	return c.proxyConn.Close()
 }
 
-// next reads the header of the next frame. A timeout loses no byte.
+// next reads the header of the next frame. A timeout loses no bytes.
 func (c *owned) next() error {
 	header, err := c.reader.Peek(frameHeader)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *owned) next() error {
 	return nil
 }
 
-// Read reads what the client has sent. It returns [io.EOF] only if the client has closed its side.
+// Read reads data of the client. It returns [io.EOF] only if the client has closed its side.
 func (c *owned) Read(b []byte) (int, error) {
 	for c.left == 0 {
 		if c.ended {
@@ -90,7 +90,7 @@ func (c *owned) Read(b []byte) (int, error) {
 	return n, cut(err)
 }
 
-// Write writes to the client.
+// Write writes data to the client.
 func (c *owned) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -98,15 +98,15 @@ func (c *owned) Write(b []byte) (int, error) {
 	return c.frames.write(frameData, b)
 }
 
-// Received tells the relay that this replica has the whole upload. TLS writes more data at the end, such as
-// close_notify, and many clients close their socket without reading it.
+// Received tells the relay that the upload is complete. TLS still writes data such as close_notify, but many
+// clients close their socket without reading it.
 func (c *owned) Received() {
 	_ = c.SetWriteDeadline(time.Now().Add(c.stall))
 	_, _ = c.frames.write(frameReceived, nil) // Finish returns the same error
 }
 
-// Finish closes this side, and waits until the client's side of the relay has everything. After an upload there is
-// nothing to wait for. The error says that the client may have less.
+// Finish closes this side and waits until the relay has delivered everything to the client. After an upload it
+// does not wait. If it fails, the client may not have received everything.
 func (c *owned) Finish() error {
 	_ = c.SetWriteDeadline(time.Now().Add(c.stall))
 	if _, err := c.frames.write(frameEnd, nil); err != nil || c.ended {
@@ -114,7 +114,7 @@ func (c *owned) Finish() error {
 	}
 	for !c.delivered {
 		_ = c.SetReadDeadline(time.Now().Add(c.stall))
-		if n, err := c.reader.Discard(c.left); err != nil { // the client sends what is not asked for
+		if n, err := c.reader.Discard(c.left); err != nil { // discard unexpected data from the client
 			c.left -= n
 			return cut(err)
 		}

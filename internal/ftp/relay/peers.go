@@ -14,31 +14,32 @@ import (
 )
 
 const (
-	// fresh is how long the addresses of a peer count without another look. A pod that is replaced may get another
+	// lookupTTL is how long the resolved addresses of a peer are used. A replaced pod may get another address.
+	lookupTTL = 5 * time.Second
+	// lookupInterval is the minimum time between two lookups of a peer that does not respond or has an unknown
 	// address.
-	fresh = 5 * time.Second
-	// lookAgain is how soon a peer is looked up again if its address does not answer, or another one asks.
-	lookAgain = time.Second
-	// dialTimeout is for an address that may be an old one. In it SYN is sent twice.
+	lookupInterval = time.Second
+	// dialTimeout bounds a connection to an address that may be outdated. It is long enough for two SYNs.
 	dialTimeout = 3 * time.Second
 )
 
-// looks are where a peer is: as it was looked up recently, and if that is not right, as the name server says.
-func looks() []func(context.Context, *netaddr.Host) []netip.Addr {
+// lookups returns two ways to resolve a peer: from the cache, and with a new lookup if the cached address is
+// wrong.
+func lookups() []func(context.Context, *netaddr.Host) []netip.Addr {
 	return []func(context.Context, *netaddr.Host) []netip.Addr{
-		func(ctx context.Context, p *netaddr.Host) []netip.Addr { return p.Addrs(ctx, fresh) },
-		func(ctx context.Context, p *netaddr.Host) []netip.Addr { return p.Renewed(ctx, lookAgain) },
+		func(ctx context.Context, p *netaddr.Host) []netip.Addr { return p.Addrs(ctx, lookupTTL) },
+		func(ctx context.Context, p *netaddr.Host) []netip.Addr { return p.Renewed(ctx, lookupInterval) },
 	}
 }
 
-// dial connects to a port of a peer, from an address if that is valid. It looks up the peer again if no address
-// answers.
+// dial connects to a port of a peer, from the address from if it is valid. If no address responds, it looks up the
+// peer again.
 func dial(
 	ctx context.Context, p *netaddr.Host, dialer net.Dialer, from netip.Addr, port uint16,
 ) (conn net.Conn, err error) {
 	err = &net.DNSError{Err: "no address", Name: p.Name()}
 	var tried []netip.Addr
-	for n, look := range looks() {
+	for n, look := range lookups() {
 		if dialer.Timeout = dialTimeout; n > 0 {
 			dialer.Timeout = 0
 		}
@@ -59,10 +60,10 @@ func dial(
 	return nil, err
 }
 
-// peers are all replicas but this one, by their numbers.
+// peers holds the other replicas by number.
 type peers map[int]*netaddr.Host
 
-// known says whether an address was a peer's when that was looked up last.
+// known reports whether an address belonged to a peer at the last lookup.
 func (p peers) known(addr netip.Addr) bool {
 	for _, peer := range p {
 		if slices.Contains(peer.Known(), addr) {
@@ -72,18 +73,18 @@ func (p peers) known(addr netip.Addr) bool {
 	return false
 }
 
-// lookAgain looks up all whose addresses are not fresh, and does not wait. A client may have the former address of a
-// peer. It is refused once, and known as a stranger when it comes again. A wait here would make the header of a relay
-// seem to come later.
-func (p peers) lookAgain(ctx context.Context) {
+// refresh starts a lookup of each peer whose addresses are outdated, but does not wait. A client that now has the
+// former address of a peer is refused once, and accepted when it connects again. Waiting here would distort the
+// arrival time of a relay.
+func (p peers) refresh(ctx context.Context) {
 	for _, peer := range p {
-		peer.Look(ctx, fresh)
+		peer.Look(ctx, lookupTTL)
 	}
 }
 
-// confirm says whether an address is a peer's now. It may look up all.
+// confirm reports whether an address belongs to a peer now. It may look up all peers.
 func (p peers) confirm(ctx context.Context, addr netip.Addr) bool {
-	for _, look := range looks() {
+	for _, look := range lookups() {
 		var found atomic.Bool
 		var looking sync.WaitGroup
 		for _, peer := range p {

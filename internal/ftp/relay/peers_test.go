@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// names is a name server that can be changed.
+// names is a name server that tests can change.
 type names struct {
 	byHost  map[string][]netip.Addr
 	err     error
@@ -35,8 +35,8 @@ func (n *names) lookup(_ context.Context, host string) ([]netip.Addr, error) {
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
-// A pod that has moved is found within seconds, and its old address counts no more. An error of the name server
-// changes nothing.
+// A pod that has moved is found within seconds, and its old address is no longer trusted. An error of the name
+// server changes nothing.
 func TestPeerMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before, after := netip.MustParseAddr("10.0.0.7"), netip.MustParseAddr("10.0.0.8")
@@ -56,20 +56,21 @@ func TestPeerMoves(t *testing.T) {
 			t.Error("the address is not known after a lookup")
 		}
 		server.byHost["babelftp-1"] = []netip.Addr{after}
-		want(before, true) // fresh
-		time.Sleep(lookAgain)
-		want(after, true) // an unknown address is reason to look
+		want(before, true) // cached
+		time.Sleep(lookupInterval)
+		want(after, true) // an unknown address causes a lookup
 		want(before, false)
-		time.Sleep(fresh)
-		server.err = errors.New("the name server does not answer")
+		time.Sleep(lookupTTL)
+		server.err = errors.New("the name server does not reply")
 		want(after, true)
-		time.Sleep(fresh)
+		time.Sleep(lookupTTL)
 		server.err, server.byHost = nil, nil
 		want(after, false)
 	})
 }
 
-// A connection from the former address of a peer leads to a lookup, so that the next one from there is a stranger's.
+// A connection from the former address of a peer causes a lookup, so that the next connection from there is
+// treated as a client.
 func TestFormerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		former := netip.MustParseAddr("10.0.0.7")
@@ -84,7 +85,7 @@ func TestFormerAddress(t *testing.T) {
 			t.Fatal("the peer is not known")
 		}
 		server.byHost["babelftp-1"] = []netip.Addr{netip.MustParseAddr("10.0.0.8")}
-		time.Sleep(2 * fresh)
+		time.Sleep(2 * lookupTTL)
 		matched := 0
 		for range 2 {
 			client, conn := net.Pipe()
@@ -102,7 +103,7 @@ func TestFormerAddress(t *testing.T) {
 	})
 }
 
-// Strangers cause one lookup a second, however many they are.
+// Connections from unknown addresses cause one lookup per second at most.
 func TestLookupsAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &names{byHost: map[string][]netip.Addr{"babelftp-1": {netip.MustParseAddr("10.0.0.7")}}}
@@ -119,7 +120,7 @@ func TestLookupsAreFew(t *testing.T) {
 	})
 }
 
-// A relay reaches its peer at the address that answers, from the address of the replica.
+// A relay connects to the address of the peer that responds, from the address of the replica.
 func TestDial(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.3:0")
 	must.OK(t, err)
@@ -163,7 +164,7 @@ type addressed struct {
 
 func (a addressed) RemoteAddr() net.Addr { return a.from }
 
-// A lookup of the peer takes time, and so may the header. But the client has come before that.
+// The arrival time of a client does not include the time for a lookup of the peer or for the header.
 func TestArrivalBeforeALookup(t *testing.T) {
 	for name, tc := range map[string]struct{ age, headerAfter, wantBefore time.Duration }{
 		"old-connection": {age: time.Second, wantBefore: time.Second},
@@ -183,7 +184,7 @@ func TestArrivalBeforeALookup(t *testing.T) {
 				defer c.Shutdown(t.Context())
 				c.peers = peers{1: host}
 				host.Addrs(t.Context(), 0)
-				time.Sleep(2 * fresh)
+				time.Sleep(2 * lookupTTL)
 
 				relayed, conn := net.Pipe()
 				begin := time.Now()
@@ -209,7 +210,7 @@ func TestArrivalBeforeALookup(t *testing.T) {
 				if want := begin.Add(-tc.wantBefore); !got.Equal(want) {
 					t.Errorf("the client has come at %v, want %v", got, want)
 				}
-				<-host.Look(t.Context(), 0) // the lookup of the test is still under way
+				<-host.Look(t.Context(), 0) // the lookup of the test is still running
 			})
 		})
 	}

@@ -14,27 +14,27 @@ import (
 	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
-// headerTimeout is how long a header may take. Senders write it at once, and it may be lost and sent again once
-// (section 2 of the protocol asks for 3 seconds at least).
+// headerTimeout bounds the time until a header has arrived. Senders write it at once, but a packet may be lost
+// (section 2 of the protocol requires at least 3 seconds).
 const headerTimeout = 5 * time.Second
 
-// errNoHeader reports a connection without a header, or with one that cannot be used.
+// errNoHeader reports a connection whose header is missing or unusable.
 var errNoHeader = errors.New("no PROXY header")
 
-// errClosed reports a connection that has ended before its first byte. Load balancers look so whether a port is open.
-// Or this server has closed it.
+// errClosed reports a connection that ended before its first byte. Load balancers check open ports this way. It
+// also reports connections that this server has closed.
 var errClosed = errors.New("closed before a PROXY header")
 
-// A proxyConn is a connection whose addresses are those of its header.
+// A proxyConn is a connection with the addresses of its header.
 type proxyConn struct {
 	net.Conn
 	reader *bufio.Reader
 	header *proxyproto.Header
 }
 
-// readHeader reads the header of a connection, which must come in time. A header without addresses (LOCAL, UNKNOWN)
-// leaves those of the connection: a load balancer has opened it for itself. After an error the caller closes the
-// connection.
+// readHeader reads the header of a connection. A header without addresses (LOCAL, UNKNOWN) means that the load
+// balancer itself opened the connection, which then keeps its own addresses. After an error the caller must close
+// the connection.
 func readHeader(conn net.Conn) (*proxyConn, error) {
 	_ = conn.SetReadDeadline(time.Now().Add(headerTimeout))
 	c := &proxyConn{Conn: conn, reader: bufio.NewReader(conn)}
@@ -48,31 +48,31 @@ func readHeader(conn net.Conn) (*proxyConn, error) {
 		return nil, fmt.Errorf("%w: %w", errNoHeader, err)
 	}
 	if _, _, ok := c.header.TCPAddrs(); !ok && c.isProxied() {
-		return nil, fmt.Errorf("%w of TCP", errNoHeader)
+		return nil, fmt.Errorf("%w with TCP addresses", errNoHeader)
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	return c, nil
 }
 
-// maxLine is the most bytes of a header of version 1, with CRLF (section 2.1).
+// maxLine is the maximum length of a header of version 1, including CRLF (section 2.1).
 const maxLine = 107
 
-// awaitLine waits until all of a header of version 1 is in the buffer. Section 2 recommends to take one that comes in
-// pieces, and the library does not.
+// awaitLine waits until the whole header of version 1 is in the buffer. Section 2 recommends to accept headers
+// that arrive in pieces, which the library does not do.
 func awaitLine(r *bufio.Reader) {
 	const begin = "PROXY "
 	for n := 1; n <= maxLine; n++ {
 		line, err := r.Peek(n)
 		if err != nil || line[n-1] == '\n' || n <= len(begin) && line[n-1] != begin[n-1] {
-			return // an error is one that the library meets too
+			return // the library gets the same error
 		}
 	}
 }
 
-// isProxied says whether the connection is that of a client. Else the load balancer has opened it for itself.
+// isProxied reports whether the connection belongs to a client and not to the load balancer itself.
 func (c *proxyConn) isProxied() bool { return c.header.Command.IsProxy() }
 
-// relayValue is the value of relayType in the header (section 2.2), nil where there is none.
+// relayValue returns the value of relayType in the header (section 2.2), or nil.
 func (c *proxyConn) relayValue() []byte {
 	tlvs, err := c.header.TLVs()
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *proxyConn) relayValue() []byte {
 	return nil
 }
 
-// RemoteAddr is the address of the client.
+// RemoteAddr returns the address of the client.
 func (c *proxyConn) RemoteAddr() net.Addr {
 	if c.isProxied() {
 		return c.header.SourceAddr
@@ -94,7 +94,7 @@ func (c *proxyConn) RemoteAddr() net.Addr {
 	return c.Conn.RemoteAddr()
 }
 
-// LocalAddr is the address that the client has reached.
+// LocalAddr returns the address that the client connected to.
 func (c *proxyConn) LocalAddr() net.Addr {
 	if c.isProxied() {
 		return c.header.DestinationAddr
@@ -104,10 +104,10 @@ func (c *proxyConn) LocalAddr() net.Addr {
 
 var _ contract.Inner = (*proxyConn)(nil)
 
-// NetConn is the connection to the load balancer.
+// NetConn returns the underlying connection.
 func (c *proxyConn) NetConn() net.Conn { return c.Conn }
 
-// SyscallConn is the socket.
+// SyscallConn returns the socket.
 func (c *proxyConn) SyscallConn() (syscall.RawConn, error) {
 	conn, ok := c.Conn.(syscall.Conn)
 	if !ok {
@@ -116,7 +116,7 @@ func (c *proxyConn) SyscallConn() (syscall.RawConn, error) {
 	return conn.SyscallConn()
 }
 
-// Read reads what follows the header.
+// Read reads the data after the header.
 func (c *proxyConn) Read(b []byte) (int, error) {
 	if c.reader == nil {
 		return c.Conn.Read(b)
@@ -124,12 +124,12 @@ func (c *proxyConn) Read(b []byte) (int, error) {
 	if c.reader.Buffered() > 0 {
 		return c.reader.Read(b)
 	}
-	c.reader = nil // its memory is free
+	c.reader = nil // release the buffer
 	return c.Conn.Read(b)
 }
 
-// relayHeader is a header of version 2 with the addresses of a client and of what it has reached, and the value of
-// relayType.
+// relayHeader returns a header of version 2 with the address of a client, the address it connected to, and the
+// value of relayType.
 func relayHeader(client, reached net.Addr, value []byte) ([]byte, error) {
 	h := proxyproto.HeaderProxyFromAddrs(2, client, reached)
 	if err := h.SetTLVs([]proxyproto.TLV{{Type: relayType, Value: value}}); err != nil {

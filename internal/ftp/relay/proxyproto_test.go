@@ -22,13 +22,13 @@ const (
 		"\x01\r\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x30\x39\x00\x15"
 )
 
-// read reads the header of a connection on which a client writes text, and closes it.
+// read parses the header that begins text, and closes the connection.
 func read(t *testing.T, text string) (*proxyConn, error) {
 	t.Helper()
 	return readPieces(t, text, len(text))
 }
 
-// readPieces is read of a client that writes so many bytes at once.
+// readPieces is like read, but the client writes size bytes at once.
 func readPieces(t *testing.T, text string, size int) (*proxyConn, error) {
 	t.Helper()
 	server, client := net.Pipe()
@@ -44,7 +44,7 @@ func readPieces(t *testing.T, text string, size int) (*proxyConn, error) {
 	return readHeader(server)
 }
 
-// The addresses of headers are those of the connection, and what follows is its data. Headers may come in pieces.
+// The connection has the addresses of its header, and the data after the header. Headers may arrive in pieces.
 func TestRead(t *testing.T) {
 	for name, tc := range map[string]struct{ header, client, reached string }{
 		"v1-ipv4": {"PROXY TCP4 203.0.113.7 192.0.2.1 12345 21\r\n", "203.0.113.7:12345", "192.0.2.1:21"},
@@ -112,7 +112,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// A header must be complete in time, however it is sent.
+// A header must be complete before the timeout, however it is sent.
 func TestReadInTime(t *testing.T) {
 	for _, every := range []time.Duration{time.Second, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestReadInTime(t *testing.T) {
 	}
 }
 
-// What Header makes, Read reads.
+// Headers made by relayHeader can be read.
 func TestHeader(t *testing.T) {
 	tcp := func(text string) *net.TCPAddr {
 		t.Helper()
@@ -173,7 +173,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// Whatever a load balancer sends, there are addresses or an error.
+// Whatever a load balancer sends, the result is addresses or an error.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"PROXY TCP4 203.0.113.7 192.0.2.1 12345 21\r\n", "PROXY UNKNOWN\r\n", "USER alice\r\n", "",

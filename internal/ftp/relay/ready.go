@@ -10,14 +10,14 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
-// readyTimeout is longer than a name server of Kubernetes keeps the address of the pod that this one replaces, which
-// is 30 seconds.
+// readyTimeout is longer than a name server of Kubernetes caches the address of the previous pod, which is 30
+// seconds.
 const readyTimeout = time.Minute
 
-// AwaitPeers waits until the other replicas take relays from this one. The name server must have its address, and
-// each peer that runs must have looked it up. Peers may ask other name servers than this replica does, and each may
-// keep an old address. AwaitPeers waits a minute at most, because the replica can serve without relays. It returns
-// early when ctx ends.
+// AwaitPeers waits until the other replicas accept relays from this replica. For that, the name servers must
+// return its address, and each running peer must have looked it up. Peers may use other name servers, and each may
+// cache an old address. AwaitPeers waits for at most a minute, because the replica can work without relays. It
+// returns early when ctx ends.
 func (c *Cluster) AwaitPeers(ctx context.Context) {
 	c.awaitPeers(ctx, netaddr.NewHost(c.Peers[c.Replica], netaddr.SystemLookup), c.local, c.refusing)
 }
@@ -29,7 +29,7 @@ func (c *Cluster) awaitPeers(
 		return
 	}
 	for began := time.Now(); ; {
-		found := slices.ContainsFunc(self.Renewed(ctx, lookAgain), local)
+		found := slices.ContainsFunc(self.Renewed(ctx, lookupInterval), local)
 		var refused []string
 		if found {
 			refused = refusing(ctx)
@@ -40,25 +40,25 @@ func (c *Cluster) awaitPeers(
 		case time.Since(began) < readyTimeout:
 		case found:
 			c.Log.Warn(
-				"other replicas refuse the relays of this one; look whether their name servers have its address, "+
-					"and at cluster.peers",
+				"other replicas refuse relays from this replica; check that their name servers return its address, "+
+					"and check cluster.peers",
 				"name", self.Name(), "addresses", self.Known(), "peers", refused)
 			return
 		default:
 			c.Log.Warn(
-				"the name of this replica does not have its address, so the other replicas refuse its relays; look "+
-					"at cluster.peers",
+				"the name of this replica does not resolve to its address, so other replicas refuse its relays; "+
+					"check cluster.peers",
 				"name", self.Name(), "addresses", self.Known())
 			return
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(lookAgain):
+		case <-time.After(lookupInterval):
 		}
 	}
 }
 
-// refusing are the names of the peers that run and take no relays from this replica.
+// refusing returns the names of running peers that refuse relays from this replica.
 func (c *Cluster) refusing(ctx context.Context) []string {
 	var names []string
 	for n, host := range c.Peers {
@@ -69,23 +69,23 @@ func (c *Cluster) refusing(ctx context.Context) []string {
 	return names
 }
 
-// refusedBy says whether a peer runs and takes no relays from this replica.
+// refusedBy reports whether a peer is running and refuses relays from this replica.
 func (c *Cluster) refusedBy(ctx context.Context, peer int) bool {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := c.dialOwner(dialing, Slice(c.Ports, peer, len(c.Peers)).First)
 	if err != nil {
-		return false // it looks this replica up when it starts
+		return false // a peer looks this replica up when it starts
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	header, err := relayHeader(conn.LocalAddr(), conn.RemoteAddr(), question())
+	header, err := relayHeader(conn.LocalAddr(), conn.RemoteAddr(), probeValue())
 	return err != nil || (&relay{owner: conn}).offer(header, c.within) != nil
 }
 
-// local says whether relays may come from an address: whether it is one of this machine, and the one that Address
-// names.
+// local reports whether relays of this replica may come from an address: it must be an address of this machine,
+// and equal to Address if that is set.
 func (c *Cluster) local(addr netip.Addr) bool {
 	if c.Address.IsValid() && !c.Address.IsUnspecified() {
 		return addr == c.Address

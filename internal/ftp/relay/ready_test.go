@@ -12,13 +12,13 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
-// A pod that replaces another one is ready when the name server has its address, and when the peers take its relays.
+// A replaced pod is ready when the name server returns its new address and the peers accept its relays.
 func TestAwaitPeers(t *testing.T) {
 	before, after := netip.MustParseAddr("10.0.0.7"), netip.MustParseAddr("10.0.0.8")
 	for name, tc := range map[string]struct {
 		peer     string
-		cache    time.Duration // how long the name server keeps the old address
-		refusing time.Duration // how long that of a peer does
+		cache    time.Duration // how long the name server caches the old address
+		refusing time.Duration // how long the name server of a peer does
 		stop     time.Duration
 		want     time.Duration
 	}{
@@ -60,7 +60,7 @@ func TestAwaitPeers(t *testing.T) {
 	}
 }
 
-// A peer says whether it takes relays from an address. One that does not run refuses nothing.
+// A probe shows whether a peer accepts relays from an address. A peer that is not running does not refuse.
 func TestRefusing(t *testing.T) {
 	ports := freePorts(t, len(replicas()))
 	ask := func(address string, want ...string) {
@@ -78,11 +78,11 @@ func TestRefusing(t *testing.T) {
 	ask(stranger, replicas()[0])
 	startReplica(t, 1, ports, takeTimeout, stall)
 	ask(stranger, replicas()[:2]...)
-	ask(trusted, replicas()[:2]...) // a balancer is no replica
+	ask(trusted, replicas()[:2]...) // a load balancer is not a replica
 	ask(replicas()[2])
 }
 
-// The address of a replica is one that its ports listen on.
+// The address of a replica is an address that its ports listen on.
 func TestLocal(t *testing.T) {
 	for _, tc := range []struct {
 		listen, addr string
@@ -90,7 +90,7 @@ func TestLocal(t *testing.T) {
 	}{
 		{"", "127.0.0.3", true},
 		{"0.0.0.0", "127.0.0.3", true},
-		{"", "192.0.2.1", false}, // RFC 5737: of no machine
+		{"", "192.0.2.1", false}, // documentation address (RFC 5737), not of this machine
 		{"127.0.0.2", "127.0.0.2", true},
 		{"127.0.0.2", "127.0.0.3", false},
 	} {

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// smallBuffer and largeBuffer are how much of a client is read at once, in bytes: little until it sends much.
+	// smallBuffer and largeBuffer are the read buffer sizes for a client before and after it has sent much data.
 	smallBuffer = 512
 	largeBuffer = 32 << 10
-	// maxWrite is how many bytes a client must take within half of the stall timeout. The owner learns after each
-	// quarter of it that the client takes something. So the owner never gives up before the relay does.
+	// maxWrite is the number of bytes that a client must accept within half of the stall timeout. The owner gets a
+	// progress frame after each quarter of the timeout, so it never times out before the relay does.
 	maxWrite = maxFrame / 2
 )
 
-// A relay passes on the connection of a client.
+// A relay forwards the connection of a client to the owner.
 type relay struct {
-	client net.Conn     // as the client has sent it: behind the header of a load balancer
-	socket *net.TCPConn // of client
+	client net.Conn     // without the header of the load balancer
+	socket *net.TCPConn // socket of client
 	owner  *net.TCPConn
-	frames frameWriter // to owner
+	frames frameWriter // to the owner
 	stall  time.Duration
 
 	received bool // the owner has the whole upload
 }
 
-// relay passes on a connection until both sides have ended, or one was cut.
+// relay forwards a connection until both sides have ended or one was cut.
 func (c *Cluster) relay(client net.Conn, port uint16, arrived time.Time) Result {
 	ctx, cancel := context.WithTimeout(c.ctx, c.within)
 	defer cancel()
@@ -41,8 +41,8 @@ func (c *Cluster) relay(client net.Conn, port uint16, arrived time.Time) Result 
 	if err != nil {
 		if missing, ok := c.sampler.Pass(Reason(Unreachable)); ok { // strangers may connect to all ports
 			c.Log.Warn(
-				"data connection not relayed: the replica of its port does not answer; look whether it runs, and at "+
-					"cluster.peers",
+				"data connection not relayed: the replica that owns its port does not respond; check that it is running, "+
+					"and check cluster.peers",
 				"port", port, "err", err, "others", missing)
 		}
 		return Unreachable
@@ -77,7 +77,7 @@ func (c *Cluster) dialOwner(ctx context.Context, port uint16) (*net.TCPConn, err
 	return conn.(*net.TCPConn), nil
 }
 
-// socketOf is the socket of a connection.
+// socketOf returns the socket of a connection.
 func socketOf(conn net.Conn) *net.TCPConn {
 	if below, ok := conn.(contract.Inner); ok {
 		conn = below.NetConn()
@@ -85,7 +85,7 @@ func socketOf(conn net.Conn) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// offer sends a header to the owner, which says whose connection it is, and waits until a session takes it.
+// offer sends the relay header to the owner and waits until a session takes the connection.
 func (r *relay) offer(header []byte, within time.Duration) error {
 	_ = r.owner.SetDeadline(time.Now().Add(within))
 	if _, err := r.owner.Write(header); err != nil {
@@ -101,7 +101,7 @@ func (r *relay) offer(header []byte, within time.Duration) error {
 	return r.owner.SetDeadline(time.Time{})
 }
 
-// next reads the header of the next frame of the owner.
+// next reads the header of the next frame from the owner.
 func (r *relay) next() (kind byte, length int, err error) {
 	var b [frameHeader]byte
 	if _, err := io.ReadFull(r.owner, b[:]); err != nil {
@@ -110,8 +110,9 @@ func (r *relay) next() (kind byte, length int, err error) {
 	return parseHeader(b[:])
 }
 
-// run passes on both directions until the owner ends the transfer. Only the owner knows whether it is complete: a
-// client that closes its socket without reading the end of TLS resets the connection after a complete transfer too.
+// run forwards data in both directions until the owner ends the transfer. Only the owner knows whether it is
+// complete, because a client that closes its socket without reading the end of TLS resets the connection even
+// after a complete transfer.
 func (r *relay) run() error {
 	up := make(chan error, 1)
 	panics.Go(func() {
@@ -125,10 +126,10 @@ func (r *relay) run() error {
 	if err != nil {
 		r.abort()
 	}
-	_ = r.socket.Close() // the owner has closed its side, as it does at the end
+	_ = r.socket.Close() // the owner has ended the transfer
 	errUp := <-up
 	if isBug(errUp) || err != nil && errUp != nil && !errors.Is(errUp, net.ErrClosed) {
-		err = errUp // the owner has cut the relay because of it
+		err = errUp // the owner has cut the relay because of this error
 	}
 	return err
 }
@@ -139,7 +140,7 @@ func isBug(err error) bool {
 	return bug
 }
 
-// abort resets both sides, so that neither takes what it has for complete.
+// abort resets both connections, so that neither side takes a part for the whole.
 func (r *relay) abort() {
 	for _, conn := range []*net.TCPConn{r.socket, r.owner} {
 		_ = conn.SetLinger(0)
@@ -147,8 +148,8 @@ func (r *relay) abort() {
 	}
 }
 
-// fromClient passes on the client's data and how they end. After a reset the owner reads all data that came before
-// it, and then an end without frameEnd. An owner that reads no more ends the other direction too, so that is not an
+// fromClient forwards the data of the client and its end. After a reset the owner reads all earlier data and then
+// an end without an end frame. If the owner stops reading, it also ends the other direction, so that is not an
 // error here.
 func (r *relay) fromClient() error {
 	b := make([]byte, smallBuffer)
@@ -172,8 +173,8 @@ func (r *relay) fromClient() error {
 	}
 }
 
-// fromOwner passes on what the owner sends, and its end. An owner that says that it lives must do so again before it
-// counts as gone. One of an older version says nothing.
+// fromOwner forwards the data of the owner and its end. Once the owner has sent an alive frame, it must send more,
+// or it is considered gone. An owner with an older version sends none.
 func (r *relay) fromOwner() error {
 	alive, ended := false, false
 	await := func() {
@@ -181,13 +182,13 @@ func (r *relay) fromOwner() error {
 			_ = r.owner.SetReadDeadline(time.Now().Add(r.stall))
 		}
 	}
-	told := time.Now()
+	lastProgress := time.Now()
 	var b []byte // nil before the first data
 	for {
 		await()
 		kind, length, err := r.next()
 		switch {
-		case err != nil && ended: // after an upload the owner closes at once, and what is written then resets it
+		case err != nil && ended: // after an upload the owner closes at once, so a late write resets the connection
 			return nil
 		case err != nil:
 			return cut(err)
@@ -216,16 +217,16 @@ func (r *relay) fromOwner() error {
 				return cut(err)
 			}
 			length -= n
-			if time.Since(told) > r.stall/4 {
+			if time.Since(lastProgress) > r.stall/4 {
 				_ = r.frames.progress(time.Time{})
-				told = time.Now()
+				lastProgress = time.Now()
 			}
 		}
 	}
 }
 
-// copyToClient passes on length bytes of the owner by way of a buffer. Without one, Go would splice them through a
-// pipe. Its two descriptors could be the last ones of the process.
+// copyToClient copies length bytes from the owner through a buffer. Without the buffer, Go would splice them
+// through a pipe, whose two descriptors could be the last ones of the process.
 func (r *relay) copyToClient(length int, b []byte) error {
 	n, err := io.CopyBuffer(toClient{r}, io.LimitReader(r.owner, int64(length)), b)
 	if err == nil && n < int64(length) {
@@ -234,7 +235,7 @@ func (r *relay) copyToClient(length int, b []byte) error {
 	return err
 }
 
-// toClient writes to the client of a relay. After a complete upload it discards data that the client does not take.
+// toClient writes to the client of a relay. After a complete upload it ignores write errors.
 type toClient struct{ *relay }
 
 func (w toClient) Write(b []byte) (int, error) {

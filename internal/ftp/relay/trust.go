@@ -16,8 +16,8 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 )
 
-// A Trust is from which networks headers are believed. Connections from other networks are taken as they are: what
-// they begin with is for the session.
+// A Trust holds the networks whose PROXY headers are trusted. Connections from other networks are passed on
+// unchanged.
 type Trust struct {
 	networks []netip.Prefix
 	refused  func()
@@ -32,20 +32,20 @@ type refusal struct {
 	port int
 }
 
-// NewTrust believes headers from networks. It calls refused for each connection from there that has none. A panic
-// ends only the connection whose header is read.
+// NewTrust returns a Trust for networks. It calls refused for each connection from them that has no header. The
+// guard recovers panics while a header is read, so that they end only that connection.
 func NewTrust(networks []netip.Prefix, refused func(), guard *panics.Guard, log *slog.Logger) *Trust {
 	return &Trust{networks: networks, refused: refused, guard: guard, log: log}
 }
 
-// contains says whether headers of an address are believed, and required.
+// contains reports whether headers from an address are trusted and required.
 func (t *Trust) contains(addr netip.Addr) bool {
 	addr = addr.WithZone("")
 	return slices.ContainsFunc(t.networks, func(n netip.Prefix) bool { return n.Contains(addr) })
 }
 
-// Accept waits for the header of a connection from a trusted network, and returns any other connection as it is.
-// After an error it has closed the connection.
+// Accept reads the header of a connection from a trusted network, and returns other connections unchanged. If it
+// fails, it closes the connection.
 func (t *Trust) Accept(conn net.Conn) (net.Conn, error) {
 	from := netaddr.Of(conn.RemoteAddr())
 	if !t.contains(from) {
@@ -66,8 +66,8 @@ func (t *Trust) Accept(conn net.Conn) (net.Conn, error) {
 	return nil, err
 }
 
-// Receive waits for the header of a data connection if it must have one, and gives the connection to match. If that
-// returns false, it closes the connection.
+// Receive reads the header of a data connection if it must have one, and passes the connection to match. If match
+// returns false, Receive closes the connection.
 func (t *Trust) Receive(conn net.Conn, arrived time.Time, match dataconn.Match) {
 	proxied, err := t.Accept(conn)
 	if err == nil && !match(proxied, arrived) {
@@ -75,7 +75,7 @@ func (t *Trust) Receive(conn net.Conn, arrived time.Time, match dataconn.Match) 
 	}
 }
 
-// refuse counts a connection without a header, and logs one a minute for each address and port.
+// refuse counts a connection without a header, and logs one per minute for each address and port.
 func (t *Trust) refuse(from netip.Addr, to net.Addr, err error) {
 	t.refused()
 	port := 0
@@ -84,14 +84,14 @@ func (t *Trust) refuse(from netip.Addr, to net.Addr, err error) {
 	}
 	if missing, ok := t.sampler.Pass(refusal{from, port}); ok {
 		t.log.Warn(
-			"connection without a PROXY header refused; let the load balancer send one, or take its network out of "+
+			"connection without a PROXY header refused; let the load balancer send one, or remove its network from "+
 				"proxy_protocol.trusted",
 			"from", from, "port", port, "others", missing, "err", err)
 	}
 }
 
-// Listen wraps a listener whose connections have headers if they come from trusted networks. A connection that waits
-// for its header delays no other.
+// Listen wraps a listener. Connections from trusted networks must begin with a header. A connection that waits for
+// its header does not delay other connections.
 func (t *Trust) Listen(l net.Listener) net.Listener {
 	if len(t.networks) == 0 {
 		return l
@@ -109,7 +109,7 @@ type listener struct {
 	close    sync.Once
 }
 
-// accepted is what Accept returns.
+// accepted holds the results of Accept.
 type accepted struct {
 	conn net.Conn
 	err  error
@@ -122,14 +122,14 @@ func (l *listener) accept() {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			l.hand(accepted{err: err}) // who takes it may wait before the next Accept
+			l.hand(accepted{err: err}) // the caller of Accept may pause before it retries
 		default:
 			l.trust.guard.Go("connection before its PROXY header", func() { l.read(conn) })
 		}
 	}
 }
 
-// read hands on a connection when its header has come.
+// read passes a connection on once its header was read.
 func (l *listener) read(conn net.Conn) {
 	read := false
 	defer func() {
@@ -153,7 +153,7 @@ func (l *listener) hand(a accepted) {
 	}
 }
 
-// Accept returns the next connection whose header has come.
+// Accept returns the next connection whose header was read.
 func (l *listener) Accept() (net.Conn, error) {
 	select {
 	case a := <-l.accepted:
@@ -163,7 +163,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close closes the listener, and connections that Accept has not returned.
+// Close closes the listener and the connections that Accept has not returned.
 func (l *listener) Close() error {
 	l.close.Do(func() { close(l.closed) })
 	return l.Listener.Close()

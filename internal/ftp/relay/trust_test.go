@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// listen listens for connections, of which those from 127.0.0.2 have headers.
+// listen listens for connections. Connections from 127.0.0.2 must have headers.
 func listen(t *testing.T, log *servicetest.Log) (l net.Listener, refused *atomic.Int32) {
 	t.Helper()
 	tcp := must.Listen(t)
@@ -29,8 +29,8 @@ func listen(t *testing.T, log *servicetest.Log) (l net.Listener, refused *atomic
 	return l, refused
 }
 
-// A header is required from a trusted network, and believed from there only. A connection that waits for its header
-// delays no other.
+// A header is required from a trusted network, and only trusted from there. A connection that waits for its header
+// does not delay other connections.
 func TestListen(t *testing.T) {
 	log := &servicetest.Log{}
 	l, refused := listen(t, log)
@@ -69,7 +69,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// A load balancer that looks whether the port is open is no reason to warn.
+// A load balancer that checks whether the port is open causes no warning.
 func TestListenProbe(t *testing.T) {
 	log := &servicetest.Log{}
 	l, refused := listen(t, log)
@@ -83,7 +83,7 @@ func TestListenProbe(t *testing.T) {
 	}
 }
 
-// Close ends Accept, and connections that it has not returned.
+// Close ends Accept and closes connections that it has not returned.
 func TestListenClose(t *testing.T) {
 	l, _ := listen(t, &servicetest.Log{})
 	conn := ftptest.DialFrom(t, "127.0.0.1", l.Addr().String())
@@ -98,7 +98,7 @@ func TestListenClose(t *testing.T) {
 	}
 }
 
-// Without trusted networks a listener stays as it is.
+// Without trusted networks Listen returns the listener unchanged.
 func TestListenWithoutTrust(t *testing.T) {
 	tcp := must.Listen(t)
 	if l := NewTrust(nil, nil, nil, nil).Listen(tcp); l != tcp {
@@ -106,7 +106,7 @@ func TestListenWithoutTrust(t *testing.T) {
 	}
 }
 
-// A panic while a header is read ends that connection only.
+// A panic while a header is read ends only that connection.
 func TestPanicInHeader(t *testing.T) {
 	tcp := must.Listen(t)
 	guard := panics.NewGuard(slog.New(slog.DiscardHandler))

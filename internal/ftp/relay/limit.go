@@ -7,19 +7,19 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 )
 
-// maxRelays bounds the relays of a replica. Each takes two descriptors and up to 64 KiB.
+// maxRelays limits the relays of a replica. Each uses two descriptors and up to 64 KiB.
 const maxRelays = 4096
 
-// slots count relays by the networks of their clients. The zero value has none.
-type slots struct {
+// A relayLimit counts relays by the network of the client. The zero value is empty.
+type relayLimit struct {
 	mu        sync.Mutex
 	all       int
 	byNetwork map[netip.Prefix]int
 }
 
-// enter takes a slot for a client, unless it has its share of what the clients of other networks leave. leave gives
-// it back.
-func (s *slots) enter(client netip.Addr) (leave func(), ok bool) {
+// acquire counts a relay for a client, unless its network already has its share of maxRelays. The caller must call
+// release when the relay ends.
+func (s *relayLimit) acquire(client netip.Addr) (release func(), ok bool) {
 	network := limits.Network(client)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,10 +32,10 @@ func (s *slots) enter(client netip.Addr) (leave func(), ok bool) {
 	}
 	s.all++
 	s.byNetwork[network]++
-	return func() { s.leave(network) }, true
+	return func() { s.release(network) }, true
 }
 
-func (s *slots) leave(network netip.Prefix) {
+func (s *relayLimit) release(network netip.Prefix) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all--
