@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// An Argument is the way in which a command reads what follows the first SP behind its verb.
+// An Argument is the kind of argument that a command takes after the first space.
 type Argument int
 
-// What a command takes. SP at the end belongs to a text, such as a pathname (RFC 2640 3.1). It is
-// no part of words, such as keywords and addresses, after which some clients send it. What a younger RFC defines
-// without SP there is a text too: HOST (RFC 7151), REST (RFC 3659).
+// Kinds of arguments. Trailing spaces belong to a text, such as a pathname (RFC 2640, 3.1), but not to words, such
+// as keywords and addresses, after which some clients send them. Arguments that newer RFCs define without trailing
+// spaces are texts too: HOST (RFC 7151), REST (RFC 3659).
 const (
 	NoArgument Argument = iota
 	Words
 	OptionalWords
 	Text
 	OptionalText
-	TextAfterSP // which may be empty, but SP may not be missing
-	OptionalTag // not empty behind SP, and SP at its end is an error (RFC 2640 4.2)
+	TextAfterSP // may be empty, but the space is required
+	OptionalTag // not empty after a space, and a trailing space is an error (RFC 2640, 4.2)
 )
 
-// Read returns the argument of a command without what does not belong to it. It returns false where a command may not
-// come with this argument, or not without one if has is false. SP alone is no argument: "LIST " and "PASV " is what
-// some clients send.
+// Read returns the argument of a command without spaces that do not belong to it. It returns false if the argument
+// is not allowed, or if it is required but missing. has reports whether a space follows the verb. A space alone is
+// not an argument: some clients send "LIST " and "PASV ".
 func (a Argument) Read(arg string, has bool) (read string, ok bool) {
 	switch a {
 	case Text:
@@ -46,7 +46,7 @@ func (a Argument) Read(arg string, has bool) (read string, ok bool) {
 	return "", words == ""
 }
 
-// IsNumber reports whether text is decimal digits only.
+// IsNumber reports whether s consists of decimal digits.
 func IsNumber(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -56,8 +56,8 @@ func IsNumber(s string) bool {
 	return s != ""
 }
 
-// ParseALLO reads the argument of ALLO (RFC 959 4.1.3): the size of an upload in
-// bytes, 0 where the argument does not tell it. A size of records does not.
+// ParseALLO parses the argument of ALLO (RFC 959, 4.1.3) and returns the size of an upload in bytes, or 0 if the
+// argument has no total size, for example because it gives the size of records.
 func ParseALLO(arg string) (size int64, ok bool) {
 	number, record, records := strings.Cut(Upper(arg), " R ")
 	if !IsNumber(number) || records && !IsNumber(record) {
@@ -70,10 +70,9 @@ func ParseALLO(arg string) (size int64, ok bool) {
 	return size, true
 }
 
-// ParseMFF reads the argument of MFF: facts, each with a semicolon, one SP and a
-// pathname. The last semicolon may be missing, because ncftp sends none. ParseMFF returns
-// the time of the fact "modify" and the names of all others, or only those where there are
-// some.
+// ParseMFF parses the argument of MFF: facts, each with a semicolon, one space and a pathname. The last semicolon
+// is optional, because ncftp omits it. ParseMFF returns the time of the fact "modify". If there are other facts,
+// it only returns their names.
 func ParseMFF(arg string) (modified time.Time, others []string, pathname string, ok bool) {
 	modify := ""
 	facts, pathname, _ := strings.Cut(arg, " ")
@@ -101,16 +100,16 @@ func ParseMFF(arg string) (modified time.Time, others []string, pathname string,
 	return modified, nil, pathname, ok
 }
 
-// ParseMFMT reads the argument of MFMT: a time, one SP and a pathname.
+// ParseMFMT parses the argument of MFMT: a time, one space and a pathname.
 func ParseMFMT(arg string) (modified time.Time, pathname string, ok bool) {
 	value, pathname, _ := strings.Cut(arg, " ")
 	modified, ok = ParseTimeVal(value)
 	return modified, pathname, ok && pathname != ""
 }
 
-// ParseUTIME reads the argument of SITE UTIME, which no document defines. It is a pathname
-// with the times of access, modification and creation and "UTC", as Serv-U has it, or a
-// time of modification and a pathname, as ProFTPD has it. There the seconds may be missing.
+// ParseUTIME parses the argument of SITE UTIME, which no document defines. It accepts the form of Serv-U, a
+// pathname with the times of access, modification and creation and "UTC", and the form of ProFTPD, a modification
+// time and a pathname, in which the seconds are optional.
 func ParseUTIME(arg string) (modified time.Time, pathname string, ok bool) {
 	words := strings.Split(arg, " ")
 	if name := len(words) - 4; name > 0 && Equal(words[name+3], "UTC") {
@@ -132,12 +131,12 @@ func ParseUTIME(arg string) (modified time.Time, pathname string, ok bool) {
 	return modified, pathname, ok && pathname != ""
 }
 
-// WithoutOptions returns the argument of LIST, NLST or STAT without the options of ls before the pathname, such as
-// "-aln". Many clients send them, and most servers skip all of them. An option is a word of "-" and letters, or of the
-// digit 1. "--" ends the options. A client names a file that looks like an option as "./-a".
+// WithoutOptions removes options of ls from the argument of LIST, NLST or STAT, such as "-aln". Many clients send
+// them, and most servers ignore all of them. An option is "-" followed by letters or the digit 1, and "--" ends
+// the options. For a file that looks like an option, clients can send "./-a".
 //
-// Several SP between an option and what follows separate them, because people and clients write columns so. A pathname
-// keeps its leading SP without options (RFC 2640 3.1), and behind "--".
+// Any number of spaces may follow an option, because people and clients align columns with them. Leading spaces
+// belong to the pathname if there are no options (RFC 2640, 3.1), or after "--".
 func WithoutOptions(arg string) string {
 	for {
 		word, rest, _ := strings.Cut(arg, " ")
@@ -156,7 +155,7 @@ func isOption(word string) bool {
 	return ok && letters != "" && strings.Trim(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ1") == ""
 }
 
-// FormatDuration writes a duration without the zeros at its end: 24h.
+// FormatDuration formats a duration without trailing zero units, for example 24h.
 func FormatDuration(d time.Duration) string {
 	text := d.String()
 	for _, unit := range []string{"m0s", "h0m"} {
@@ -167,7 +166,7 @@ func FormatDuration(d time.Duration) string {
 	return text
 }
 
-// ParseDuration reads a number of seconds or a duration such as 90m or 1h30m.
+// ParseDuration parses a number of seconds or a duration such as 90m or 1h30m.
 func ParseDuration(text string) (time.Duration, bool) {
 	if IsNumber(text) {
 		n, err := strconv.ParseInt(text, 10, 32)

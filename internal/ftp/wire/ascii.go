@@ -2,8 +2,8 @@ package wire
 
 import "strings"
 
-// Upper returns a word of the protocol in capitals. It changes ASCII letters only: to
-// Unicode, "ſ" and the Kelvin sign are forms of "s" and "k", and to FTP they are not.
+// Upper returns a word of the protocol in capitals. It changes ASCII letters only, because Unicode would also fold
+// "ſ" to "S" and the Kelvin sign to "K".
 func Upper(word string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' {
@@ -13,5 +13,5 @@ func Upper(word string) string {
 	}, word)
 }
 
-// Equal reports whether two words of the protocol are the same, in any case of ASCII letters.
+// Equal reports whether two words of the protocol are equal, ignoring the case of ASCII letters.
 func Equal(a, b string) bool { return Upper(a) == Upper(b) }

@@ -9,14 +9,13 @@ import (
 // A ByteRange is the bytes [From, To) of a file.
 type ByteRange struct{ From, To int64 }
 
-// endOfFile stands for the end of a file wherever that is.
+// endOfFile as To means the end of the file.
 const endOfFile = -1
 
-// WholeFile is the range of all bytes of a file.
+// WholeFile returns the range of a whole file.
 func WholeFile() ByteRange { return ByteRange{0, endOfFile} }
 
-// parseRANG reads the argument of RANG: the first and the last byte of a range.
-// "1 0" means the whole file.
+// parseRANG parses the argument of RANG: the first and the last byte of a range. "1 0" means the whole file.
 func parseRANG(arg string) (ByteRange, bool) {
 	first, last, _ := strings.Cut(arg, " ")
 	if !IsNumber(first) || !IsNumber(last) {
@@ -33,13 +32,13 @@ func parseRANG(arg string) (ByteRange, bool) {
 	return ByteRange{from, to + 1}, true
 }
 
-// A HashReading is one way to read the argument of XCRC.
+// A HashReading is one interpretation of the argument of XCRC.
 type HashReading struct {
 	Pathname string
 	ByteRange
 }
 
-// ParseHashArgument returns the ways in which the argument of XCRC can be read.
+// ParseHashArgument returns the possible interpretations of the argument of XCRC.
 func ParseHashArgument(arg string) []HashReading {
 	whole := WholeFile()
 	readings := []HashReading{{arg, whole}}
@@ -61,11 +60,11 @@ func ParseHashArgument(arg string) []HashReading {
 	}
 }
 
-// Quote writes a pathname as 257 shows it (RFC 959 appendix II).
+// Quote quotes a pathname for reply 257 (RFC 959, appendix II).
 func Quote(pathname string) string { return `"` + strings.ReplaceAll(pathname, `"`, `""`) + `"` }
 
-// unquote reads a pathname in quotes, where a quote in it is written twice (RFC
-// 959 appendix II), and returns what follows.
+// unquote parses a quoted pathname, in which quotes are doubled (RFC 959, appendix II), and returns the rest of
+// the argument.
 func unquote(arg string) (pathname, rest string, ok bool) {
 	if !strings.HasPrefix(arg, `"`) {
 		return "", "", false
@@ -84,8 +83,7 @@ func unquote(arg string) (pathname, rest string, ok bool) {
 	return "", "", false
 }
 
-// parseBounds reads where bytes begin and, perhaps, which is the first that does
-// not belong to them.
+// parseBounds parses the start of a range and, optionally, its exclusive end.
 func parseBounds(text string) (ByteRange, bool) {
 	r := WholeFile()
 	fields := strings.Fields(text)

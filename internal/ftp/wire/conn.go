@@ -10,24 +10,23 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
-// replyTimeout is how long a client may leave a reply unread before its
-// session ends.
+// replyTimeout bounds how long a client may leave a reply unread before its session ends.
 const replyTimeout = time.Minute
 
-// A Conn is a control connection, in the clear or under TLS. One goroutine, the
-// session's, writes and changes it; [Conn.Read] is for a second one.
+// A Conn is a control connection, with or without TLS. One goroutine, which belongs to the session, writes to it
+// and changes it; [Conn.Read] runs in a second one.
 type Conn struct {
 	tcp    net.Conn
-	stream net.Conn // what replies are written to: tcp, or TLS above it
-	out    []byte   // replies that are not written yet
+	stream net.Conn // tcp, or TLS above it
+	out    []byte   // buffered replies
 
-	reader     *Reader       // of stream
+	reader     *Reader       // reads from stream
 	lines      chan *Line    // closed when Read returns
 	resume     chan struct{} // lets Read continue after AUTH and REIN
-	peerClosed chan struct{} // closed when the client's side has ended
+	peerClosed chan struct{} // closed when the client has closed its side
 }
 
-// NewConn makes a control connection of a TCP connection.
+// NewConn returns a control connection that uses a TCP connection.
 func NewConn(tcp net.Conn) *Conn {
 	keepUrgentData(tcp)
 	return &Conn{
@@ -36,9 +35,8 @@ func NewConn(tcp net.Conn) *Conn {
 	}
 }
 
-// Read hands over command lines until the client's side of the connection ends,
-// or done does. After AUTH and REIN, which may change what is below, it waits
-// for [Conn.Resume].
+// Read sends command lines to Lines until the client closes its side of the connection or done is closed. After
+// AUTH and REIN, which may start or stop TLS, it waits for [Conn.Resume].
 func (c *Conn) Read(done <-chan struct{}) {
 	defer close(c.lines)
 	defer close(c.peerClosed)
@@ -66,15 +64,15 @@ func (c *Conn) Read(done <-chan struct{}) {
 	}
 }
 
-// mayChangeTLS says whether the command may begin or end TLS.
+// mayChangeTLS reports whether the command may start or stop TLS.
 func (l *Line) mayChangeTLS() bool {
 	verb, _, _ := ParseCommand(l.Text)
 	return verb == "AUTH" || verb == "REIN"
 }
 
 // Resume lets Read continue after the reply to AUTH or REIN.
-func (c *Conn) Resume(answered *Line, done <-chan struct{}) {
-	if !answered.mayChangeTLS() {
+func (c *Conn) Resume(line *Line, done <-chan struct{}) {
+	if !line.mayChangeTLS() {
 		return
 	}
 	select {
@@ -83,49 +81,49 @@ func (c *Conn) Resume(answered *Line, done <-chan struct{}) {
 	}
 }
 
-// Lines are the command lines that Read hands over.
+// Lines returns the channel of command lines.
 func (c *Conn) Lines() <-chan *Line { return c.lines }
 
-// Unfinished describes the command line whose end has not arrived, 0 for no such line.
+// Unfinished describes the incomplete command line. It is 0 if the client has not begun one.
 func (c *Conn) Unfinished() Unfinished { return c.reader.Unfinished() }
 
-// PeerClosed is closed when the client's side of the connection has ended.
+// PeerClosed returns a channel that is closed when the client has closed its side of the connection.
 func (c *Conn) PeerClosed() <-chan struct{} { return c.peerClosed }
 
-// HungUp asks the kernel for the same. On a busy machine Read may learn of it
-// much later.
+// HungUp asks the kernel whether the client has disconnected. On a busy machine Read may notice it much later.
 func (c *Conn) HungUp() bool { return hungUp(c.tcp) }
 
-// Buffer keeps bytes, to be written together with the next.
+// Buffer adds bytes to the output buffer.
 func (c *Conn) Buffer(b ...byte) { c.out = append(c.out, b...) }
 
-// BufferReply keeps a reply, to be written together with the next.
+// BufferReply adds a reply to the output buffer.
 func (c *Conn) BufferReply(r Reply) { c.out = r.AppendTo(c.out) }
 
-// Flush writes what is kept. An error is one that Read meets too.
+// Flush writes the output buffer. Read gets the same error if it fails.
 func (c *Conn) Flush() error {
 	b := c.out
 	if c.out = b[:0]; cap(b) > MaxLine {
-		c.out = nil // a long help or status text is no reason to keep its memory
+		c.out = nil // release the memory of a long help or status text
 	}
 	_ = c.stream.SetWriteDeadline(time.Now().Add(replyTimeout))
 	_, err := c.stream.Write(b)
 	return err
 }
 
-// LocalAddr is the address that the client has reached. Behind a proxy it may not be one of this machine.
+// LocalAddr returns the address that the client connected to. Behind a proxy it may not be an address of this
+// machine.
 func (c *Conn) LocalAddr() net.Addr { return c.tcp.LocalAddr() }
 
-// RemoteAddr is the client's address.
+// RemoteAddr returns the address of the client.
 func (c *Conn) RemoteAddr() net.Addr { return c.tcp.RemoteAddr() }
 
-// Local is the IP address that the client has reached.
+// Local returns the IP address that the client connected to.
 func (c *Conn) Local() netip.Addr { return netaddr.Of(c.tcp.LocalAddr()) }
 
-// Remote is the client's IP address.
+// Remote returns the IP address of the client.
 func (c *Conn) Remote() netip.Addr { return netaddr.Of(c.tcp.RemoteAddr()) }
 
-// Socket is the IP address of this machine to which the connection is.
+// Socket returns the local IP address of the TCP connection.
 func (c *Conn) Socket() netip.Addr {
 	if proxied, ok := c.tcp.(contract.Inner); ok {
 		return netaddr.Of(proxied.NetConn().LocalAddr())
@@ -133,7 +131,7 @@ func (c *Conn) Socket() netip.Addr {
 	return c.Local()
 }
 
-// Close closes the connection, under TLS with close_notify.
+// Close closes the connection. Under TLS it sends close_notify.
 func (c *Conn) Close() {
 	_ = c.stream.Close()
 	c.Cut()

@@ -1,9 +1,10 @@
-// Package wire is the control connection as bytes: it takes command lines out of them, reads the arguments of commands
-// that are more than a word or a pathname, and writes replies. It knows no session.
+// Package wire implements the control connection at the level of bytes: it splits the input into command lines,
+// parses arguments that are more than a word or a pathname, and writes replies. It does not depend on sessions.
 //
-// A [Conn] is one control connection: [Conn.Lines] are the commands, [Conn.BufferReply] and [Conn.Flush] write replies,
-// and [Conn.PeerClosed] and [Conn.HungUp] tell when the client has disconnected. [Conn.StartTLS] and [Conn.StopTLS]
-// change what is below. [TransferParameters] keep what TYPE, REST, RANG and ALLO say until the next transfer.
+// A [Conn] is one control connection. [Conn.Lines] returns the commands, [Conn.BufferReply] and [Conn.Flush] write
+// replies, and [Conn.PeerClosed] and [Conn.HungUp] report a client that has disconnected. [Conn.StartTLS] and
+// [Conn.StopTLS] start and stop TLS. [TransferParameters] hold the values of TYPE, REST, RANG and ALLO until the
+// next transfer.
 //
 // Implemented here:
 //
@@ -17,6 +18,6 @@
 //   - draft-bryan-ftp-range-08, section 3: RANG
 //   - draft-ietf-ftpext2-hash-03, section 3: the names of algorithms
 //   - draft-somers-ftp-mfxx-03, section 5: MFF
-//   - what XCRC and the like, SITE PRESIGN, SITE UTIME and the options of LIST look like,
+//   - the syntax of XCRC and similar commands, SITE PRESIGN, SITE UTIME and the options of LIST,
 //     which no document defines
 package wire

@@ -9,19 +9,18 @@ import (
 	"sync/atomic"
 )
 
-// MaxLine is the maximum length of a command line in bytes, without its CRLF. A
-// pathname of 1,024 bytes with every CR padded takes half of it.
+// MaxLine is the maximum length of a command line in bytes, without its CRLF. A pathname of 1,024 bytes with every
+// CR padded uses half of it.
 const MaxLine = 4096
 
-// commandBuffer is the read buffer of a session; it stays small because most
-// sessions are idle.
+// commandBuffer is the size of the read buffer of a session. It is small because most sessions are idle.
 const commandBuffer = 512
 
-// ErrLineTooLong reports a command line over MaxLine bytes; it has been
-// read up to its end, so that the next command can follow.
+// ErrLineTooLong reports a command line over MaxLine bytes. The line was read to its end, so the next command can
+// follow.
 var ErrLineTooLong = errors.New("command line too long")
 
-// Telnet's bytes (RFC 854).
+// Bytes of Telnet (RFC 854).
 const (
 	telnetSE   = 240 // end of subnegotiation
 	telnetSB   = 250 // subnegotiation
@@ -32,89 +31,89 @@ const (
 	telnetIAC  = 255
 )
 
-// maxRefusals bounds in bytes what one line makes the server answer to Telnet
-// options. It is as much as the read buffer can ask for.
+// maxRefusals limits the bytes of replies to Telnet options for one line. It is as much as a full read buffer can
+// request.
 const maxRefusals = commandBuffer
 
-// A Line is a command line, or the error that took its place.
+// A Line is a command line, or an error.
 type Line struct {
 	Text    string
-	Literal string // with what looks like Telnet commands in the argument, empty when nothing does
-	None    bool   // nothing but Telnet commands has come
-	Foreign string // ForeignTLS or ForeignPROXY
+	Literal string // Text with apparent Telnet commands in the argument; empty if it has none
+	None    bool   // there were only Telnet commands
+	Foreign string // ForeignTLS, ForeignPROXY or empty
 	Err     error
 
-	Refusals []byte // the answers to requests for Telnet options
-	Certain  int    // how many of their bytes are for requests that cannot be part of Literal
+	Refusals []byte // replies to requests for Telnet options
+	Certain  int    // number of bytes of Refusals for requests that cannot be part of Literal
 }
 
-// A Reader takes command lines out of the bytes of a control connection.
+// A Reader reads command lines from the bytes of a control connection.
 type Reader struct {
 	in      *bufio.Reader
-	begun   bool // whether Next has looked at the first bytes
+	begun   bool // Next has checked the first bytes
 	line    []byte
 	literal []byte // see Line
 
-	lenient    bool // LF without CR ends every line, because it has ended one before the login
-	identified bool // USER has come, so pathnames may follow
+	lenient    bool // LF without CR ends every line, because it ended a line before login
+	identified bool // USER was received, so pathnames may follow
 	argument   bool // the line has an argument
-	bareCRs    int  // at the end of the line, where they may belong to its end
+	bareCRs    int  // number of CRs at the end of the line so far
 	tooLong    bool
-	unfinished atomic.Uint32 // an Unfinished
+	unfinished atomic.Uint32 // bits of Unfinished
 
 	refusals []byte // see Line
-	certain  int    // how many of their bytes answer what stood before the argument
+	certain  int    // number of bytes of refusals for requests before the argument
 }
 
-// Unfinished describes the bytes of a command line whose end has not come.
+// Unfinished describes the content of an incomplete command line.
 type Unfinished uint32
 
-// What an unfinished line contains.
+// Content of an incomplete line.
 const (
 	UnfinishedText Unfinished = 1 << iota
 	UnfinishedCR
 	UnfinishedLF
 )
 
-// Unfinished describes the line that the client has begun, 0 for none. Any goroutine may call it.
+// Unfinished describes the incomplete line. It is 0 if the client has not begun one. Any goroutine may call it.
 func (r *Reader) Unfinished() Unfinished { return Unfinished(r.unfinished.Load()) }
 
-// NewReader makes a Reader of the bytes that a client sends.
+// NewReader returns a Reader for the bytes that a client sends.
 func NewReader(r io.Reader) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, commandBuffer)}
 }
 
-// Next returns the next command line without its end. CR NUL has become CR
-// (RFC 2640 3.1) and Telnet commands are gone (RFC 959 2.3). For a
-// request for a Telnet option Next returns a Line without a command at once, because
-// the client may wait for the answer.
+// Next returns the next command line without its line end. CR NUL is decoded to CR (RFC 2640, 3.1), and Telnet
+// commands are removed (RFC 959, 2.3). For a request for a Telnet option, Next returns a Line without a command at
+// once, because the client may wait for the reply.
 //
-// CRLF ends a line, also after further CRs. LF alone ends a line that cannot contain a pathname, such as every line
+// CRLF ends a line, even after more CRs. LF alone ends a line that cannot contain a pathname, such as every line
 // before USER. If a line of the login ends with LF alone, LF ends all later lines too. Otherwise LF belongs to the
 // pathname.
 //
-// If the end of the stream cuts a line short, Next returns the reader's error.
+// If the stream ends within a line, Next returns the error of the underlying reader.
 func (r *Reader) Next() *Line {
-	if _, err := r.in.Peek(1); err != nil { // most clients are idle, so the wait for a line takes little of the stack
+	if _, err := r.in.Peek(1); err != nil { // most clients are idle, so this wait uses little stack
 		return &Line{Err: err}
 	}
-	foreign := r.foreign()
+	foreign := r.detectForeign()
 	if foreign == ForeignTLS {
-		return &Line{Foreign: foreign, None: true} // what follows is no line
+		return &Line{Foreign: foreign, None: true} // the rest is not a line
 	}
 	line := r.next()
 	line.Foreign = foreign
 	return line
 }
 
-// What a client may begin with instead of a command.
+// Other protocols that a client may start with.
 const (
-	ForeignTLS   = "TLS"   // implicit TLS (RFC 8446 5.1) on a port for explicit TLS
+	ForeignTLS   = "TLS"   // implicit TLS (RFC 8446, 5.1) on a port for explicit TLS
 	ForeignPROXY = "PROXY" // a header of the PROXY protocol, version 1 or 2
 )
 
-// foreign tells from the first bytes of a client whether it speaks another protocol. They come in one piece.
-func (r *Reader) foreign() string {
+// detectForeign reports whether the first bytes of a client belong to another protocol. They arrive in one
+// segment.
+func (r *Reader) detectForeign() string {
 	if r.begun {
 		return ""
 	}
@@ -151,7 +150,7 @@ func (r *Reader) next() *Line {
 			}
 			continue
 		case b == '\r':
-			r.hold(UnfinishedCR)
+			r.markUnfinished(UnfinishedCR)
 			next, err := r.in.ReadByte()
 			switch {
 			case err != nil:
@@ -159,24 +158,24 @@ func (r *Reader) next() *Line {
 			case next == '\n':
 				return r.finish()
 			case next != 0:
-				_ = r.in.UnreadByte() // never fails after ReadByte
+				_ = r.in.UnreadByte() // cannot fail after ReadByte
 				r.bareCRs++
 				continue
 			}
 		case b == '\n' && r.endsAtLF():
 			return r.finish()
 		case b == '\n':
-			r.hold(UnfinishedLF)
+			r.markUnfinished(UnfinishedLF)
 		case b == ' ':
 			r.argument = true
 		}
-		r.hold(UnfinishedText)
+		r.markUnfinished(UnfinishedText)
 		r.keepCRs()
 		r.add(b)
 	}
 }
 
-// keepCRs appends the bare CRs before a byte that does not end the line.
+// keepCRs appends the pending CRs before a byte that does not end the line.
 func (r *Reader) keepCRs() {
 	for ; r.bareCRs > 0 && !r.tooLong; r.bareCRs-- {
 		r.add('\r')
@@ -184,22 +183,22 @@ func (r *Reader) keepCRs() {
 	r.bareCRs = 0
 }
 
-// hold marks the line as unfinished.
-func (r *Reader) hold(what Unfinished) {
+// markUnfinished adds to the description of the incomplete line.
+func (r *Reader) markUnfinished(what Unfinished) {
 	if now := r.Unfinished(); now&what == 0 {
 		r.unfinished.Store(uint32(now | what))
 	}
 }
 
-// endsAtLF reports whether LF without CR ends the line received so far. It makes the reader lenient if the client has
-// not logged in with lines that end with CRLF.
+// endsAtLF reports whether LF without CR ends the current line. It makes the reader lenient if the client has not
+// logged in with lines that end with CRLF.
 func (r *Reader) endsAtLF() bool {
 	verb, _, _ := ParseCommand(string(r.line))
 	r.lenient = r.lenient || !r.identified || verb == "USER" || verb == "PASS"
 	return r.lenient || !r.argument || !TakesPathname(verb)
 }
 
-// interrupted handles a Telnet command within a line. It returns a Line if the client may wait for the answer.
+// interrupted handles a Telnet command within a line. It returns a Line if the client may wait for a reply to it.
 func (r *Reader) interrupted(command []byte) *Line {
 	r.refuse(command)
 	if !r.argument {
@@ -246,14 +245,13 @@ func (r *Reader) finish() *Line {
 	}
 	r.unfinished.Store(0)
 	if r.literal = nil; cap(r.line) > commandBuffer {
-		r.line = nil // a long line is no reason to keep its memory
+		r.line = nil // release the memory of a long line
 	}
 	return l
 }
 
-// refuse keeps the answer to a Telnet command. This server has no options. It
-// answers DO with WON'T and WILL with DON'T, and no other command (RFC 1123
-// 4.1.2.12, RFC 854).
+// refuse adds the reply to a Telnet command. This server supports no options, so it replies to DO with WON'T and
+// to WILL with DON'T, and to no other command (RFC 1123, 4.1.2.12; RFC 854).
 func (r *Reader) refuse(command []byte) {
 	const request = 3 // IAC, verb, option
 	if len(command) != request || len(r.refusals)+request > maxRefusals {
@@ -267,7 +265,7 @@ func (r *Reader) refuse(command []byte) {
 	}
 }
 
-// telnetFollows says whether the next byte is there and begins a Telnet command.
+// telnetFollows reports whether the next byte is buffered and begins a Telnet command.
 func (r *Reader) telnetFollows() bool {
 	if r.in.Buffered() == 0 {
 		return false
@@ -276,9 +274,8 @@ func (r *Reader) telnetFollows() bool {
 	return err == nil && b[0] == telnetIAC
 }
 
-// telnet reads what follows an IAC, and returns the whole as it is if it is a
-// Telnet command. It is none, but the data byte 255, when it is doubled, and when
-// what follows is no command of RFC 854.
+// telnet reads the bytes after an IAC and returns the whole Telnet command. It returns nil if the IAC is the data
+// byte 255: if it is doubled, or if no command of RFC 854 follows.
 func (r *Reader) telnet() (command []byte, err error) {
 	b, err := r.in.ReadByte()
 	switch {
@@ -289,7 +286,7 @@ func (r *Reader) telnet() (command []byte, err error) {
 		return nil, nil
 	case b >= telnetWILL:
 		option, err := r.in.ReadByte()
-		if option == '\r' || option == '\n' { // the end of the line: no client negotiates options 13 and 10
+		if option == '\r' || option == '\n' { // the line ends here; no client negotiates options 13 and 10
 			_ = r.in.UnreadByte()
 			return []byte{telnetIAC, b}, err
 		}
@@ -305,9 +302,8 @@ func (r *Reader) telnet() (command []byte, err error) {
 	return []byte{telnetIAC, b}, nil
 }
 
-// ParseCommand splits a line at its first SP; further ones belong to the
-// argument (RFC 2640 3.1). Verbs are ASCII letters and digits in any case; what
-// is none gives an empty verb.
+// ParseCommand splits a line at its first space. More spaces belong to the argument (RFC 2640, 3.1). A verb
+// consists of ASCII letters and digits and is returned in capitals. Otherwise verb is empty.
 func ParseCommand(line string) (verb, arg string, hasArg bool) {
 	verb, arg, hasArg = strings.Cut(line, " ")
 	upper := make([]byte, len(verb))

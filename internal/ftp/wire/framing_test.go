@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-// readAll reads every command line; a line that is too long is shown as such.
+// readAll reads all command lines. It shows a line that is too long as such.
 func readAll(r io.Reader) []string {
 	commands := NewReader(r)
 	var lines []string
@@ -97,7 +97,7 @@ func TestCommandReader(t *testing.T) {
 	}
 }
 
-// What looks like Telnet in an argument is kept too, for charsets in which it is a letter.
+// Bytes in an argument that look like Telnet commands are kept too, for charsets in which they are letters.
 func TestCommandReaderKeepsLetters(t *testing.T) {
 	for _, tt := range []struct{ name, bytes, want string }{
 		{"none", "SIZE a\xff.b\xff\xff\r\n", ""},
@@ -114,7 +114,7 @@ func TestCommandReaderKeepsLetters(t *testing.T) {
 	}
 }
 
-// A request for a Telnet option is answered with a refusal, and nothing else is (RFC 1123 4.1.2.12).
+// A request for a Telnet option is refused, and other Telnet commands get no reply (RFC 1123, 4.1.2.12).
 func TestCommandReaderRefusesOptions(t *testing.T) {
 	many := strings.Repeat("\xff\xfd\x18", commandBuffer)
 	for _, tt := range []struct {
@@ -156,16 +156,15 @@ func TestCommandReaderRefusesOptions(t *testing.T) {
 	t.Run("before-the-rest-is-there", func(t *testing.T) {
 		in, out := net.Pipe()
 		defer in.Close()
-		go func() { _, _ = in.Write([]byte("\xff\xfd\x03")) }() // and nothing after it
+		go func() { _, _ = in.Write([]byte("\xff\xfd\x03")) }() // and no more bytes
 		if got := NewReader(out).Next(); string(got.Refusals) != "\xff\xfc\x03" || !got.None {
 			t.Errorf("got %+v", got)
 		}
 	})
 }
 
-// FuzzCommandReader: what is read does not depend on how the bytes arrive, no
-// line holds its own end, and a line written with RFC 2640's padding is read
-// back as it was.
+// FuzzCommandReader: the result does not depend on how the bytes arrive, no line contains its line end, and a line
+// written with the padding of RFC 2640 is read back unchanged.
 func FuzzCommandReader(f *testing.F) {
 	f.Add([]byte("STOR foo\r\x00\nboo\r\nNOOP\n\xff\xf4\xff\xf2ABOR\r\n"))
 	f.Add([]byte("\xff\xfa\xff\xff\xff\xf0 \r\r\n"))
@@ -215,7 +214,7 @@ func TestParseCommand(t *testing.T) {
 	}
 }
 
-// FuzzParseCommand: a verb is what the table can hold, and nothing is lost.
+// FuzzParseCommand: verbs have a valid form, and no part of the line is lost.
 func FuzzParseCommand(f *testing.F) {
 	f.Add("STOR  x")
 	f.Add("ſize")
@@ -230,7 +229,7 @@ func FuzzParseCommand(f *testing.F) {
 	})
 }
 
-// What a client of another protocol sends first is no line of FTP, and no other line looks like it.
+// The first bytes of another protocol are recognized, and other lines are not taken for one.
 func TestCommandReaderKnowsForeignProtocols(t *testing.T) {
 	for _, tt := range []struct {
 		name, bytes string
@@ -258,7 +257,7 @@ func TestCommandReaderKnowsForeignProtocols(t *testing.T) {
 	}
 }
 
-// The content of an unfinished line shows why its end is missing.
+// The description of an incomplete line tells why its end is missing.
 func TestCommandReaderKnowsUnfinishedLines(t *testing.T) {
 	for _, tt := range []struct {
 		name, bytes string

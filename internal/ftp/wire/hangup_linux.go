@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hungUp asks the kernel whether the other side has closed or reset a
-// connection, even after bytes that the reader has not read yet. On a busy machine the
-// goroutine that reads may learn of it much later.
+// hungUp asks the kernel whether the other side has closed or reset a connection, even if bytes before the end are
+// still unread. On a busy machine the reading goroutine may notice that much later.
 func hungUp(conn net.Conn) bool {
 	tcp, ok := conn.(syscall.Conn)
 	if !ok {
@@ -23,5 +22,5 @@ func hungUp(conn net.Conn) bool {
 	err = raw.Control(func(fd uintptr) {
 		ready, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}, 0)
 	})
-	return err != nil || ready > 0 // an error means that this side has closed it
+	return err != nil || ready > 0 // an error means that this side has closed the connection
 }

@@ -22,7 +22,7 @@ func TestHungUp(t *testing.T) {
 			client.Close()
 		}, true},
 		{"reset", func(t *testing.T, client, server *net.TCPConn) {
-			send(t, server, "220 Ready.\r\n") // to be left unread
+			send(t, server, "220 Ready.\r\n") // the client leaves it unread
 			client.Close()
 		}, true},
 		{"closed-on-this-side", func(_ *testing.T, _, server *net.TCPConn) { server.Close() }, true},

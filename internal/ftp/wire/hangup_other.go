@@ -4,6 +4,5 @@ package wire
 
 import "net"
 
-// hungUp does not know where the kernel cannot be asked; the goroutine that
-// reads will tell.
+// hungUp returns false, because the kernel cannot be asked. The reading goroutine will notice.
 func hungUp(net.Conn) bool { return false }

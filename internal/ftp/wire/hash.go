@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// DefaultHash is the algorithm of HASH until OPTS HASH chooses another one.
+// DefaultHash is the algorithm of HASH before OPTS HASH.
 const DefaultHash = "SHA-256"
 
-// hashAlgorithms returns the algorithms that the storage computes, in the order of FEAT.
-// The names are those of IANA, which has none for CRC32.
+// hashAlgorithms returns the algorithms that the storage computes, in the order of FEAT. The names are registered
+// with IANA, except CRC32.
 func hashAlgorithms() []string { return []string{DefaultHash, "SHA-512", "SHA-1", "MD5", "CRC32"} }
 
-// FindHash returns the name of an algorithm as HASH writes it. Case does not matter. It
-// returns false for an algorithm that the storage does not compute.
+// FindHash returns the name of an algorithm as HASH writes it, ignoring case. It returns false if the storage does
+// not compute the algorithm.
 func FindHash(name string) (algorithm string, ok bool) {
 	for _, known := range hashAlgorithms() {
 		if Equal(known, name) {
@@ -23,8 +23,7 @@ func FindHash(name string) (algorithm string, ok bool) {
 	return "", false
 }
 
-// HashFeature lists the algorithms as FEAT does, with a mark at the current one
-// (draft-ietf-ftpext2-hash 3.1).
+// HashFeature lists the algorithms like FEAT, with "*" after the current one (draft-ietf-ftpext2-hash, 3.1).
 func HashFeature(current string) string {
 	names := hashAlgorithms()
 	names[slices.Index(names, current)] += "*"

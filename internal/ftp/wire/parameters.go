@@ -4,27 +4,26 @@ import (
 	"strconv"
 )
 
-// TransferParameters are what TYPE, REST, RANG and ALLO have set for the next transfer.
+// TransferParameters hold the values set by TYPE, REST, RANG and ALLO for the next transfer.
 //
-// The next transfer command ends all but the type, also if it fails. A client that
-// tries again sends REST again (RFC 3659 5.3). Other commands may come between, because
-// most clients send REST before PASV.
+// The next transfer command resets all of them except the type, even if it fails. A client that retries sends REST
+// again (RFC 3659, 5.3). Other commands may come between, because most clients send REST before PASV.
 type TransferParameters struct {
 	ASCII     bool       // TYPE A
-	Offset    int64      // of REST
-	ByteRange *ByteRange // of RANG, nil for the whole file
-	Announced int64      // size of an upload in bytes, from ALLO; 0 where it is not known
+	Offset    int64      // from REST
+	ByteRange *ByteRange // from RANG, nil for the whole file
+	Announced int64      // size of an upload in bytes from ALLO, 0 if unknown
 
-	textual bool // whether TYPE was A when REST gave the offset
+	textual bool // TYPE was A when REST set the offset
 }
 
-// AfterTransfer returns the parameters that stay after a transfer command.
+// AfterTransfer returns the parameters that remain after a transfer command.
 func (p *TransferParameters) AfterTransfer() TransferParameters {
 	return TransferParameters{ASCII: p.ASCII}
 }
 
-// SetType takes the argument of TYPE (RFC 959 3.1.1): text or bytes of 8 bits. It returns
-// false for any other type.
+// SetType sets the type from the argument of TYPE (RFC 959, 3.1.1): text or bytes of 8 bits. It returns false for
+// other types.
 func (p *TransferParameters) SetType(arg string) bool {
 	switch Upper(arg) {
 	case "A", "A N", "AN":
@@ -37,8 +36,8 @@ func (p *TransferParameters) SetType(arg string) bool {
 	return true
 }
 
-// Commands returns the parameters that stay, as the commands that set them. MODE and STRU
-// have one value each (RFC 959 3.1.2 and 3.4.1).
+// Commands returns the parameters that remain, as the commands that set them. MODE and STRU have only one value
+// (RFC 959, 3.1.2 and 3.4.1).
 func (p *TransferParameters) Commands() string {
 	if p.ASCII {
 		return "TYPE A; STRU F; MODE S"
@@ -46,8 +45,8 @@ func (p *TransferParameters) Commands() string {
 	return "TYPE I; STRU F; MODE S"
 }
 
-// SetOffset takes the argument of REST (RFC 3659 5.3), which replaces that of RANG. It
-// returns false for an argument that is no number.
+// SetOffset sets the offset from the argument of REST (RFC 3659, 5.3) and resets the range. It returns false if
+// the argument is not a number.
 func (p *TransferParameters) SetOffset(arg string) bool {
 	offset, err := strconv.ParseInt(arg, 10, 64)
 	if err != nil || !IsNumber(arg) {
@@ -57,8 +56,8 @@ func (p *TransferParameters) SetOffset(arg string) bool {
 	return true
 }
 
-// SetRange takes the argument of RANG (draft-bryan-ftp-range 3), which replaces that of
-// REST. "1 0" and a wrong argument mean the whole file. It returns false for a wrong one.
+// SetRange sets the range from the argument of RANG (draft-bryan-ftp-range, 3) and resets the offset. "1 0"
+// selects the whole file. An invalid argument does so too, but returns false.
 func (p *TransferParameters) SetRange(arg string) bool {
 	p.Offset, p.ByteRange = 0, nil
 	r, ok := parseRANG(arg)
@@ -68,7 +67,7 @@ func (p *TransferParameters) SetRange(arg string) bool {
 	return ok
 }
 
-// TakeRange returns the range that RANG has set for HASH, and forgets it.
+// TakeRange returns the range that RANG has set for HASH, and resets it.
 func (p *TransferParameters) TakeRange() ByteRange {
 	r := WholeFile()
 	if p.ByteRange != nil {
@@ -77,8 +76,8 @@ func (p *TransferParameters) TakeRange() ByteRange {
 	return r
 }
 
-// RestartsInText reports whether the offset counts bytes of text. The session must read
-// the file to find an offset in converted lines (RFC 3659 5.3), so it refuses that.
+// RestartsInText reports whether the offset counts bytes of converted text. The session refuses such an offset,
+// because it would have to read the file to find the position (RFC 3659, 5.3).
 func (p *TransferParameters) RestartsInText() bool {
 	return p.Offset > 0 && (p.ASCII || p.textual)
 }

@@ -3,7 +3,7 @@ package wire
 import "testing"
 
 func TestTransferParameters(t *testing.T) {
-	// A step is the setter of a command, and its argument.
+	// A step is the setter of a command and its argument.
 	type step struct {
 		set func(p *TransferParameters, arg string) bool
 		arg string
@@ -12,9 +12,9 @@ func TestTransferParameters(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		steps   []step
-		refused bool // by the last step
+		refused bool // the last step is refused
 		offset  int64
-		taken   ByteRange // of the range
+		taken   ByteRange // range taken at the end
 		inText  bool
 	}{
 		{name: "none", taken: WholeFile()},

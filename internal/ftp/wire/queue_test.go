@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A queue counts all that its lines hold, whichever field has it, and forgets lines that were taken out.
+// A queue counts all memory of its lines, and forgets lines that were removed.
 func TestQueueCountsBytes(t *testing.T) {
 	const long = 4000
 	text := strings.Repeat("a", long)

@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// A Reply is one reply (RFC 959 4.2). The lines in the middle of a longer reply
-// begin with SP, so none of them begins with a number.
+// A Reply is one reply (RFC 959, 4.2). The middle lines of a multi-line reply begin with a space, so that none
+// begins with a number.
 type Reply struct {
 	Code  int
 	Lines []string // without line ends
 }
 
-// NewReply makes a reply of its lines.
+// NewReply returns a reply with these lines.
 func NewReply(code int, lines ...string) Reply { return Reply{code, lines} }
 
-// Preliminary says whether another reply follows.
+// Preliminary reports whether another reply follows.
 func (r Reply) Preliminary() bool { return r.Code < 200 }
 
-// AppendTo writes the reply as the bytes of the control connection, each line by
-// [AppendLine].
+// AppendTo appends the encoded reply, each line as in [AppendLine].
 func (r Reply) AppendTo(b []byte) []byte {
 	code := strconv.Itoa(r.Code)
 	last := len(r.Lines) - 1
@@ -38,8 +37,7 @@ func (r Reply) AppendTo(b []byte) []byte {
 	return b
 }
 
-// AddLine adds a line that was read, without its end, and tells whether it is the
-// last.
+// AddLine parses a line without its line end and adds it. It reports whether the reply is complete.
 func (r *Reply) AddLine(line string) (complete bool, err error) {
 	if len(r.Lines) == 0 {
 		if len(line) < 4 || line[3] != ' ' && line[3] != '-' {
@@ -57,9 +55,8 @@ func (r *Reply) AddLine(line string) (complete bool, err error) {
 	return line[3] == ' ', nil
 }
 
-// AppendLine appends the text of a line of a reply. IAC is doubled (RFC 3659 2.2). CR and
-// LF become the pictures that Unicode has of them: a client takes either for the end
-// of the line, and what follows it for another reply.
+// AppendLine appends the text of a reply line. IAC is doubled (RFC 3659, 2.2). CR and LF are replaced with their
+// Unicode symbols, because a client would take either for the end of the line, and the rest for another reply.
 func AppendLine(b []byte, s string) []byte {
 	for i := range len(s) {
 		switch s[i] {

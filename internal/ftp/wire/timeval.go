@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// The layouts of a time-val (RFC 3659 2.3), which is in UTC.
+// Layouts of a time-val (RFC 3659, 2.3), which is in UTC.
 const (
 	timeVal       = "20060102150405"
 	timeValMillis = timeVal + ".000"
 )
 
-// maxFraction is how many digits of a fraction a time.Time can hold.
+// maxFraction is the number of digits in a fraction that a time.Time can hold.
 const maxFraction = 9
 
-// The years that a time-val can express.
+// Years that a time-val can represent.
 const (
 	minYear = 1000
 	maxYear = 9999
 )
 
-// AppendTimeVal appends a time in whole seconds, or with exactly three digits of a fraction if it has milliseconds.
-// RFC 3659 allows any number of digits, but many clients read them as a number of milliseconds: nine digits are an
-// error or days to them, and ".5" is five milliseconds. AppendTimeVal returns false for a time that a time-val cannot
-// express, such as the zero time.
+// AppendTimeVal appends a time in whole seconds, or with exactly three digits of a fraction if it has
+// milliseconds. RFC 3659 allows any number of digits, but many clients parse them as a number of milliseconds:
+// they reject nine digits or read them as days, and read ".5" as five milliseconds. AppendTimeVal returns false if
+// a time-val cannot represent the time, for example the zero time.
 func AppendTimeVal(b []byte, t time.Time) ([]byte, bool) {
 	t = t.UTC().Truncate(time.Millisecond)
 	if t.Year() < minYear || t.Year() > maxYear {
@@ -36,9 +36,8 @@ func AppendTimeVal(b []byte, t time.Time) ([]byte, bool) {
 	return t.AppendFormat(b, layout), true
 }
 
-// ParseTimeVal reads a time-val, and returns false for a malformed one. A second 60 at
-// the end of a month is a leap second, and becomes the next second, because time.Time
-// has no leap seconds.
+// ParseTimeVal parses a time-val, and returns false if it is malformed. Second 60 at the end of a month is a leap
+// second. It is parsed as the next second, because time.Time has no leap seconds.
 func ParseTimeVal(value string) (time.Time, bool) {
 	digits, fraction, hasFraction := strings.Cut(value, ".")
 	if len(digits) != len(timeVal) || !IsNumber(digits) || hasFraction && !IsNumber(fraction) {
@@ -48,7 +47,7 @@ func ParseTimeVal(value string) (time.Time, bool) {
 	if leap {
 		digits = minute + "59"
 	}
-	t, err := time.Parse(timeVal, digits) // refuses what no calendar has
+	t, err := time.Parse(timeVal, digits) // rejects invalid dates
 	if err != nil || t.Year() < minYear {
 		return time.Time{}, false
 	}
@@ -61,7 +60,7 @@ func ParseTimeVal(value string) (time.Time, bool) {
 	return t.Add(fractionOfSecond(fraction)), true
 }
 
-// fractionOfSecond is the time that the digits after the point stand for.
+// fractionOfSecond returns the duration for the digits after the point.
 func fractionOfSecond(digits string) time.Duration {
 	d := time.Duration(0)
 	for i, unit := 0, time.Second/10; i < min(len(digits), maxFraction); i, unit = i+1, unit/10 {
@@ -70,8 +69,7 @@ func fractionOfSecond(digits string) time.Duration {
 	return d
 }
 
-// IsToken reports whether a text is a token of RFC 3659 2.1, as all names of facts and
-// most values are.
+// IsToken reports whether a text is a token of RFC 3659, 2.1. All names of facts and most values are tokens.
 func IsToken(text string) bool {
 	for i := range len(text) {
 		c := text[i]

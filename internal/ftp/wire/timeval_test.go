@@ -52,7 +52,7 @@ func TestTimeVal(t *testing.T) {
 func TestWriteTimeVal(t *testing.T) {
 	for _, test := range []struct {
 		time time.Time
-		want string // empty where there is no way to write it
+		want string // empty if it cannot be written
 	}{
 		{time.Date(2006, 1, 2, 3, 4, 5, 0, time.UTC), "20060102030405"},
 		{time.Date(2006, 1, 2, 3, 4, 5, 14_000_000, time.UTC), "20060102030405.014"},

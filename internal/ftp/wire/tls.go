@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// TLSTimeout bounds a TLS handshake and its counterpart at the end.
+// TLSTimeout bounds the TLS handshake and the exchange of close_notify.
 const TLSTimeout = 30 * time.Second
 
-// Encrypted says whether the connection is under TLS.
+// Encrypted reports whether the connection uses TLS.
 func (c *Conn) Encrypted() bool { return c.tls() != nil }
 
 func (c *Conn) tls() *tls.Conn {
@@ -22,7 +22,7 @@ func (c *Conn) tls() *tls.Conn {
 	return conn
 }
 
-// Encryption is the version of TLS, and the cipher suite by the name that IANA has for it. Both are empty in the clear.
+// Encryption returns the TLS version and the IANA name of the cipher suite. Both are empty without TLS.
 func (c *Conn) Encryption() (version, cipher string) {
 	conn := c.tls()
 	if conn == nil {
@@ -32,8 +32,7 @@ func (c *Conn) Encryption() (version, cipher string) {
 	return tls.VersionName(state.Version), tls.CipherSuiteName(state.CipherSuite)
 }
 
-// ServerName is the host that the client has named to TLS (SNI, RFC 6066 3),
-// empty where there is none.
+// ServerName returns the host that the client sent with SNI (RFC 6066, 3), or an empty string.
 func (c *Conn) ServerName() string {
 	if conn := c.tls(); conn != nil {
 		return conn.ConnectionState().ServerName
@@ -41,8 +40,8 @@ func (c *Conn) ServerName() string {
 	return ""
 }
 
-// Certificates are what the client has shown to TLS, its own first. TLS has proved
-// that the client has its key, and no more.
+// Certificates returns the certificates that the client sent, beginning with the client certificate. The handshake
+// only proves that the client has its private key.
 func (c *Conn) Certificates() []*x509.Certificate {
 	if conn := c.tls(); conn != nil {
 		return conn.ConnectionState().PeerCertificates
@@ -50,17 +49,17 @@ func (c *Conn) Certificates() []*x509.Certificate {
 	return nil
 }
 
-// ErrNotTLS reports a client that has sent something else than a TLS record. It
-// is in the clear still, and so is the connection (RFC 4217 10.1).
-var ErrNotTLS = errors.New("no TLS record")
+// ErrNotTLS reports a client that sent something other than a TLS record. Both sides can still communicate without
+// TLS (RFC 4217, 10.1).
+var ErrNotTLS = errors.New("not a TLS record")
 
-// StartImplicitTLS begins TLS with the connection.
+// StartImplicitTLS starts TLS at the beginning of the connection.
 func (c *Conn) StartImplicitTLS(ctx context.Context, cfg *tls.Config) error {
 	return c.startTLS(ctx, cfg, c.tcp)
 }
 
-// StartTLS begins TLS after AUTH (RFC 4217 4). What the client has sent in the
-// clear after it is dropped with the old reader, never read under TLS.
+// StartTLS starts TLS after AUTH (RFC 4217, 4). Data that the client sent in the clear after AUTH is dropped with
+// the old reader and never interpreted under TLS.
 func (c *Conn) StartTLS(ctx context.Context, cfg *tls.Config) error {
 	return c.startTLS(ctx, cfg, &recordConn{Conn: c.tcp})
 }
@@ -79,8 +78,8 @@ func (c *Conn) startTLS(ctx context.Context, cfg *tls.Config, below net.Conn) er
 	return nil
 }
 
-// StopTLS goes back to the clear (RFC 4217 13): both sides say close_notify,
-// then the bytes that follow are commands again.
+// StopTLS returns to plain text (RFC 4217, 13): both sides send close_notify, and the following bytes are
+// commands.
 func (c *Conn) StopTLS() error {
 	_ = c.tcp.SetDeadline(time.Now().Add(TLSTimeout))
 	conn := c.tls()
@@ -95,18 +94,18 @@ func (c *Conn) StopTLS() error {
 	return nil
 }
 
-// recordConn never reads beyond the current TLS record (RFC 8446 5.1). So bytes
-// after the last record are not lost in a buffer of TLS.
+// recordConn never reads past the current TLS record (RFC 8446, 5.1), so that bytes after the last record are not
+// lost in a buffer of crypto/tls.
 type recordConn struct {
 	net.Conn
-	header []byte // read and not yet handed out
-	left   int    // bytes of the record's body
+	header []byte // read but not returned yet
+	left   int    // remaining bytes of the record
 }
 
-// The header of a TLS record (RFC 8446 5.1), in bytes.
+// Layout of the header of a TLS record (RFC 8446, 5.1), in bytes.
 const (
 	RecordHeader = 5
-	RecordLength = 3 // where the length is in the header
+	RecordLength = 3 // offset of the length
 )
 
 func (c *recordConn) Read(b []byte) (int, error) {

@@ -4,5 +4,5 @@ package wire
 
 import "net"
 
-// keepUrgentData does nothing where the system offers no such option.
+// keepUrgentData does nothing, because the system has no such option.
 func keepUrgentData(net.Conn) {}

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// keepUrgentData leaves urgent data where it is in the stream. Clients send the
-// end of ABOR as urgent data (RFC 959 4.1.3, RFC 854's Synch). A byte that the
-// kernel takes out of the stream would be missing from the command.
+// keepUrgentData keeps urgent data in the stream. Clients send the end of ABOR as urgent data (RFC 959, 4.1.3;
+// Synch in RFC 854). By default the kernel would remove a byte from the stream, which would then be missing from
+// the command.
 func keepUrgentData(conn net.Conn) {
 	tcp, ok := conn.(syscall.Conn)
 	if !ok {
