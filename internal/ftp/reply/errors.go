@@ -21,8 +21,8 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// Errors say how errors of the storage are answered. The first row whose error is in the chain counts. The error's own
-// text goes to the log only.
+// Errors maps errors to replies. The first row whose error is in the chain counts. The text of the error itself is
+// only logged.
 var Errors = []struct {
 	Err  error
 	Code int
@@ -50,9 +50,9 @@ var Errors = []struct {
 	{fs.ErrNotExist, 550, i18n.NotFound},
 	{s3error.ErrParentIsFile, 553, i18n.ParentIsFile},
 	{s3error.ErrIsDirectory, 550, i18n.IsADirectory},
-	{syscall.EILSEQ, 553, i18n.NameNotAllowed}, // after the two before, which it is too
+	{syscall.EILSEQ, 553, i18n.NameNotAllowed}, // after the two rows above, because their errors are EILSEQ too
 	{syscall.ENAMETOOLONG, 553, i18n.NameTooLong},
-	{syscall.ENOTEMPTY, 550, i18n.DirectoryNotEmpty}, // before fs.ErrExist, which it is too
+	{syscall.ENOTEMPTY, 550, i18n.DirectoryNotEmpty}, // before fs.ErrExist, because ENOTEMPTY is fs.ErrExist too
 	{syscall.ENOTDIR, 550, i18n.NotADirectory},
 	{syscall.EISDIR, 550, i18n.IsADirectory},
 	{fs.ErrExist, 550, i18n.AlreadyExists},
@@ -71,22 +71,22 @@ var Errors = []struct {
 	{syscall.ELOOP, 550, i18n.DirectoryIntoItself},
 }
 
-// ErrShuttingDown reports a command that the server has ended because it shuts down.
+// ErrShuttingDown reports a command that was canceled because the server shuts down.
 var ErrShuttingDown = errors.New("the server is shutting down")
 
-// ErrNotAudited reports a command that would leave no line in the audit log.
+// ErrNotAudited reports a command that was refused because the audit log cannot record it.
 var ErrNotAudited = errors.New("the audit log cannot be written, and audit.required refuses the command")
 
-// ErrNoDataConnection reports a transfer whose data connection has not come about.
+// ErrNoDataConnection reports a transfer whose data connection was not opened.
 var ErrNoDataConnection = errors.New("no data connection")
 
-// A NoDataConnectionError is an [ErrNoDataConnection] of a known mode.
+// A NoDataConnectionError is an [ErrNoDataConnection] with its cause and port.
 type NoDataConnectionError struct {
-	Port string // to which the client should have connected, empty in active mode
+	Port string // port that the client did not connect to, empty in active mode
 	Err  error
 }
 
-// Error is for the log.
+// Error returns the text for the log.
 func (e *NoDataConnectionError) Error() string {
 	return ErrNoDataConnection.Error() + ": " + e.Err.Error()
 }
@@ -94,20 +94,20 @@ func (e *NoDataConnectionError) Error() string {
 // Unwrap returns the kind and the cause.
 func (e *NoDataConnectionError) Unwrap() []error { return []error{ErrNoDataConnection, e.Err} }
 
-// A TransferError is why a transfer was stopped, or what its data connection has met.
+// A TransferError is the reason why a transfer was stopped or its data connection failed.
 type TransferError struct {
 	Err      error
-	Unopened bool // no reply has said that the data connection is open
+	Unopened bool // the client got no reply 150
 }
 
-// Error is for the log.
+// Error returns the text for the log.
 func (e *TransferError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *TransferError) Unwrap() error { return e.Err }
 
-// ForTransfer is the code and the message for a transfer that did not complete, by the
-// error of its data connection, which is nil where it did not fail.
+// ForTransfer returns the code and the message for a transfer that did not complete. err is the error of its data
+// connection, or nil if that did not fail.
 func ForTransfer(err error) (code int, id i18n.ID) {
 	switch {
 	case err == nil:
@@ -130,32 +130,32 @@ func ForTransfer(err error) (code int, id i18n.ID) {
 	return 426, i18n.SessionEnded // a ban has cut the session, or the user may no longer log in
 }
 
-// A CodeError is an error that a command answers by another code than the rest do.
+// A CodeError is an error with a reply code that differs from the code in [Errors].
 type CodeError struct {
 	Code int
 	Err  error
 }
 
-// Error is for the log.
+// Error returns the text for the log.
 func (e *CodeError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error that has the text of the reply.
+// Unwrap returns the error that determines the text of the reply.
 func (e *CodeError) Unwrap() error { return e.Err }
 
-// A FileError is an error about a file, or two, with the names that a reply shows.
+// A FileError is an error about one or two files, with the names to show in the reply.
 type FileError struct {
 	Names []string
 	Err   error
 }
 
-// Error is for the log, which has the names already.
+// Error returns the text for the log, which already has the names.
 func (e *FileError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// AboutFile says whether a message describes the file that the command names, and not its storage, the user or the
-// server.
+// AboutFile reports whether a message describes the file named in the command, and not the storage, the user or
+// the server.
 func AboutFile(id i18n.ID) bool {
 	return slices.Contains([]i18n.ID{
 		i18n.NotFound, i18n.PermissionDenied, i18n.StorageDenied, i18n.DirectoryFixed, i18n.FileArchived,
@@ -168,8 +168,8 @@ func AboutFile(id i18n.ID) bool {
 	}, id)
 }
 
-// MoveNames returns the names that an error of a rename or a copy describes. What is in the way, or cannot be stored,
-// has the new name. Any other error may be about either, and gets both.
+// MoveNames returns the names to show for an error of a rename or a copy. If the target exists or its name cannot
+// be stored, that is the new name. Other errors may refer to either file, so both names are shown.
 func MoveNames(from, to string, err error) []string {
 	for _, kind := range []error{
 		fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EILSEQ, syscall.ENAMETOOLONG, view.ErrNameDenied,
@@ -182,8 +182,8 @@ func MoveNames(from, to string, err error) []string {
 	return []string{from, to}
 }
 
-// EntryNames returns the name of the file that an error about a directory names, below the first of the names of that
-// directory. For other errors it returns the names.
+// EntryNames returns the name of the entry if the error concerns an entry of the directory names[0]. Otherwise it
+// returns names.
 func EntryNames(codec pathname.Codec, names []string, err error) []string {
 	entry, ok := errors.AsType[*s3error.EntryError](err)
 	if !ok {
@@ -192,8 +192,7 @@ func EntryNames(codec pathname.Codec, names []string, err error) []string {
 	return []string{strings.TrimSuffix(names[0], "/") + codec.EncodePath("/"+entry.Name)}
 }
 
-// ForError is the code and the message for an error. Errors that no row knows are
-// 550.
+// ForError returns the code and the message for an error. The code of unknown errors is 550.
 func ForError(err error) (code int, id i18n.ID, args []string) {
 	if transfer, ok := errors.AsType[*TransferError](err); ok {
 		code, id = ForTransfer(transfer.Err)
@@ -216,7 +215,7 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 		args = []string{strconv.Itoa(view.MaxLevels)}
 	}
 	if _, ok := errors.AsType[*s3error.EntryError](err); ok && id == i18n.DirectoryNotEmpty {
-		id = i18n.AlreadyExists // the file in the new directory
+		id = i18n.AlreadyExists // a file in the new directory exists
 	}
 	if id == i18n.PermissionDenied && refusedByStorage(err) {
 		id = i18n.StorageDenied
@@ -226,7 +225,7 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	}
 	_, tooLarge := errors.AsType[*view.SizeError](err)
 	if _, tooMany := errors.AsType[contract.PartsError](err); tooLarge || tooMany {
-		id = i18n.FileSizeLimit // with an argument of Locale.ForError
+		id = i18n.FileSizeLimit // Locale.ForError sets its argument
 	}
 	if pending, ok := errors.AsType[contract.PendingError](err); ok {
 		code, id, args = 554, i18n.ResumeElsewhere, []string{strconv.FormatInt(pending.ResumeOffset(), 10)}
@@ -235,7 +234,7 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 		}
 	}
 	if _, ok := errors.AsType[contract.RestoringError](err); ok {
-		code, id = 450, i18n.FileRestoring // with an argument of Locale.ForError
+		code, id = 450, i18n.FileRestoring // Locale.ForError sets its argument
 	}
 	if name, ok := errors.AsType[*pathname.EncodingError](err); ok && !name.Encoding.UTF8() {
 		id, args = i18n.NameNotInCharset, []string{name.Encoding.DisplayName()}
@@ -246,8 +245,8 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	return code, id, args
 }
 
-// ForError returns the code and the message for an error, with the arguments of the message as the language and the time
-// zone of the session have them.
+// ForError returns the code and the message for an error, with arguments formatted for the language and the time zone
+// of the session.
 func (l *Locale) ForError(err error) (code int, id i18n.ID, args []string) {
 	code, id, args = ForError(err)
 	if large, ok := errors.AsType[*view.SizeError](err); ok && id == i18n.FileSizeLimit {
@@ -262,14 +261,14 @@ func (l *Locale) ForError(err error) (code int, id i18n.ID, args []string) {
 	return code, id, args
 }
 
-// refusedByStorage says whether S3 has refused the server, and not the server its user.
+// refusedByStorage reports whether S3 has denied access to the server, rather than the server to the user.
 func refusedByStorage(err error) bool {
-	answer, ok := errors.AsType[*s3error.Error](err)
-	return ok && errors.Is(answer, fs.ErrPermission)
+	response, ok := errors.AsType[*s3error.Error](err)
+	return ok && errors.Is(response, fs.ErrPermission)
 }
 
-// forLimit is the message for a command that a limit refuses, or that ends with its session. The last reply of the
-// session says why that was cut.
+// forLimit returns the message for a command that was refused by a limit or ended with its session, whose last
+// reply has the reason.
 func forLimit(reached *limits.Error) i18n.ID {
 	switch {
 	case slices.Contains([]string{limits.Bans, limits.UserDisabled, limits.UserExpired}, reached.Limit):
@@ -280,7 +279,7 @@ func forLimit(reached *limits.Error) i18n.ID {
 	return i18n.TooManyOperations
 }
 
-// ForRefusal is the message for a connection or a login that a limit, a ban or a network refuses.
+// ForRefusal returns the message for a connection or a login that was refused by a limit, a ban or a network rule.
 func ForRefusal(err error) i18n.ID {
 	if reached, ok := errors.AsType[*limits.Error](err); ok {
 		switch {

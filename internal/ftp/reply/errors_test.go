@@ -8,9 +8,10 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 )
 
-// Of two rows that fit, the first one answers, and no row is made for it: a client may have a thousand errors a second.
+// If two rows match, the first one counts. ForError does not allocate, because a client may cause a thousand
+// errors per second.
 func TestForErrorMakesNothing(t *testing.T) {
-	err := &fs.PathError{Op: "remove", Path: "in", Err: syscall.ENOTEMPTY} // which is fs.ErrExist too
+	err := &fs.PathError{Op: "remove", Path: "in", Err: syscall.ENOTEMPTY} // also fs.ErrExist
 	if made := testing.AllocsPerRun(10, func() {
 		if code, id, _ := ForError(err); code != 550 || id != i18n.DirectoryNotEmpty {
 			t.Errorf("%d %s", code, id)

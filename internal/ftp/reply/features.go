@@ -2,15 +2,16 @@ package reply
 
 import "github.com/babelftp/babelftp/internal/ftp/wire"
 
-// Features is what FEAT shows of a session (RFC 2389 3): one line for each feature. They are not translated.
+// Features holds the values in the reply to FEAT (RFC 2389, 3), which has one line per feature. It is not
+// translated.
 type Features struct {
 	TLS       bool
-	Hash      string // the algorithm of HASH
-	Languages string // of LANG (RFC 2640 4.3)
-	Facts     string // of MLST (RFC 3659 7.8)
+	Hash      string // selected algorithm of HASH
+	Languages string // languages of LANG (RFC 2640, 4.3)
+	Facts     string // facts of MLST (RFC 3659, 7.8)
 }
 
-// Lines returns the lines in the middle of the reply.
+// Lines returns the middle lines of the reply.
 func (f Features) Lines() []string {
 	var lines []string
 	if f.TLS {
@@ -30,14 +31,14 @@ func (f Features) Lines() []string {
 		" MLST "+f.Facts,
 		" RANG STREAM",
 		" REST STREAM",
-		" SITE COPY", // by which WinSCP knows SITE CPFR and SITE CPTO
+		" SITE COPY", // tells WinSCP that SITE CPFR and SITE CPTO exist
 		" SIZE",
 		" TVFS",
 		" UTF8",
 	)
 	for _, verb := range wire.HashVerbs() {
 		lines = append(
-			lines, " "+verb+` "filename" SP EP`) // as GlobalSCAPE's server and Gene6's, whose clients look for it
+			lines, " "+verb+` "filename" SP EP`) // the format of GlobalSCAPE and Gene6, which their clients expect
 	}
 	return lines
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// foldPunctuation replaces typographic characters, which few charsets have, by those of ASCII that stand for them.
+// foldPunctuation replaces typographic characters, which few charsets have, with similar ASCII characters.
 func foldPunctuation(text string) string {
 	return strings.NewReplacer(
 		"’", "'", "‘", "'", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`,
@@ -15,14 +15,14 @@ func foldPunctuation(text string) string {
 	).Replace(text)
 }
 
-// cedillas writes the comma below of Romanian as the cedilla that charsets from before Unicode 3.0 have, all but ISO
-// 8859-16.
+// cedillas replaces the comma below of Romanian with the cedilla, which is the only form in most charsets older
+// than Unicode 3.0, except ISO 8859-16.
 func cedillas(text string) string {
 	return strings.NewReplacer("ș", "ş", "Ș", "Ş", "ț", "ţ", "Ț", "Ţ").Replace(text)
 }
 
-// separateTones writes the tone marks of Vietnamese as characters of their own, as windows-1258 has them: it has ê
-// and a dot below, but no ệ.
+// separateTones writes the tone marks of Vietnamese as separate characters for windows-1258, which has ê and a
+// combining dot below, but not ệ.
 func separateTones(text string) string {
 	const tones = "\u0300\u0301\u0303\u0309\u0323"
 	var b strings.Builder

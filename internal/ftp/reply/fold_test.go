@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// newLocale is that of a tenant with a language and a charset.
+// newLocale returns the locale of a tenant with a language and a charset.
 func newLocale(t *testing.T, tag, label string) *Locale {
 	t.Helper()
 	bundle, err := i18n.Load()
@@ -25,7 +25,7 @@ func newLocale(t *testing.T, tag, label string) *Locale {
 	return l
 }
 
-// Every reply in a language fits into the charsets that clients of that language have.
+// Every reply in a language fits into the charsets that clients with this language use.
 func TestMessagesInCharsets(t *testing.T) {
 	data, err := fs.ReadFile(locales.FS(), "en/messages.gotext.json")
 	must.OK(t, err)
@@ -59,7 +59,7 @@ func TestMessagesInCharsets(t *testing.T) {
 			l := newLocale(t, tt.tag, tt.charset)
 			for _, m := range catalogue.Messages {
 				if !m.ID.InReply() {
-					continue // for administrators, in UTF-8
+					continue // for administrators, always in UTF-8
 				}
 				args := make([]string, len(m.Placeholders))
 				for i := range args {
@@ -76,12 +76,12 @@ func TestMessagesInCharsets(t *testing.T) {
 func TestEncode(t *testing.T) {
 	for _, tt := range []struct{ tag, charset, text, want string }{
 		{"fr", "iso-8859-15", "L’été", "L'\xe9t\xe9"},
-		{"fr", "windows-1252", "L’été", "L\x92\xe9t\xe9"}, // has it
+		{"fr", "windows-1252", "L’été", "L\x92\xe9t\xe9"}, // all characters in the charset
 		{"he", "ibm862", "ב־USER", "\x81-USER"},
 		{"vi", "windows-1258", "Đã đặt", "\xd0a\xde \xf0\xe3\xf2t"},
-		{"ro", "iso-8859-16", "Ștergeți", "\xaaterge\xfei"}, // has it
+		{"ro", "iso-8859-16", "Ștergeți", "\xaaterge\xfei"}, // all characters in the charset
 		{"ro", "windows-1250", "Ștergeți", "\xaaterge\xfei"},
-		{"fr", "iso-8859-15", "日本’", "日本’"}, // UTF-8 as a whole
+		{"fr", "iso-8859-15", "日本’", "日本’"}, // all of it in UTF-8
 		{"fr", "utf-8", "L’été", "L’été"},
 		{"en", "ibm850", "Login’", "Login'"},
 	} {

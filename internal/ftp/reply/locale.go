@@ -1,11 +1,10 @@
-// Package reply renders what a client reads: messages in its language and charset,
-// the texts of a tenant, sizes and times.
+// Package reply renders the texts that clients read: messages in their language and charset, the texts of a
+// tenant, sizes and times. It also maps errors to reply codes and messages, see [ForError].
 //
-// A [Locale] is the language and the charset of one session. It changes with LANG,
-// OPTS UTF8 and the tenant.
+// A [Locale] is the language and the charset of one session. It changes with LANG, OPTS UTF8 and the tenant.
 //
-// It follows RFC 2640, sections 4.1 to 4.3: how LANG, HOST and a login choose the
-// language, and how FEAT lists the languages.
+// It implements RFC 2640, sections 4.1 to 4.3: how LANG, HOST and a login select the language, and how FEAT lists
+// the languages.
 package reply
 
 import (
@@ -22,16 +21,16 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// Preferences are those of the server or of a tenant. Zero values of a tenant
-// mean what the server prefers.
+// Preferences are the preferences of the server or of a tenant. Zero values of a tenant select the value of the
+// server.
 type Preferences struct {
 	Bundle          *i18n.Bundle
 	DefaultLanguage language.Tag
-	Encoding        *pathname.Encoding // of clients that have not shown that they read UTF-8
-	Zone            *time.Location     // of times, nil for UTC
+	Encoding        *pathname.Encoding // for clients that have not shown that they use UTF-8
+	Zone            *time.Location     // time zone of displayed times, nil for UTC
 }
 
-// PreferencesOf returns the preferences of a tenant, which may be nil, for a client that writes in a charset.
+// PreferencesOf returns the preferences of a tenant, which may be nil, for a client with this charset.
 func PreferencesOf(t *account.Tenant, charset *pathname.Encoding) Preferences {
 	if t == nil {
 		return Preferences{Encoding: charset}
@@ -41,27 +40,27 @@ func PreferencesOf(t *account.Tenant, charset *pathname.Encoding) Preferences {
 	}
 }
 
-// A Locale is the language and the charset in which a session answers.
+// A Locale holds the language and the charset of the replies in a session.
 type Locale struct {
-	// Choice is the charset in which the client has shown, by a command or by its pathnames, that it writes.
+	// Choice is the charset that the client has chosen with a command or revealed with its pathnames.
 	Choice pathname.Choice
 
 	server   Preferences
-	tenant   Preferences  // zero for none
-	user     language.Tag // of the user who has logged in, undetermined for none
+	tenant   Preferences  // zero before a tenant is known
+	user     language.Tag // of the logged-in user, or undetermined
 	lang     *i18n.Localizer
-	selected bool // whether the client has selected the language with LANG
+	selected bool // the client has selected the language with LANG
 }
 
-// NewLocale begins with the preferences of the server.
+// NewLocale returns a locale with the preferences of the server.
 func NewLocale(server Preferences) *Locale {
 	l := &Locale{server: server}
 	l.SetTenant(Preferences{}, language.Und)
 	return l
 }
 
-// Text renders a message as a line of a reply. What a client has sent becomes one line of UTF-8. The syntax of a
-// command has the words of the language.
+// Text renders a message as a line of a reply. Control characters and invalid UTF-8 in arguments are replaced.
+// Placeholders in the syntax of a command are translated.
 func (l *Locale) Text(id i18n.ID, args ...string) string { return l.line(l.Words(id, args...)) }
 
 // Words renders a message that shares its line with a field that clients parse, such as the address in 227.
@@ -76,23 +75,23 @@ func (l *Locale) Words(id i18n.ID, args ...string) string {
 	return l.Encode(l.lang.Text(id, shown...))
 }
 
-// TextFor renders a message about a file. The name is as the client gets it, in one line, and does not change.
+// TextFor renders a message about a file. The name is already encoded for the client and is not changed.
 func (l *Locale) TextFor(id i18n.ID, name string) string {
-	const mark = "\x00" // in every charset, and in no text
+	const mark = "\x00" // in every charset, but in no text
 	return l.line(strings.Replace(l.Encode(l.lang.Text(id, l.isolate(mark))), mark, name, 1))
 }
 
-// WordsWith is Words of a message without arguments, and what another program says of it after a colon, if it says
-// anything.
-func (l *Locale) WordsWith(id i18n.ID, said string) string {
-	if said == "" {
+// WordsWith renders a message without arguments, followed by a colon and an explanation from another program
+// unless that is empty.
+func (l *Locale) WordsWith(id i18n.ID, explanation string) string {
+	if explanation == "" {
 		return l.Words(id)
 	}
-	return l.Encode(l.lang.WithoutStop(id) + l.lang.Colon() + l.isolate(said))
+	return l.Encode(l.lang.WithoutStop(id) + l.lang.Colon() + l.isolate(explanation))
 }
 
-// About puts the names of the files that sentences describe before them, if there are any. The names are as in TextFor,
-// and the sentences those of Words.
+// About prefixes sentences with the names of the files that they describe, if any. The names must be encoded as
+// for TextFor and the sentences rendered with Words.
 func (l *Locale) About(names []string, sentences ...string) string {
 	text := l.join(sentences)
 	if len(names) > 0 {
@@ -105,7 +104,7 @@ func (l *Locale) About(names []string, sentences ...string) string {
 	return l.line(text)
 }
 
-// join makes one text of sentences, each of which ends in the full stop of its language, or in none.
+// join joins sentences, which end with the full stop of their language or with nothing.
 func (l *Locale) join(sentences []string) string {
 	space := " "
 	switch base, _ := l.Tag().Base(); base.String() {
@@ -115,45 +114,46 @@ func (l *Locale) join(sentences []string) string {
 	return strings.Join(sentences, space)
 }
 
-// Field is what clients parse behind a text, such as the size of a file. It has a space before it, which some of them
-// look for.
+// Field returns a field that clients parse after a text, such as the size of a file. A space precedes it, because
+// some clients search for that.
 func (l *Locale) Field(field string) string {
-	if !l.isolates() {
+	if !l.usesIsolates() {
 		return " " + field
 	}
 	return " \u2066 " + field + "\u2069"
 }
 
-// line isolates a line from the code before it, which would make a window show its sentences from left to right. A text that has no letter of the language's script is not translated.
+// line isolates the text of a reply from the code before it, which would otherwise make a client show its sentences
+// from left to right. A text without right-to-left letters is not translated and needs no isolate.
 func (l *Locale) line(text string) string {
-	if !l.isolates() || !strings.ContainsFunc(text, fromRightToLeft) {
+	if !l.usesIsolates() || !strings.ContainsFunc(text, isRightToLeft) {
 		return text
 	}
 	return l.lang.IsolateLine(text)
 }
 
-// isolate keeps words of another direction together in a text from right to left.
+// isolate isolates text of another direction in a right-to-left text.
 func (l *Locale) isolate(words string) string {
-	if !l.isolates() {
+	if !l.usesIsolates() {
 		return words
 	}
 	return l.lang.Isolate(words)
 }
 
-// isolates reports whether the language is written from right to left and the charset, UTF-8, has the characters for
-// isolates.
-func (l *Locale) isolates() bool { return l.lang.RightToLeft() && l.textCharset().UTF8() }
+// usesIsolates reports whether the language is written from right to left and the charset is UTF-8, which has the
+// characters for isolates.
+func (l *Locale) usesIsolates() bool { return l.lang.RightToLeft() && l.textCharset().UTF8() }
 
-// fromRightToLeft says whether a letter is written so.
-func fromRightToLeft(r rune) bool {
+// isRightToLeft reports whether a letter is written from right to left.
+func isRightToLeft(r rune) bool {
 	properties, _ := bidi.LookupRune(r)
 	class := properties.Class()
 	return class == bidi.R || class == bidi.AL
 }
 
-// lines renders a text of a tenant for the reader, by lines. The choices are texts by language, in order of preference.
-// values returns what the variables stand for, in the language of the chosen text. A line with a variable that has no
-// value is left out. It returns nil if there is no text.
+// lines renders a text of a tenant, line by line. choices holds texts by language, in order of preference. values
+// returns the values of variables in the language of the chosen text. Lines with a variable that has no value are
+// omitted. If there is no text, lines returns nil.
 func (l *Locale) lines(values func(*Locale) map[string]string, choices ...map[language.Tag]string) []string {
 	tag, text := i18n.SelectText([]language.Tag{l.Tag(), l.defaultLanguage()}, choices...)
 	if text = strings.TrimSpace(text); text == "" {
@@ -171,9 +171,9 @@ func (l *Locale) lines(values func(*Locale) map[string]string, choices ...map[la
 	return lines
 }
 
-// Encode is a text as the client reads it: in the tenant's charset until the
-// client has said that it reads UTF-8. Where the charset lacks typographic
-// characters or the comma below of Romanian, it gets simpler ones. Where it lacks others, the text is UTF-8.
+// Encode encodes a text for the client: in the charset of the tenant until the client has shown that it reads
+// UTF-8. If the charset lacks typographic characters or the comma below of Romanian, they are simplified. If it
+// lacks other characters, the text is sent in UTF-8.
 func (l *Locale) Encode(text string) string {
 	charset := l.textCharset()
 	if charset.Raw() || charset.UTF8() {
@@ -189,11 +189,11 @@ func (l *Locale) Encode(text string) string {
 	return text
 }
 
-// Charset returns the encoding of what the client reads, except in directories with an encoding of their own.
+// Charset returns the encoding for the client, except in directories with their own encoding.
 func (l *Locale) Charset() *pathname.Encoding { return l.tenant.Encoding.For(l.Choice) }
 
-// textCharset is the encoding of texts: UTF-8 in a language that the client has
-// selected (RFC 2640 4.1), also where its pathnames are in another one.
+// textCharset returns the encoding of texts. After LANG it is UTF-8 (RFC 2640, 4.1), even if pathnames have
+// another encoding.
 func (l *Locale) textCharset() *pathname.Encoding {
 	if l.selected {
 		return nil
@@ -201,8 +201,8 @@ func (l *Locale) textCharset() *pathname.Encoding {
 	return l.Charset()
 }
 
-// printable replaces control characters; strings.Map makes one replacement
-// character of each byte that is no UTF-8.
+// printable replaces control characters. Invalid UTF-8 needs no case, because strings.Map replaces each invalid
+// byte.
 func printable(r rune) rune {
 	if unicode.IsControl(r) {
 		return unicode.ReplacementChar
@@ -210,12 +210,12 @@ func printable(r rune) rune {
 	return r
 }
 
-// Tag is the language.
+// Tag returns the language.
 func (l *Locale) Tag() language.Tag { return l.lang.Tag() }
 
-// Tags lists the languages as FEAT does (RFC 2640 4.3), with mark after the
-// current one. Where the client has selected a language that the tenant does not
-// offer, none is marked: the list says what LANG accepts, and the mark is optional.
+// Tags lists the languages like FEAT (RFC 2640, 4.3), with mark after the current one. If the client has selected
+// a language that the tenant does not offer, no language is marked: the list shows what LANG accepts, and the mark
+// is optional.
 func (l *Locale) Tags(mark string) string {
 	var tags []string
 	for _, tag := range l.bundle().Tags() {
@@ -228,7 +228,7 @@ func (l *Locale) Tags(mark string) string {
 	return strings.Join(tags, ";")
 }
 
-// LanguageUnsupported says which language a client has requested in vain, and lists the languages that LANG accepts.
+// LanguageUnsupported renders the reply to a LANG with an unsupported language, which lists the supported languages.
 func (l *Locale) LanguageUnsupported(requested string) string {
 	var names []string
 	for _, tag := range l.bundle().Tags() {
@@ -240,7 +240,7 @@ func (l *Locale) LanguageUnsupported(requested string) string {
 // Name returns the name of the language of a match, with its tag.
 func (l *Locale) Name(m i18n.Match) string { return l.inCharset(m.Name(), m.Tag) }
 
-// inCharset returns the name of a language, or only its tag if the charset of the client lacks the letters of the name.
+// inCharset returns the name of a language, or its tag if the charset of the client lacks letters of the name.
 func (l *Locale) inCharset(name string, tag language.Tag) string {
 	if !l.textCharset().UTF8() && !isASCII(name) && l.Encode(name) == name {
 		return tag.String()
@@ -248,28 +248,27 @@ func (l *Locale) inCharset(name string, tag language.Tag) string {
 	return name
 }
 
-// bundle is the tenant's languages and texts, or else the server's.
+// bundle returns the texts of the tenant, or else of the server.
 func (l *Locale) bundle() *i18n.Bundle { return cmp.Or(l.tenant.Bundle, l.server.Bundle) }
 
-// Negotiate finds the language for the argument of LANG, as [i18n.Bundle.Negotiate]
-// does.
+// Negotiate finds the language for the argument of LANG, see [i18n.Bundle.Negotiate].
 func (l *Locale) Negotiate(arg string) (i18n.Match, error) { return l.bundle().Negotiate(arg) }
 
-// Select keeps a language until the client selects another one, or Reset.
+// Select sets the language until the client selects another one or Reset is called.
 func (l *Locale) Select(tag language.Tag) {
 	l.lang, l.selected = l.bundle().Localizer(tag), true
 }
 
-// Reset goes back to the default language.
+// Reset restores the default language.
 func (l *Locale) Reset() {
 	l.Unselect()
 	l.lang = l.bundle().Localizer(l.defaultLanguage())
 }
 
-// Unselect lets the next tenant choose the language.
+// Unselect lets the next tenant set the language.
 func (l *Locale) Unselect() { l.selected = false }
 
-// defaultLanguage is the user's, or else the tenant's, or else the server's.
+// defaultLanguage returns the language of the user, of the tenant or of the server, whichever is set first.
 func (l *Locale) defaultLanguage() language.Tag {
 	for _, tag := range []language.Tag{l.user, l.tenant.DefaultLanguage} {
 		if tag != language.Und {
@@ -279,7 +278,7 @@ func (l *Locale) defaultLanguage() language.Tag {
 	return l.server.DefaultLanguage
 }
 
-// InEnglish is the locale for readers of English. It is nil if the language is English.
+// InEnglish returns the locale for English, or nil if the language is English.
 func (l *Locale) InEnglish() *Locale {
 	english := *l
 	if english.lang = l.localizer(language.English); english.lang.Tag() == l.Tag() {
@@ -288,8 +287,8 @@ func (l *Locale) InEnglish() *Locale {
 	return &english
 }
 
-// localizer returns a language of the server in the tenant's words. If the tenant does not offer the language, the words
-// are the server's. If the server has none either, its values are written as in English.
+// localizer returns a language with the texts of the tenant, or with the texts of the server if the tenant does not
+// offer the language. If the server does not either, texts are in English and only values use the language.
 func (l *Locale) localizer(tag language.Tag) *i18n.Localizer {
 	for _, bundle := range []*i18n.Bundle{l.bundle(), l.server.Bundle} {
 		if found, ok := bundle.Match(tag); ok {
@@ -299,10 +298,9 @@ func (l *Locale) localizer(tag language.Tag) *i18n.Localizer {
 	return l.server.Bundle.Localizer(language.English).In(tag)
 }
 
-// SetTenant takes the preferences of a tenant, zero for none, and the language of
-// its user. A language that the client has selected stays, in the tenant's words.
-// Where the tenant does not offer it, the server's words stay: only HOST, REIN and
-// another LANG end what was negotiated (RFC 2640 4.1).
+// SetTenant sets the preferences of the tenant, which may be zero, and the language of its user. A language
+// that the client has selected stays, with the texts of the tenant, or of the server if the tenant does not offer
+// it: only HOST, REIN and another LANG end what was negotiated (RFC 2640, 4.1).
 func (l *Locale) SetTenant(tenant Preferences, user language.Tag) {
 	l.tenant, l.user = tenant, user
 	if !l.selected {

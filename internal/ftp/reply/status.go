@@ -5,12 +5,12 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// Status is what STAT without an argument shows of a session (RFC 959 4.1.3).
+// Status holds what STAT without an argument shows about a session (RFC 959, 4.1.3).
 type Status struct {
-	Client      string         // the address
-	Login       *account.Login // nil before the login
+	Client      string         // IP address
+	Login       *account.Login // nil before login
 	Encrypted   bool
-	Parameters  string // of transfers, as commands that set them
+	Parameters  string // transfer parameters, as commands that set them
 	Transfers   bool   // a transfer is running
 	Transferred int64
 }

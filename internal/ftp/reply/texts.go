@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// fillIn puts the values into a line. It returns false when one is missing.
+// fillIn replaces the variables in a line. It returns false if a variable has no value.
 func (l *Locale) fillIn(line string, values map[string]string) (string, bool) {
 	var pairs []string
 	for variable, value := range values {
@@ -25,8 +25,8 @@ func (l *Locale) fillIn(line string, values map[string]string) (string, bool) {
 	return strings.NewReplacer(pairs...).Replace(line), true
 }
 
-// partsLimit writes how large a file may be because of its parts, and names the key of the configuration that decides
-// it, such as "4.9 GiB (1000 x part_size 5 MiB)".
+// partsLimit formats the maximum size of a file that results from its parts, together with the configuration key that
+// determines it, such as "4.9 GiB (1000 x part_size 5 MiB)".
 func (l *Locale) partsLimit(e contract.PartsError) string {
 	parts, partSize, bytes, equal := e.PartsLimit()
 	than := ""
@@ -36,14 +36,14 @@ func (l *Locale) partsLimit(e contract.PartsError) string {
 	return fmt.Sprintf("%s (%d x part_size %s%s)", l.Size(bytes), parts, than, l.Size(partSize))
 }
 
-// Size writes a number of bytes for people, rounded.
+// Size formats a number of bytes for people, rounded.
 func (l *Locale) Size(bytes int64) string { return l.lang.Size(bytes) }
 
 // Usage shows how much of a user's quota is used.
 type Usage struct{ Used, Limit string }
 
-// UsageOf returns the usage of a user. It returns false before the login, without a quota, if the user must not see it,
-// and until the objects have been counted.
+// UsageOf returns the usage of a user. It returns false before login, without a quota, if the user must not see
+// it, and until the objects have been counted.
 func (l *Locale) UsageOf(login *account.Login) (Usage, bool) {
 	if login == nil || login.QuotaHidden() {
 		return Usage{}, false
@@ -55,8 +55,8 @@ func (l *Locale) UsageOf(login *account.Login) (Usage, bool) {
 	return Usage{l.Size(usage.Used), l.Size(usage.Limit)}, true
 }
 
-// Greeting is what a tenant says to clients that have named its host and, after login, to its users: its own text in
-// the language of the locale, by lines. It is nil where there is none.
+// Greeting returns the tenant's own text for clients that have named its host or, after login, for its users, in
+// the language of the locale. It returns nil if there is no text.
 func Greeting(l *Locale, t *account.Tenant, login *account.Login) []string {
 	if t == nil {
 		return nil
@@ -80,7 +80,7 @@ func Greeting(l *Locale, t *account.Tenant, login *account.Login) []string {
 	}, choices...)
 }
 
-// Columns writes the names of commands as lines of HELP do.
+// Columns arranges the names of commands in lines for HELP.
 func Columns(names []string) []string {
 	const columns = 8
 	var lines []string
@@ -94,7 +94,7 @@ func Columns(names []string) []string {
 	return lines
 }
 
-// Time writes a time in the time zone of the user or the tenant, in the same form in every language.
+// Time formats a time in the time zone of the tenant, in the same form in every language.
 func (l *Locale) Time(t time.Time) string {
 	return strings.TrimSuffix(t.In(cmp.Or(l.tenant.Zone, time.UTC)).Format("2006-01-02 15:04 UTC-07:00"), "+00:00")
 }
