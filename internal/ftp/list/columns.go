@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The columns of LIST for which S3 has no value.
+// Columns of LIST for which S3 has no value.
 const (
 	fileMode     = "-rw-r--r--"
 	dirMode      = "drwxr-xr-x"
@@ -16,20 +16,19 @@ const (
 // yearAfter is the age from which ls shows the year instead of the time.
 const yearAfter = 180 * 24 * time.Hour
 
-// clockSkew is how far in the future a time without a year may be, so that clients take
-// it for one of this year: FileZilla allows a day, lftp six.
+// clockSkew limits how far in the future a time without a year may be, because clients must place it in the
+// current year. FileZilla accepts a day, lftp six.
 const clockSkew = 24 * time.Hour
 
-// appendColumns writes the columns before the name in a line of ls -l. Times are UTC.
-// Clients parse these lines by rules of their own, which together are:
+// appendColumns appends the columns before the name in a line of ls -l. Times are in UTC. Clients parse these
+// lines with different rules, which together require:
 //
-//   - The mode has ten letters. The number of links is not 0. Owner and group are one
-//     word each, and then comes the size. Clients split all columns but the name at
-//     spaces, so widths may differ.
-//   - Months are English, with three letters. A time without a year is the last such
-//     time, so an entry older than half a year, or in the future, has a year.
-//   - One SP stands before the name, because further ones belong to it. Two stand
-//     between day and year, or lftp removes the first SP of a name.
+//   - The mode has ten letters, and the number of links is not 0. Owner and group are one word each,
+//     followed by the size. Clients split the columns before the name at spaces, so widths may differ.
+//   - Months are English, with three letters. A time without a year is in the last twelve months, so an entry older
+//     than half a year, or in the future, has a year.
+//   - One space precedes the name, because more spaces would belong to it. Two spaces separate day and year, or lftp
+//     removes a leading space of the name.
 //   - " -> " is part of a name, because no mode begins with "l".
 func appendColumns(b []byte, info fs.FileInfo, now time.Time) []byte {
 	mode, size := fileMode, info.Size()

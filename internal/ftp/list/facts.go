@@ -19,22 +19,22 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// A Client is the client that a listing is written for.
+// A Client describes the client that gets a listing.
 type Client struct {
-	// Names translates the names of entries for the client.
+	// Names encodes the names of entries for the client.
 	Names pathname.Codec
-	// View has the user's rights and the URIs of objects, for the facts "perm" and "unique".
-	// It makes no request for them.
+	// View has the rights of the user and the URIs of objects, for the facts "perm" and "unique". These need no
+	// requests.
 	View *view.View
-	// NoOverwrite says that the storage refuses to replace files and to append to them.
+	// NoOverwrite means that the storage refuses to replace or append to files.
 	NoOverwrite bool
-	// Started is when the server started, which directories show where no other time is
-	// known. Clients take a time that is missing for one in 1970, or fail.
+	// Started is the time at which the server started. Directories without any other time show it, because clients
+	// treat a missing time as 1970, or fail.
 	Started time.Time
 }
 
-// Dated returns the entry with a time, also for a directory without a marker. S3 has no
-// time for that, so it shows the newest time of the entries before it, if there is one.
+// Dated returns the entry with a time, even if it is a directory without a marker, for which S3 has no time. Such
+// a directory shows the newest time of the preceding entries, if any.
 func (c *Client) Dated(info fs.FileInfo, newest time.Time) fs.FileInfo {
 	if !info.IsDir() || !info.ModTime().IsZero() {
 		return info
@@ -45,7 +45,7 @@ func (c *Client) Dated(info fs.FileInfo, newest time.Time) fs.FileInfo {
 	return dated{info, newest}
 }
 
-// A dated directory has no time of its own.
+// A dated entry is a directory without a time of its own.
 type dated struct {
 	fs.FileInfo
 	time time.Time
@@ -53,23 +53,22 @@ type dated struct {
 
 func (d dated) ModTime() time.Time { return d.time }
 
-// An Entry is a file or directory that MLST or MLSD describes.
+// An Entry is a file or directory in a listing.
 type Entry struct {
 	fs.FileInfo
-	Dir string // absolute pathname of the directory that the name is in
+	Dir string // absolute pathname of the directory that contains the name
 }
 
 // pathname returns the absolute pathname of the entry.
 func (e Entry) pathname() string { return path.Join(e.Dir, e.Name()) }
 
-// The names that a listing gives the directory itself and its parent. No key has such
-// a name.
+// Names of the listed directory and its parent in a listing. No key has such a name.
 const (
 	thisDirectory   = "."
 	parentDirectory = ".."
 )
 
-// kind is the value of the fact "type" (RFC 3659 7.5.1).
+// kind returns the value of the fact "type" (RFC 3659, 7.5.1).
 func (e Entry) kind() string {
 	switch {
 	case e.Name() == thisDirectory:
@@ -82,21 +81,20 @@ func (e Entry) kind() string {
 	return "file"
 }
 
-// Facts are the facts that MLST and MLSD show, in this order.
+// Facts are the facts shown by MLST and MLSD, in this order.
 type Facts []fact
 
-// A fact is one of MLST's (RFC 3659 7.5).
+// A fact is a fact of MLST (RFC 3659, 7.5).
 type fact struct {
 	name      string
-	byDefault bool // shown until OPTS MLST
-	// appendTo writes the value of an entry, or returns false when it has none.
+	byDefault bool // shown before OPTS MLST
+	// appendTo appends the value for an entry. It returns false if the entry has no such fact.
 	appendTo func(b []byte, c *Client, e Entry) ([]byte, bool)
 }
 
-// allFacts returns the facts that this server knows, in the order of FEAT.
+// allFacts returns the supported facts in the order of FEAT.
 //
-// The facts "lang" and "charset" are about the name and not about the content (RFC
-// 3659 7.5.6 and 7.5.9).
+// The facts "lang" and "charset" describe the name, not the content (RFC 3659, 7.5.6 and 7.5.9).
 func allFacts() Facts {
 	return Facts{
 		{"type", true, appendType},
@@ -112,18 +110,17 @@ func allFacts() Facts {
 	}
 }
 
-// DefaultFacts returns the facts that MLST and MLSD show until OPTS MLST.
+// DefaultFacts returns the facts that MLST and MLSD show before OPTS MLST.
 func DefaultFacts() Facts {
 	return slices.DeleteFunc(allFacts(), func(f fact) bool { return !f.byDefault })
 }
 
-// Has reports whether a fact of this name is among them.
+// Has reports whether facts contains a fact with this name.
 func (facts Facts) Has(name string) bool {
 	return slices.ContainsFunc(facts, func(f fact) bool { return f.name == name })
 }
 
-// Append writes the facts of an entry, each as "size=3;", and the SP before the
-// name.
+// Append appends the facts of an entry, each as "size=3;", and the space before the name.
 func (facts Facts) Append(b []byte, c *Client, e Entry) []byte {
 	for _, f := range facts {
 		before := len(b)
@@ -145,14 +142,14 @@ func appendSize(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	return strconv.AppendInt(b, e.Size(), 10), !e.IsDir()
 }
 
-// appendModify gives directories a time too, though it does not change whenever a name in
-// them changes (RFC 3659 7.5.3): S3 does not record that.
+// appendModify appends the modification time. Directories have one too, but it does not change with their entries
+// (RFC 3659, 7.5.3), because S3 does not record that.
 func appendModify(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	return wire.AppendTimeVal(b, e.ModTime())
 }
 
-// appendCreate leaves out a time that is later than the fact "modify", as after MFMT,
-// because RFC 3659 7.5.4 forbids that.
+// appendCreate omits a creation time after the fact "modify", which MFMT can cause, because RFC 3659, 7.5.4
+// forbids it.
 func appendCreate(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	object, ok := e.Sys().(contract.Object)
 	if !ok || object.Created().After(e.ModTime()) {
@@ -161,13 +158,11 @@ func appendCreate(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	return wire.AppendTimeVal(b, object.Created())
 }
 
-// anyName stands for a name that no rule about the user's rights mentions, because no
-// character has these numbers.
+// anyName is a name that no rule about rights matches, because Unicode never assigns this code point.
 const anyName = "\U0010ffff\U0010ffff"
 
-// appendPerm writes what the user may do with the entry (RFC 3659 7.5.5). For a
-// directory that includes the names in it, except those that have rights of their own.
-// The root can neither be deleted nor renamed.
+// appendPerm appends what the user may do with the entry (RFC 3659, 7.5.5). For a directory that includes its
+// entries, except entries with rights of their own. The root can neither be deleted nor renamed.
 func appendPerm(b []byte, c *Client, e Entry) ([]byte, bool) {
 	name, directory := e.pathname(), e.IsDir()
 	fixed := directory && name == "/"
@@ -187,7 +182,7 @@ func appendPerm(b []byte, c *Client, e Entry) ([]byte, bool) {
 		{'f', !fixed && rights.Rename},   // RNFR
 		{'l', directory && rights.List},  // LIST, NLST, MLSD
 		{'m', inside.Mkdir},              // MKD
-		{'p', inside.Delete},             // DELE and RMD of what is in it
+		{'p', inside.Delete},             // DELE and RMD of its entries
 		{'r', !directory && rights.Read}, // RETR
 		{'w', changes},                   // STOR
 	} {
@@ -198,13 +193,13 @@ func appendPerm(b []byte, c *Client, e Entry) ([]byte, bool) {
 	return b, true
 }
 
-// uniqueBytes is how many bytes of a hash identify an object: 16 letters, with a
-// negligible risk of collision.
+// uniqueBytes is the number of bytes of a hash that identify an object: 16 letters, with a negligible risk of
+// collisions.
 const uniqueBytes = 12
 
-// appendUnique writes a token for the object (RFC 3659 7.5.2). It is made of bucket and
-// key, so it is the same for every pathname of the object. The URI of a directory ends
-// with "/", so that it differs from that of a file of the same name.
+// appendUnique appends a token for the object (RFC 3659, 7.5.2). It is made from bucket and key, so it is the same
+// for every pathname of the object. The URI of a directory ends with "/", so that it differs from a file with the
+// same name.
 func appendUnique(b []byte, c *Client, e Entry) ([]byte, bool) {
 	uri := c.View.URI(e.pathname())
 	if uri == "" { // the name is too long for a key
@@ -217,11 +212,10 @@ func appendUnique(b []byte, c *Client, e Entry) ([]byte, bool) {
 	return base64.RawURLEncoding.AppendEncode(b, sum[:uniqueBytes]), true
 }
 
-// noMediaType is the type that S3 gives an object that was stored without one. IANA
-// has not registered it.
+// noMediaType is the type that S3 gives to an object that was stored without one. It is not registered with IANA.
 const noMediaType = "binary/octet-stream"
 
-// appendMediaType writes the type of a file's content without its parameters.
+// appendMediaType appends the media type of the content without parameters.
 func appendMediaType(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	object, ok := e.Sys().(contract.Object)
 	if !ok || e.IsDir() {
@@ -234,15 +228,15 @@ func appendMediaType(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	return append(b, mediaType...), true
 }
 
-// appendCharset writes the charset in which the client gets the name. That is UTF-8 if
-// the charset of the tenant lacks a character. The bytes of a mirror have no charset.
+// appendCharset appends the charset in which the client gets the name, which is UTF-8 if the charset of the tenant
+// lacks a character. Names of a mirror are bytes without a charset.
 func appendCharset(b []byte, c *Client, e Entry) ([]byte, bool) {
 	charset, ok := c.Names.CharsetOf(e.Dir, e.Name())
 	return append(b, charset...), ok
 }
 
-// appendArchive writes the storage class of a file that S3 must restore from its archive before it can be read. The
-// fact is a local one (RFC 3659 7.5), which clients pass over that do not know it.
+// appendArchive appends the storage class of a file that S3 must restore from its archive before it can be read.
+// The fact is a local one (RFC 3659, 7.5), which other clients ignore.
 func appendArchive(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	object, ok := e.Sys().(contract.Object)
 	if !ok || object.Archive() == "" {
@@ -251,8 +245,8 @@ func appendArchive(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	return append(b, object.Archive()...), true
 }
 
-// appendLang writes the language of the name if the object has it. A server must not
-// guess it (RFC 3659 7.5.6), and Content-Language is that of the content.
+// appendLang appends the language of the name if the object has one. A server must not guess it (RFC 3659, 7.5.6),
+// and Content-Language describes the content.
 func appendLang(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	object, ok := e.Sys().(contract.Object)
 	if !ok || object.NameLanguage() == "" {
@@ -262,8 +256,7 @@ func appendLang(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	return append(b, tag.String()...), err == nil
 }
 
-// Feature lists all facts that the server knows as FEAT does (RFC 3659 7.8), with "*"
-// behind the selected ones.
+// Feature lists all supported facts like FEAT (RFC 3659, 7.8), with "*" after each selected fact.
 func (facts Facts) Feature() string {
 	var list strings.Builder
 	for _, known := range allFacts() {
@@ -276,20 +269,18 @@ func (facts Facts) Feature() string {
 	return list.String()
 }
 
-// ParseFacts reads the argument of OPTS MLST: names of facts in any case, each followed
-// by ";" (RFC 3659 7.9). It ignores unknown facts, and returns false for a malformed
-// list.
+// ParseFacts parses the argument of OPTS MLST: names of facts in any case, each followed by ";" (RFC 3659, 7.9).
+// It ignores unknown facts, and returns false if the list is malformed.
 func ParseFacts(list string) (Facts, bool) {
 	names, ended := strings.CutSuffix(strings.ToLower(list), ";")
-	asked := strings.Split(names, ";")
-	if !ended || !allTokens(asked) {
+	wanted := strings.Split(names, ";")
+	if !ended || !allTokens(wanted) {
 		return nil, false
 	}
-	return slices.DeleteFunc(allFacts(), func(f fact) bool { return !slices.Contains(asked, f.name) }), true
+	return slices.DeleteFunc(allFacts(), func(f fact) bool { return !slices.Contains(wanted, f.name) }), true
 }
 
-// String lists the facts as the reply to OPTS MLST does (RFC 3659 7.9), each followed
-// by ";".
+// String lists the facts like the reply to OPTS MLST (RFC 3659, 7.9), each followed by ";".
 func (facts Facts) String() string {
 	var list strings.Builder
 	for _, f := range facts {

@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// TestListColumns holds LIST's columns against ls -l.
+// TestListColumns compares the columns of LIST with ls -l.
 func TestListColumns(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
@@ -32,8 +32,8 @@ func TestListColumns(t *testing.T) {
 	}
 }
 
-// TestUniqueOfTwins wants a file and a directory of one name to differ, which few
-// servers of S3 can store.
+// TestUniqueOfTwins: a file and a directory with the same name have different values of "unique". Few S3 servers
+// can store both.
 func TestUniqueOfTwins(t *testing.T) {
 	c := &Client{View: viewOf("s3://bucket")}
 	file, _ := appendUnique(nil, c, Entry{file("a"), "/"})
@@ -53,7 +53,7 @@ func TestUniqueOfTwins(t *testing.T) {
 	}
 }
 
-// viewOf is a view of a bucket of which no more is known than its URI. With an empty one no name has a URI.
+// viewOf returns a view of a bucket that only knows its URI. If the URI is empty, no name has one.
 func viewOf(uri string) *view.View {
 	return &view.View{Mounts: view.NewMounts(view.Mount{Dir: "/", Store: store{uri: uri}})}
 }
@@ -70,7 +70,7 @@ func (s store) URI(name string) string {
 	return s.uri + name
 }
 
-// file is one of which no more is known than its name.
+// A file is a file that only has a name.
 type file string
 
 func (f file) Name() string     { return string(f) }
@@ -80,7 +80,7 @@ func (file) ModTime() time.Time { return time.Time{} }
 func (file) IsDir() bool        { return false }
 func (file) Sys() any           { return nil }
 
-// modified is a directory with a time.
+// modified is a directory with a modification time.
 type modified struct {
 	fs.FileInfo
 	time time.Time
@@ -88,8 +88,8 @@ type modified struct {
 
 func (m modified) ModTime() time.Time { return m.time }
 
-// TestTimesOfDirectories: a directory shows the time of its marker, else the newest one before it, else that of the
-// server's start.
+// TestTimesOfDirectories: a directory shows the time of its marker, or the newest time before it in the listing,
+// or the time at which the server started.
 func TestTimesOfDirectories(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 3, n, 12, 0, 0, 0, time.UTC) }
 	client := &Client{View: viewOf("s3://bucket"), Started: day(1)}

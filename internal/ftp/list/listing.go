@@ -14,35 +14,33 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// listBuffer is how many bytes of a listing are gathered before they are sent:
-// those of some hundred entries.
+// listBuffer is the number of bytes of a listing that are sent at once, enough for some hundred entries.
 const listBuffer = 32 << 10
 
-// ErrNotDirectory reports a file where MLSD needs a directory (RFC 3659 7.2.1).
+// ErrNotDirectory reports a file although MLSD requires a directory (RFC 3659, 7.2.1).
 var ErrNotDirectory = errors.New("not a directory")
 
-// A Listing is what LIST, NLST, MLSD or STAT writes. It has a line for each entry of a
-// directory, for a file, or for each entry that matches a pattern. [Listing.Open] looks
-// for these, and then [Listing.WriteLines] writes the lines once.
+// A Listing is the output of LIST, NLST, MLSD or STAT. It has a line for each entry of a directory, for a file, or
+// for each entry that matches a pattern. Call [Listing.Open] to find the entries, and then [Listing.WriteLines]
+// once.
 type Listing struct {
-	// Line appends the line of an entry without its end. The name is as the client gets
-	// it.
+	// Line appends the line of an entry without its line end. The name is already encoded for the client.
 	Line func(b []byte, e Entry, name string) []byte
 
 	client   *Client
-	arg      string // the pathname as the client wrote it
+	arg      string // pathname as sent by the client
 	pattern  pattern
-	filesToo bool          // whether arg may name a file
-	heading  []fs.FileInfo // entries that the storage does not know
+	filesToo bool          // arg may name a file
+	heading  []fs.FileInfo // entries that do not come from the storage
 
-	// What Open has found.
+	// Set by Open.
 	file    bool
-	dir     string // of the entries, absolute
+	dir     string // absolute pathname of the directory
 	entries iter.Seq2[fs.FileInfo, error]
 }
 
-// NewLong makes the listing of LIST, and of STAT with a pathname: lines of ls -l. The
-// client wrote the pathname name as arg.
+// NewLong returns the listing for LIST, and for STAT with a pathname: lines of ls -l. The client sent the pathname
+// name as arg.
 func NewLong(arg, name string, c *Client) *Listing {
 	now := time.Now()
 	return &Listing{
@@ -53,15 +51,14 @@ func NewLong(arg, name string, c *Client) *Listing {
 	}
 }
 
-// NewNames makes the listing of NLST: pathnames alone. Its arguments are those of
-// NewLong.
+// NewNames returns the listing for NLST, which has only pathnames. The arguments are the same as in NewLong.
 func NewNames(arg, name string, c *Client) *Listing {
 	l := &Listing{arg: arg, pattern: parsePattern(arg, name), filesToo: true, client: c}
 	l.Line = func(b []byte, _ Entry, name string) []byte { return l.appendPathname(b, name) }
 	return l
 }
 
-// NewFacts makes the listing of MLSD for the directory name (RFC 3659 7).
+// NewFacts returns the listing for MLSD of the directory name (RFC 3659, 7).
 func NewFacts(facts Facts, name, workingDirectory string, c *Client) *Listing {
 	return &Listing{
 		heading: heading(facts, path.Clean(name), workingDirectory), client: c,
@@ -69,12 +66,11 @@ func NewFacts(facts Facts, name, workingDirectory string, c *Client) *Listing {
 	}
 }
 
-// IsFile reports whether an open listing is that of a file.
+// IsFile reports whether an open listing lists a single file.
 func (l *Listing) IsFile() bool { return l.file }
 
-// Open looks for what is to be listed under a name that the storage has. When it returns
-// the storage has read the first page. The error is that of the storage, or
-// [ErrNotDirectory].
+// Open finds the entries to list under a name that is spelled as in the storage. When it returns, the storage has
+// read the first page. It returns the error of the storage, or [ErrNotDirectory].
 func (l *Listing) Open(storage *view.Files, name string) error {
 	err := l.openDirectory(storage, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,13 +104,11 @@ func (l *Listing) openFile(storage *view.Files, name string) error {
 	return nil
 }
 
-// openPattern lists the names in a directory that match the pattern, files and
-// directories alike, as ls -d does.
+// openPattern lists the names in a directory that match the pattern, both files and directories, like ls -d.
 //
-// If the directory exists and nothing matches, the list is empty and the reply is 226,
-// as that of vsftpd. The session reads the directory while it sends the list, and a
-// program that asks every minute for *.csv takes 550 for a failure. A directory that
-// does not exist gives 550.
+// If the directory exists but nothing matches, the list is empty and the reply is 226, like that from vsftpd. The
+// session reads the directory while it sends the list, and a program that polls for *.csv would treat 550 as a
+// failure. If the directory does not exist, the reply is 550.
 func (l *Listing) openPattern(storage *view.Files, dir string) error {
 	if err := l.openDirectory(storage, dir); err != nil {
 		return err
@@ -134,12 +128,12 @@ func (l *Listing) openPattern(storage *view.Files, dir string) error {
 	return nil
 }
 
-// WriteLines writes the entries, page by page as the storage delivers them.
+// WriteLines writes the lines, page by page as the storage returns the entries.
 func (l *Listing) WriteLines(w io.Writer) error {
 	out := bufio.NewWriterSize(w, listBuffer)
 	for info, err := range l.all() {
 		if err != nil {
-			_ = out.Flush() // no line stays without its end
+			_ = out.Flush() // so that the last line is complete
 			return err
 		}
 		name, ok := l.client.Names.EncodeListName(l.dir, info.Name())
@@ -154,7 +148,7 @@ func (l *Listing) WriteLines(w io.Writer) error {
 	return out.Flush()
 }
 
-// Blocks yields the lines that WriteLines writes, some hundred at once, and then its error.
+// Blocks yields the lines of WriteLines in blocks of some hundred, followed by the error if there is one.
 func (l *Listing) Blocks() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := l.WriteLines(yieldWriter(yield)); err != nil && !errors.Is(err, errStopped) {
@@ -163,10 +157,10 @@ func (l *Listing) Blocks() iter.Seq2[[]byte, error] {
 	}
 }
 
-// errStopped ends a listing that its reader does not want any more.
+// errStopped ends a listing whose consumer has stopped.
 var errStopped = errors.New("listing stopped")
 
-// A yieldWriter yields what is written to it.
+// A yieldWriter yields the data written to it.
 type yieldWriter func([]byte, error) bool
 
 func (yield yieldWriter) Write(b []byte) (int, error) {
@@ -197,13 +191,13 @@ func (l *Listing) all() iter.Seq2[fs.FileInfo, error] {
 	}
 }
 
-// heading returns the directory itself and its parent, if MLSD shows the types that tell
-// them from the entries (RFC 3659 7.5.1.2, 7.5.1.4).
+// heading returns the directory itself and its parent, if MLSD shows the fact "type", which distinguishes them
+// from the entries (RFC 3659, 7.5.1.2 and 7.5.1.4).
 //
-// Their names are those that clients know. Some clients take a full pathname for that of
-// a directory inside (github.com/jlaffaye/ftp/issues/107), and recurse without end. The
-// name ".." is relative to the directory that is listed. The name "." would have to lead
-// there from the working directory (RFC 3659 7.3.1), so only that one gets it.
+// Their names are "." and "..", because some clients take a full pathname for a subdirectory
+// (github.com/jlaffaye/ftp/issues/107) and recurse forever. ".." is relative to the listed directory. "." would
+// have to be relative to the working directory (RFC 3659, 7.3.1), so it is only shown if that is the listed
+// directory.
 func heading(facts Facts, name, workingDirectory string) []fs.FileInfo {
 	var heading []fs.FileInfo
 	if !facts.Has("type") {
@@ -218,8 +212,8 @@ func heading(facts Facts, name, workingDirectory string) []fs.FileInfo {
 	return heading
 }
 
-// appendPathname shows a name so that it can be given to RETR as it is, behind
-// the pathname that was asked for (RFC 1123 4.1.2.7).
+// appendPathname appends a name that can be passed to RETR unchanged, prefixed with the pathname in the command
+// (RFC 1123, 4.1.2.7).
 func (l *Listing) appendPathname(b []byte, name string) []byte {
 	b = append(b, pathname.EscapePathLineBreaks(l.arg)...)
 	if l.file {
