@@ -14,23 +14,23 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 )
 
-// A conn is the connection in memory to one session of the library: its net.Conn, and the functions by which an
-// engine sends commands and waits for replies.
+// A conn is the in-memory connection to one session of the library. To the library it is a net.Conn. The engine
+// uses it to send commands and to wait for replies.
 type conn struct {
 	server *Server
-	number uint64     // unique on the server
-	op     *Operation // that is running
-	ascii  bool       // the library's session has TYPE A
+	number uint64     // unique per server
+	op     *Operation // running operation
+	ascii  bool       // the session of the library has TYPE A
 
 	commands chan string // without line ends
 	replies  chan wire.Reply
-	ctx      context.Context // ends with the connection
+	ctx      context.Context // canceled when the connection ends
 	hangUp   context.CancelCauseFunc
 
-	// Of the library's goroutines: only one of them reads, and only one writes.
-	unread string     // the part of a command that the library has not read yet
-	line   []byte     // the beginning of a line that the library has not ended
-	reply  wire.Reply // the lines of a reply that the library has not ended
+	// Only one goroutine of the library reads, and only one writes.
+	unread string     // the rest of the command that the library is reading
+	line   []byte     // beginning of an incomplete reply line
+	reply  wire.Reply // lines of an incomplete reply
 }
 
 var _ net.Conn = (*conn)(nil)
@@ -41,8 +41,8 @@ func (s *Server) newConn(ctx context.Context) *conn {
 	return c
 }
 
-// logIn hands the connection to the library, which greets, and sends PASS, to which the library needs no USER. The
-// library gets the driver without a password, because the session has authenticated the user.
+// logIn passes the connection to the library, which sends its greeting, and sends PASS. The library needs no USER
+// and no password, because the session has authenticated the user.
 func (c *conn) logIn() error {
 	if err := c.server.serve(); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (c *conn) logIn() error {
 	return c.expect("PASS", 230)
 }
 
-// expect sends a command of the engine itself, whose reply must have this code.
+// expect sends a command and checks the code of its reply.
 func (c *conn) expect(line string, code int) error {
 	r, err := c.exchange(line)
 	if err == nil && r.Code != code {
@@ -87,7 +87,7 @@ func (c *conn) next() (wire.Reply, error) {
 	}
 }
 
-// Read gives the library a command, or the rest of one.
+// Read returns a command, or the rest of one, to the library.
 func (c *conn) Read(b []byte) (int, error) {
 	if c.unread == "" {
 		select {
@@ -102,8 +102,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Write takes what the library writes, and passes on each complete reply but 150: the session writes its own when the
-// data connection opens.
+// Write parses the replies of the library and delivers each complete reply except 150, because the session sends
+// its own 150 when the data connection is open.
 func (c *conn) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		line, after, ended := bytes.Cut(rest, []byte("\n"))
@@ -115,7 +115,7 @@ func (c *conn) Write(b []byte) (int, error) {
 		complete, err := c.reply.AddLine(strings.TrimSuffix(string(c.line), "\r"))
 		c.line = c.line[:0]
 		if err == nil && complete {
-			err = c.passOn()
+			err = c.deliver()
 		}
 		if err != nil {
 			c.hangUp(err)
@@ -125,7 +125,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (c *conn) passOn() error {
+func (c *conn) deliver() error {
 	r := c.reply
 	c.reply = wire.Reply{}
 	if r.Preliminary() {
@@ -148,15 +148,15 @@ func (c *conn) Close() error {
 // LocalAddr returns an address that cannot be reached.
 func (c *conn) LocalAddr() net.Addr { return address{} }
 
-// RemoteAddr returns an address from which the callbacks of the library find the connection.
+// RemoteAddr returns an address that leads the callbacks of the library to the connection.
 func (c *conn) RemoteAddr() net.Addr { return address{c} }
 
-// SetDeadline and its siblings do nothing: the session watches the time.
+// SetDeadline and its siblings do nothing, because the session handles timeouts.
 func (c *conn) SetDeadline(time.Time) error      { return nil }
 func (c *conn) SetReadDeadline(time.Time) error  { return nil }
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
-// listen makes the library take the data connection of the next transfer from the session.
+// listen makes the library use the data connection of op for the next transfer.
 func (c *conn) listen(op *Operation) error {
 	l, err := c.reserve()
 	switch {
@@ -169,11 +169,11 @@ func (c *conn) listen(op *Operation) error {
 	return nil
 }
 
-// openAttempts is how many ports the library tries, because another program may take one first.
+// openAttempts limits how many ports the library tries, because other programs may take a port first.
 const openAttempts = 3
 
-// reserve makes the library offer a listener. If the library itself does not listen yet, or no longer does, it begins
-// to, for one connection at a time: two that open the same port at once would find it in use.
+// reserve makes the library offer a listener. If the library itself does not listen yet, or no longer listens, it
+// starts to listen, for one connection at a time, because concurrent attempts would find the port in use.
 func (c *conn) reserve() (l *transferListener, err error) {
 	s := c.server
 	if s.listens.Load() {
@@ -183,7 +183,7 @@ func (c *conn) reserve() (l *transferListener, err error) {
 	}
 	s.opening.Lock()
 	defer s.opening.Unlock()
-	if s.listens.Load() { // another connection has opened the port meanwhile
+	if s.listens.Load() { // another connection has opened the port
 		if l, err = c.passive(); err == nil || c.ctx.Err() != nil {
 			return l, err
 		}
@@ -201,7 +201,7 @@ func (c *conn) reserve() (l *transferListener, err error) {
 	return nil, err
 }
 
-// passive sends EPSV, and returns the listener whose number is in the reply (RFC 2428 3).
+// passive sends EPSV and returns the listener with the number in the reply (RFC 2428, 3).
 func (c *conn) passive() (*transferListener, error) {
 	r, err := c.exchange("EPSV")
 	if err != nil {
@@ -220,16 +220,16 @@ func (c *conn) passive() (*transferListener, error) {
 	return l, nil
 }
 
-// A transferListener is the listener from which the library takes the data connection of a transfer.
+// A transferListener provides the data connection of a transfer to the library.
 type transferListener struct {
 	server *Server
 	number int
-	op     *Operation // set before the command that transfers
+	op     *Operation // set before the transfer command
 }
 
 var _ net.Listener = (*transferListener)(nil)
 
-// Accept waits for the data connection.
+// Accept opens the data connection.
 func (l *transferListener) Accept() (net.Conn, error) {
 	opened, err := l.op.Transfer.Open(l.op.Context, l.op.Starting)
 	if err != nil {
@@ -238,11 +238,11 @@ func (l *transferListener) Accept() (net.Conn, error) {
 	return opened, nil
 }
 
-// Close forgets a listener that no engine has taken. The session closes what the transfer uses.
+// Close discards a listener that no engine has taken. The session closes the data connection.
 func (l *transferListener) Close() error {
 	l.server.take(l.number)
 	return nil
 }
 
-// Addr has the number as a port, for the reply to EPSV.
+// Addr returns the number of the listener as a port, which appears in the reply to EPSV.
 func (l *transferListener) Addr() net.Addr { return &net.TCPAddr{Port: l.number} }

@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// start returns the connection of an engine that has started.
+// start starts an engine and returns its connection.
 func start(t *testing.T, s *Server) *conn {
 	t.Helper()
 	e := s.NewEngine()
@@ -31,12 +31,12 @@ func newServer(t *testing.T, avoid netaddr.PortRange) *Server {
 	return s
 }
 
-// find is an operation that asks the storage for a name.
+// find returns an operation that searches the storage for a name.
 func find(t *testing.T, stat func(name string) (fs.FileInfo, error)) *Operation {
 	return &Operation{Context: t.Context(), Verb: "CWD", Name: "/a\r\nb/", Names: &pathname.Resolver{}, Stat: stat}
 }
 
-// TestPortInUse: if the port on which the library would listen is in use, it gets another.
+// TestPortInUse: if the port that the library should listen on is in use, it gets another port.
 func TestPortInUse(t *testing.T) {
 	busy, err := net.Listen("tcp4", "0.0.0.0:0")
 	must.OK(t, err)
@@ -57,8 +57,8 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// TestFirstTransfersAtOnce: engines that transfer for the first time at the same moment open one port, and each gets
-// its listener.
+// TestFirstTransfersAtOnce: engines that make the first transfer concurrently open one port, and each gets its own
+// listener.
 func TestFirstTransfersAtOnce(t *testing.T) {
 	for range 30 {
 		s := newServer(t, netaddr.PortRange{})
@@ -78,8 +78,8 @@ func TestFirstTransfersAtOnce(t *testing.T) {
 	}
 }
 
-// TestPortOfTheLibrary: the library's listener has a port outside the range for sessions, closes every connection, and
-// is the only one, however many transfers there are.
+// TestPortOfTheLibrary: the listener of the library uses a port outside the range for sessions and closes every
+// connection, and there is only one, however many transfers there are.
 func TestPortOfTheLibrary(t *testing.T) {
 	avoid := netaddr.PortRange{First: 20000, Last: 45000}
 	s := newServer(t, avoid)
@@ -106,8 +106,8 @@ func TestPortOfTheLibrary(t *testing.T) {
 	}
 }
 
-// TestOneServerForAllSessions: each engine gets the listener that it has asked for, whatever the others do at the same
-// time, and an engine that waits, panics or stops does so alone.
+// TestOneServerForAllSessions: each engine gets its own listener, even with concurrent engines. An engine that
+// waits, panics or stops does not affect the others.
 func TestOneServerForAllSessions(t *testing.T) {
 	s := newServer(t, netaddr.PortRange{})
 	const engines = 30
@@ -124,7 +124,8 @@ func TestOneServerForAllSessions(t *testing.T) {
 	}
 	all.Wait()
 
-	stuck, release, done := make(chan struct{}, 9), make(chan struct{}), make(chan error, 1) // for each spelling
+	// stuck receives once for each spelling.
+	stuck, release, done := make(chan struct{}, 9), make(chan struct{}), make(chan error, 1)
 	waits := s.NewEngine()
 	t.Cleanup(waits.Stop)
 	waiting := find(t, func(string) (fs.FileInfo, error) {
@@ -147,7 +148,7 @@ func TestOneServerForAllSessions(t *testing.T) {
 	}
 }
 
-// TestNameOfOperation: the storage is asked for exactly the name of the operation, whatever it contains, and a stopped
+// TestNameOfOperation: the storage gets exactly the name of the operation, whatever it contains, and a stopped
 // engine runs the next command as if it had never stopped.
 func TestNameOfOperation(t *testing.T) {
 	e := newServer(t, netaddr.PortRange{}).NewEngine()
@@ -165,7 +166,7 @@ func TestNameOfOperation(t *testing.T) {
 	}
 }
 
-// TestStopDuringCommand: the command fails, and one whose context has ended starts nothing.
+// TestStopDuringCommand: the running command fails, and a command whose context has ended does not start.
 func TestStopDuringCommand(t *testing.T) {
 	e := newServer(t, netaddr.PortRange{}).NewEngine()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -183,7 +184,7 @@ func TestStopDuringCommand(t *testing.T) {
 	}
 }
 
-// TestUnexpectedReply: a command that the library refuses by itself is a bug of this program.
+// TestUnexpectedReply: a command that the library itself refuses is a bug of this program.
 func TestUnexpectedReply(t *testing.T) {
 	e := newServer(t, netaddr.PortRange{}).NewEngine()
 	t.Cleanup(e.Stop)
@@ -192,7 +193,7 @@ func TestUnexpectedReply(t *testing.T) {
 	}
 }
 
-// TestAddresses: no two connections share an address, and no client can have one.
+// TestAddresses: all connections have different addresses, and no client can have one of them.
 func TestAddresses(t *testing.T) {
 	a, b := address{&conn{number: 1}}.String(), address{&conn{number: 1 << 40}}.String()
 	if a == b || !strings.HasPrefix(a, "[100::") || !strings.HasPrefix(b, "[100::") {
@@ -200,7 +201,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestStartAfterClose: an engine that starts too late does not wait.
+// TestStartAfterClose: an engine that starts after Close does not block.
 func TestStartAfterClose(t *testing.T) {
 	s := newServer(t, netaddr.PortRange{})
 	start(t, s)

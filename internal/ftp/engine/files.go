@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// files is the file system of a login as the library sees it. It ignores the pathnames and offsets that the library
-// passes, and performs the operation that is running.
+// files is the file system that the library uses for a login. It ignores the pathnames and offsets of the library,
+// and performs the running operation.
 type files struct{ conn *conn }
 
 var (
@@ -26,33 +26,33 @@ var (
 	_ io.WriterTo                                 = (*transferFile)(nil)
 )
 
-// Stat is called by CWD, SIZE and RNFR.
+// Stat is called for CWD, SIZE and RNFR.
 func (f files) Stat(string) (fs.FileInfo, error) { return f.conn.op.find() }
 
-// Remove is called by DELE.
+// Remove is called for DELE.
 func (f files) Remove(string) error { return f.conn.op.change((*view.Files).RemoveFile) }
 
-// RemoveDir is called by RMD.
+// RemoveDir is called for RMD.
 func (f files) RemoveDir(string) error { return f.conn.op.change((*view.Files).RemoveDir) }
 
-// RemoveAll is called by SITE RMDIR.
+// RemoveAll is called for SITE RMDIR.
 func (f files) RemoveAll(string) error { return f.conn.op.change(removeExisting) }
 
-// Mkdir is called by MKD.
+// Mkdir is called for MKD.
 func (f files) Mkdir(string, fs.FileMode) error { return f.conn.op.makeDir((*view.Files).Mkdir) }
 
-// MkdirAll is called by SITE MKDIR.
+// MkdirAll is called for SITE MKDIR.
 func (f files) MkdirAll(string, fs.FileMode) error { return f.conn.op.makeDir((*view.Files).MkdirAll) }
 
-// Rename is called by RNTO.
+// Rename is called for RNTO.
 func (f files) Rename(string, string) error { return f.conn.op.rename() }
 
-// GetHandle is called by RETR, STOR and APPE. The flags are the library's.
+// GetHandle is called for RETR, STOR and APPE. The library sets the flags.
 func (f files) GetHandle(_ string, flags int, _ int64) (ftpserver.FileTransfer, error) {
 	return f.conn.op.open(flags)
 }
 
-// The library calls the rest for commands that the session performs itself.
+// The library calls the following methods only for commands that the session handles itself.
 
 func (files) Create(string) (afero.File, error) { return nil, errors.ErrUnsupported }
 func (files) Open(string) (afero.File, error)   { return nil, errors.ErrUnsupported }

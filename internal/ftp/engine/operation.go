@@ -15,32 +15,32 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// An Operation is one command: what it needs, and what came of it. The session fills in the first part, and the second
-// is written while the command runs.
+// An Operation is one command. The session sets the first part of its fields, and the rest holds the results.
 type Operation struct {
 	Context context.Context
 	Storage *view.Files
 	Names   *pathname.Resolver
-	Verb    string // of the command for the library, such as "RETR" or "SITE MKDIR"
-	Name    string // absolute pathname that the command names
-	Source  string // absolute pathname that RNFR has named, for RNTO
-	// Stat describes what CWD, SIZE or RNFR names, in one spelling of the name. RNTO needs none.
+	Verb    string // command for the library, such as "RETR" or "SITE MKDIR"
+	Name    string // absolute pathname in the command
+	Source  string // absolute pathname from RNFR, for RNTO
+	// Stat describes the target of CWD, SIZE or RNFR under one spelling of its name. RNTO does not need it.
 	Stat func(name string) (fs.FileInfo, error)
 
 	Transfer  *dataconn.Transfer // nil for a command without a data connection
-	Starting  func()             // called once, when the client may get 150 (see [dataconn.Transfer.Open])
+	Starting  func()             // called once, when 150 may be sent (see [dataconn.Transfer.Open])
 	ASCII     bool               // TYPE A
-	Offset    int64              // bytes, where the transfer begins in the file
-	Count     int64              // bytes of a download, 0 for all
-	Announced int64              // bytes of an upload according to ALLO, 0 if unknown
+	Offset    int64              // where the transfer begins in the file, in bytes
+	Count     int64              // bytes to download, 0 for all
+	Announced int64              // size of an upload in bytes from ALLO, 0 if unknown
 
-	Err     error       // of the storage
-	Path    string      // the pathname under which the storage has what the command names or creates
-	Located string      // Path, with a final slash if the command names a directory only
-	Info    fs.FileInfo // what Stat has returned
-	File    File        // of the transfer, nil until it is open
+	Err     error       // error of the storage
+	Path    string      // pathname in the storage of the file that the command uses or creates
+	Located string      // Path, with a final slash if the command requires a directory
+	Info    fs.FileInfo // result of Stat
+	File    File        // open file of the transfer, or nil
 
-	// Kept reports whether the user can resume a failed upload. The library may close the file after its reply.
+	// Kept reports whether the user can resume a failed upload. It is atomic because the library may close the
+	// file after its reply.
 	Kept atomic.Bool
 }
 
@@ -51,11 +51,11 @@ type File interface {
 	Abort(cause error)
 }
 
-// ErrPastEnd reports an offset beyond the end of the file.
+// ErrPastEnd reports an offset past the end of the file.
 var ErrPastEnd = errors.New("restart offset beyond the end of the file")
 
-// Do runs work and keeps its error, because the library passes on only the text. A panic becomes an error too, which
-// ends the session.
+// Do calls work and records its error, because the library only passes on the text of errors. A panic becomes an
+// error that ends the session.
 func (o *Operation) Do(work func() error) error {
 	err := panics.Catch(work)
 	if err != nil {
@@ -67,20 +67,20 @@ func (o *Operation) Do(work func() error) error {
 	return err
 }
 
-// apart runs work in a goroutine of its own. A request to S3 needs a deep stack, which the library's goroutine would
-// keep as long as the session is idle.
+// apart calls work in its own goroutine, because a request to S3 needs a deep stack, which the goroutine of the
+// library would keep while the session is idle.
 func (o *Operation) apart(work func() error) error {
 	return <-panics.Start(func() error { return o.Do(work) })
 }
 
-// Lookup calls try with the spellings of a name until the storage has one, and keeps it.
+// Lookup calls try with each spelling of a name until one exists in the storage, and records it.
 func (o *Operation) Lookup(name string, try func(name string) error) error {
 	located, err := o.Names.Lookup(name, try)
 	o.locate(located)
 	return err
 }
 
-// ResolveForCreate returns the pathname under which the command creates a file or directory, and keeps it.
+// ResolveForCreate returns and records the pathname under which the command creates a file or directory.
 func (o *Operation) ResolveForCreate(name string, stat func(name string) error) (string, error) {
 	located, err := o.Names.ResolveForCreate(name, stat)
 	if err == nil {
@@ -95,7 +95,7 @@ func (o *Operation) locate(name string) {
 	}
 }
 
-// find looks for the file or directory of the command. The source of RNTO was found by RNFR.
+// find describes the file or directory of the command. RNFR has already found the source of RNTO.
 func (o *Operation) find() (fs.FileInfo, error) {
 	if o.Stat == nil {
 		return view.Directory(path.Base(o.Source)), nil
@@ -109,14 +109,14 @@ func (o *Operation) find() (fs.FileInfo, error) {
 	return o.Info, err
 }
 
-// change lets the view change the file or directory of the command.
+// change applies a change to the file or directory of the command.
 func (o *Operation) change(change func(f *view.Files, name string) error) error {
 	return o.apart(func() error {
 		return o.Lookup(o.Name, func(name string) error { return change(o.Storage, name) })
 	})
 }
 
-// removeExisting is RemoveAll, which does not fail if there is nothing to remove.
+// removeExisting is like RemoveAll, but returns an error if there is nothing to remove.
 func removeExisting(f *view.Files, name string) error {
 	if _, err := f.Stat(name); err != nil {
 		return err
@@ -124,7 +124,7 @@ func removeExisting(f *view.Files, name string) error {
 	return f.RemoveAll(name)
 }
 
-// rename moves a file or directory. The old name does not prevent another spelling of itself.
+// rename moves a file or directory. A name that only differs in its spelling from the old name counts as free.
 func (o *Operation) rename() error {
 	return o.apart(func() error {
 		return o.Lookup(o.Source, func(from string) error {
@@ -142,8 +142,7 @@ func (o *Operation) rename() error {
 	})
 }
 
-// StatDir looks for a directory to go into, and tells a file from nothing when
-// there is none.
+// StatDir describes a directory to change to. If a file has the name instead, it returns ENOTDIR.
 func (o *Operation) StatDir(name string) (fs.FileInfo, error) {
 	info, err := o.Storage.StatDir(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +164,7 @@ func (o *Operation) makeDir(mkdir func(f *view.Files, name string) error) error 
 	})
 }
 
-// Has reports by its error whether a file or directory exists; hasFile and hasDir ask for one of them.
+// Has returns nil if a file or directory exists; hasFile and hasDir check for one of them.
 func (o *Operation) Has(name string) error     { _, err := o.Storage.Stat(name); return err }
 func (o *Operation) hasFile(name string) error { _, err := o.Storage.StatFile(name); return err }
 func (o *Operation) hasDir(name string) error  { _, err := o.Storage.StatDir(name); return err }

@@ -18,22 +18,22 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
-// A Server is one ftpserverlib server, which serves the engines of all sessions.
+// A Server is the ftpserverlib server that the engines of all sessions share.
 //
-// The library calls one object for all of them, which finds the connection of an engine by its remote address. The
-// listener of a transfer is found by the number that the reply to EPSV has in place of a port.
+// The library calls the same object for all engines. It finds the connection of an engine by its remote address,
+// and the listener of a transfer by the number that the reply to EPSV has instead of a port.
 type Server struct {
 	avoid    netaddr.PortRange
 	library  *ftpserver.FtpServer
-	conns    atomic.Uint64 // connections so far
+	conns    atomic.Uint64 // number of connections so far
 	arrivals chan net.Conn
 	closed   chan struct{}
 
-	// port is where the library listens from the first transfer on, 0 before. That listener stays, and closes every
-	// connection that it accepts.
+	// port is the port of the permanent listener of the library, or 0 before the first transfer. That listener
+	// closes every connection that it accepts.
 	port    atomic.Int64
-	listens atomic.Bool // the library listens on the port
-	opening sync.Mutex  // held while it begins to
+	listens atomic.Bool // the library listens on port
+	opening sync.Mutex  // held while the library starts to listen
 
 	mu      sync.Mutex
 	serving bool
@@ -42,18 +42,18 @@ type Server struct {
 	offered map[int]*transferListener // by number, until an engine takes them
 }
 
-// NewServer returns a server. Its permanent listener gets a port outside avoid if the kernel has one.
+// NewServer returns a server. Its permanent listener gets a port outside avoid if the kernel offers one.
 func NewServer(avoid netaddr.PortRange) *Server {
 	s := &Server{avoid: avoid, arrivals: make(chan net.Conn), closed: make(chan struct{}),
 		offered: map[int]*transferListener{}}
 	s.library = ftpserver.NewFtpServer(callbacks{s})
-	s.library.Logger = slog.New(slog.DiscardHandler) // its own writes what it discards
+	s.library.Logger = slog.New(slog.DiscardHandler) // the default logger formats messages that it discards
 	return s
 }
 
 var errServerClosed = errors.New("the server of the engines is closed")
 
-// serve starts the library's server if it is not running yet.
+// serve starts the server of the library unless it is running.
 func (s *Server) serve() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *Server) serve() error {
 	return nil
 }
 
-// Close ends the server. The library's sessions stay, but get no more transfers.
+// Close stops the server. Sessions of the library continue, but get no more transfers.
 func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,10 +81,10 @@ func (s *Server) Close() {
 	s.ended = true
 }
 
-// portAttempts is how many ports of the kernel are tried for one outside the range to avoid.
+// portAttempts limits how many ports of the kernel are tried to find one outside the range to avoid.
 const portAttempts = 50
 
-// choosePort replaces the port of the library's listener. The caller holds opening.
+// choosePort sets the port of the permanent listener. The caller must hold opening.
 func (s *Server) choosePort() error {
 	port := 0
 	for range portAttempts {
@@ -102,7 +102,7 @@ func (s *Server) choosePort() error {
 	return nil
 }
 
-// offer keeps a new listener under its number until an engine takes it.
+// offer registers a new listener under its number until an engine takes it.
 func (s *Server) offer() *transferListener {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *Server) offer() *transferListener {
 	return l
 }
 
-// take returns the listener with this number and forgets it. It returns nil if there is none.
+// take removes and returns the listener with this number, or nil.
 func (s *Server) take(number int) *transferListener {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +121,8 @@ func (s *Server) take(number int) *transferListener {
 	return l
 }
 
-// callbacks is the part of the server that the library calls: its main driver, the listener that yields the
-// connections of engines, and the ports for its own listener.
+// callbacks holds the methods that the library calls: its main driver, the listener that returns the connections
+// of engines, and the ports for its own listener.
 type callbacks struct{ *Server }
 
 var (
@@ -132,22 +132,22 @@ var (
 	_ net.Listener                                = callbacks{}
 )
 
-// GetSettings turns off what the session does itself.
+// GetSettings disables everything that the session does itself.
 func (c callbacks) GetSettings() (*ftpserver.Settings, error) {
 	return &ftpserver.Settings{
 		Listener:                        c,
 		PassiveTransferPortRange:        c,
 		PassiveTransferPortMultiplexing: true,
-		IdleTimeout:                     math.MaxInt32, // seconds; the session watches
+		IdleTimeout:                     math.MaxInt32, // in seconds; the session handles timeouts
 		ConnectionTimeout:               math.MaxInt32,
 		DisableLISTArgs:                 true,
 		DisableActiveMode:               true,
-		DefaultTransferType:             ftpserver.TransferTypeBinary, // what careless clients mean
-		PasvConnectionsCheck:            ftpserver.IPMatchDisabled,    // the session has checked
+		DefaultTransferType:             ftpserver.TransferTypeBinary, // as clients that send no TYPE expect
+		PasvConnectionsCheck:            ftpserver.IPMatchDisabled,    // the session has checked the address
 	}, nil
 }
 
-// GetTLSConfig refuses, because the session encrypts.
+// GetTLSConfig returns an error, because the session handles TLS.
 func (callbacks) GetTLSConfig() (*tls.Config, error) { return nil, errors.ErrUnsupported }
 
 // ClientConnected returns the greeting, which no client sees.
@@ -156,31 +156,31 @@ func (callbacks) ClientConnected(ftpserver.ClientContext) (string, error) { retu
 // ClientDisconnected does nothing, because the session ends the connection.
 func (callbacks) ClientDisconnected(ftpserver.ClientContext) {}
 
-// AuthUser is called by PASS. The session has authenticated the user, so the library gets the driver of the login.
+// AuthUser is called for PASS. The session has authenticated the user, so it returns the driver of the login.
 func (callbacks) AuthUser(client ftpserver.ClientContext, _, _ string) (ftpserver.ClientDriver, error) {
 	return files{client.RemoteAddr().(address).conn}, nil
 }
 
-// FetchNext always returns the port of the library's listener. The number that the reply to EPSV shows is chosen by
-// WrapPassiveListener.
+// FetchNext always returns the port of the permanent listener. WrapPassiveListener chooses the number in the reply
+// to EPSV.
 func (c callbacks) FetchNext() (shown, listened int, ok bool) {
 	port := c.port.Load()
 	return 0, int(port), port != 0
 }
 
-// NumberAttempts leaves it to the library how many ports it tries.
+// NumberAttempts returns 0, so the library decides how many ports it tries.
 func (callbacks) NumberAttempts() int { return 0 }
 
-// WrapPassiveListener returns the listener from which the library takes the data connection of the next transfer. It
-// does not know for which engine: the engine finds the listener by its number. The library has reserved its own
-// listener for the address of the connection, and Close ends the reservation.
+// WrapPassiveListener returns the listener that provides the data connection of the next transfer. It does not
+// know which engine has requested it: the engine finds the listener by its number. The library has reserved its
+// own listener for the address of the connection, and Close ends the reservation.
 func (c callbacks) WrapPassiveListener(own net.Listener) (net.Listener, error) {
 	_ = own.Close()
 	return c.offer(), nil
 }
 
-// Accept yields the next connection of an engine. After Close it returns the error that the library treats as a
-// regular end.
+// Accept returns the next connection of an engine. After Close it returns the error that ends the server of the
+// library without a failure.
 func (c callbacks) Accept() (net.Conn, error) {
 	select {
 	case conn := <-c.arrivals:
@@ -190,10 +190,10 @@ func (c callbacks) Accept() (net.Conn, error) {
 	}
 }
 
-// errListenerClosed has the text that the library compares.
+// errListenerClosed has the text that the library compares with.
 var errListenerClosed = errors.New("use of closed network connection")
 
-// Close ends Accept. [Server.Close] brings the library to call it once.
+// Close ends Accept. The library calls it once, in [Server.Close].
 func (c callbacks) Close() error {
 	close(c.closed)
 	return nil
@@ -202,14 +202,14 @@ func (c callbacks) Close() error {
 // Addr returns an address that cannot be reached.
 func (callbacks) Addr() net.Addr { return address{} }
 
-// An address is the remote address of a connection, by which the callbacks find it.
+// An address is the remote address of a connection. The callbacks use it to find the connection.
 type address struct{ conn *conn }
 
 // Network returns an invented name.
 func (address) Network() string { return "memory" }
 
-// String returns an address that no other connection has, because the library reserves its listener by address. No
-// client can have it either: it is in the block that routers discard (RFC 6666).
+// String returns a unique address, because the library reserves its listener by address. No client can have the
+// address, because it is in the block that routers discard (RFC 6666).
 func (a address) String() string {
 	ip := [16]byte{0: 0x01}
 	if a.conn != nil {

@@ -12,18 +12,19 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
-// A transferFile is the open file of a transfer. Its ReadFrom and WriteTo let the storage move the data itself.
+// A transferFile is the open file of a transfer. Its ReadFrom and WriteTo methods let the storage copy the data
+// itself.
 type transferFile struct {
 	File
 	op       *Operation
 	upload   view.Writer // nil for a download
 	download view.Reader // nil for an upload
-	sent     io.Reader   // the part of the file that a download sends
+	sent     io.Reader   // the part of the file to download
 	failed   bool
 }
 
-// open opens the file of a transfer. The library's flags tell STOR from APPE. After REST a STOR keeps the file (RFC
-// 3659 5.3).
+// open opens the file of a transfer. The flags distinguish STOR and APPE. After REST, STOR does not truncate the
+// file (RFC 3659, 5.3).
 func (o *Operation) open(flags int) (*transferFile, error) {
 	file := &transferFile{op: o}
 	err := o.Do(func() (err error) {
@@ -58,7 +59,7 @@ func (f *transferFile) openReader() error {
 	if o.Count > 0 {
 		f.sent = io.LimitReader(f.download, o.Count)
 	}
-	if info, err := f.download.Stat(); err == nil { // an open file knows its size without a request
+	if info, err := f.download.Stat(); err == nil { // needs no request, because the file is open
 		size := max(0, info.Size()-o.Offset)
 		if o.Count > 0 {
 			size = min(size, o.Count)
@@ -87,10 +88,10 @@ func (f *transferFile) openWriter(flags int) error {
 	return nil
 }
 
-// Seek does nothing: the file begins at the offset already.
+// Seek does nothing, because the file was opened at the offset.
 func (f *transferFile) Seek(offset int64, _ int) (int64, error) { return offset, nil }
 
-// Write is called by the library with no bytes, after an empty upload.
+// Write is called by the library without data after an empty upload.
 func (f *transferFile) Write(b []byte) (n int, err error) {
 	err = f.op.Do(func() (err error) {
 		n, err = f.upload.Write(b)
@@ -99,11 +100,11 @@ func (f *transferFile) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// asciiRead is the size in bytes of the buffer for the library's ASCII conversion, which panics if it is given room for
-// less than two bytes, and returns nothing if it is given room for two (asciiconverter.go:41).
+// asciiRead is the buffer size for the ASCII conversion of the library, which panics if its buffer is smaller than
+// two bytes, and returns nothing if it has exactly two (asciiconverter.go:41).
 const asciiRead = 32 << 10
 
-// ReadFrom uploads what r returns: the data connection, or the library's ASCII conversion of it.
+// ReadFrom uploads the data from r, which is the data connection or the ASCII conversion of the library.
 func (f *transferFile) ReadFrom(r io.Reader) (n int64, err error) {
 	if _, direct := r.(*dataconn.Conn); !direct {
 		r = struct{ io.Reader }{bufio.NewReaderSize(r, asciiRead)} // hides WriteTo, which would pass its own reader
@@ -115,7 +116,7 @@ func (f *transferFile) ReadFrom(r io.Reader) (n int64, err error) {
 	return n, err
 }
 
-// WriteTo downloads.
+// WriteTo downloads the file to w.
 func (f *transferFile) WriteTo(w io.Writer) (n int64, err error) {
 	err = f.op.Do(func() (err error) {
 		n, err = io.Copy(w, f.sent)
@@ -124,8 +125,8 @@ func (f *transferFile) WriteTo(w io.Writer) (n int64, err error) {
 	return n, err
 }
 
-// Read downloads in TYPE A, where the library converts what it reads. The error is kept by Do, because the conversion
-// drops an error that comes after a part of a line.
+// Read downloads the file in TYPE A, in which the library converts the data. Do records the error, because the
+// conversion drops an error that follows an incomplete line.
 func (f *transferFile) Read(b []byte) (n int, err error) {
 	ended := false
 	err = f.op.Do(func() error {
@@ -148,7 +149,7 @@ func (f *transferFile) TransferError(err error) {
 	f.Abort(err)
 }
 
-// Close commits an upload, unless the transfer has failed.
+// Close commits an upload unless the transfer has failed.
 func (f *transferFile) Close() error {
 	err := panics.Catch(f.File.Close)
 	_, bug := errors.AsType[*panics.Error](err)
