@@ -45,7 +45,7 @@ func TestRulesOfALanguage(t *testing.T) {
 		})
 		must.OK(t, err)
 		for _, d := range report.Diagnostics {
-			if !d.Warning && !strings.HasSuffix(d.Problem, "is missing; add what the language calls it") {
+			if !d.Warning && !strings.HasSuffix(d.Problem, "missing; add its translation") {
 				t.Errorf("%s: %v", b.name(), d)
 			}
 		}

@@ -17,22 +17,22 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// A Bundle holds the languages of the server or of a tenant. It does not change
-// after Load or WithOverrides, and is safe for concurrent use.
+// A Bundle holds the languages of the server or of a tenant. It does not change after Load or WithOverrides,
+// and is safe for concurrent use.
 type Bundle struct {
-	tags       []language.Tag // the first is for readers of other languages
+	tags       []language.Tag // readers of other languages get the first one
 	matcher    language.Matcher
-	sources    map[ID]source                      // every message there is
-	texts      map[language.Tag]texts             // what each language has, not counting its parents
-	localizers map[language.Tag]func() *Localizer // by tag, with the texts of parents and of English
+	sources    map[ID]source                      // all messages
+	texts      map[language.Tag]texts             // texts of each language, without those inherited from a parent
+	localizers map[language.Tag]func() *Localizer // by tag, with inherited and English texts
 	refused    []Diagnostic
 }
 
-// texts returns the texts of a language. It reads an embedded catalogue when it is called
-// first, because most servers need few of the languages.
+// texts returns the texts of a language. An embedded catalog is read on the first call, because most servers
+// need few languages.
 type texts func() map[ID]*text
 
-// with returns the texts with others in place of some.
+// with returns the texts in t, replaced or extended by those in others.
 func (t texts) with(others map[ID]*text) texts {
 	return sync.OnceValue(func() map[ID]*text {
 		all := make(map[ID]*text)
@@ -44,14 +44,13 @@ func (t texts) with(others map[ID]*text) texts {
 	})
 }
 
-// has reports whether there is a text of the message.
+// has reports whether the language has a text for the message.
 func (t texts) has(id ID) bool { return t != nil && t()[id] != nil }
 
-// Load reads the embedded catalogues, then each overlay. An overlay is an
-// operator's folder of <tag>/messages.gotext.json. It adds a language, or
-// overrides single messages of one. A later overlay wins. The error joins what is wrong
-// with whole files, each with what to do. A message that is wrong does not count; see
-// Refused.
+// Load reads the embedded catalogs and then each overlay. An overlay is a directory of an operator with
+// <tag>/messages.gotext.json. It adds a language or overrides messages of an existing one; later overlays
+// win. The error joins the problems of whole files, each with advice. Single messages with a problem are
+// ignored; see Refused.
 func Load(overlays ...fs.FS) (*Bundle, error) {
 	if len(overlays) == 0 {
 		return loadBuiltIn()
@@ -59,7 +58,7 @@ func Load(overlays ...fs.FS) (*Bundle, error) {
 	return load(overlays)
 }
 
-// loadBuiltIn returns the bundle of the embedded catalogues.
+// loadBuiltIn returns the bundle of the embedded catalogs.
 var loadBuiltIn = sync.OnceValues(func() (*Bundle, error) { return load(nil) })
 
 func load(overlays []fs.FS) (*Bundle, error) {
@@ -69,9 +68,9 @@ func load(overlays []fs.FS) (*Bundle, error) {
 	}
 	var errs []error
 	for _, overlay := range overlays {
-		catalogues, err := l.addAll(overlay)
+		catalogs, err := l.addAll(overlay)
 		errs = append(errs, err)
-		for _, c := range catalogues {
+		for _, c := range catalogs {
 			for _, d := range c.diagnostics {
 				if d.Message == "" {
 					errs = append(errs, d)
@@ -87,24 +86,23 @@ func load(overlays []fs.FS) (*Bundle, error) {
 	return l.bundle(), nil
 }
 
-// Refused returns what is wrong with single messages of the overlays or, in a bundle with
-// overrides, with texts of the tenant. In their place the texts serve that the server would
-// have without them.
+// Refused returns the problems of messages in the overlays or, for a bundle with overrides, of texts of the
+// tenant. These texts are ignored.
 func (b *Bundle) Refused() []Diagnostic { return slices.Clone(b.refused) }
 
-// Tags returns the languages: English, the others that are built in, and the
-// overlays' in alphabetical order. A bundle with overrides has its own order.
+// Tags returns the languages: English, the other built-in ones, and the languages of overlays, the latter two
+// sorted alphabetically. A bundle with overrides has its own order.
 func (b *Bundle) Tags() []language.Tag { return slices.Clone(b.tags) }
 
 // IDs returns the identifiers of all messages, sorted.
 func (b *Bundle) IDs() []ID { return slices.Sorted(maps.Keys(b.sources)) }
 
-// Coverage says how many messages a language has.
+// Coverage is the number of translated messages of a language.
 type Coverage struct {
 	Tag        language.Tag
-	Name       string // in the language itself, or the tag
-	Translated int    // messages that do not come in English
-	Total      int    // messages
+	Name       string // in the language itself, or else the tag
+	Translated int    // messages that do not fall back to English
+	Total      int    // all messages
 }
 
 // Completeness returns the coverage of each language, in the order of Tags.
@@ -125,22 +123,22 @@ func newCoverage(tag language.Tag, missing, total int) Coverage {
 	}
 }
 
-// A loader collects catalogues for a Bundle.
+// A loader collects catalogs for a Bundle.
 type loader struct {
-	ids     []ID // every message there is, in the order of the English catalogue
+	ids     []ID // all messages, in the order of the English catalog
 	sources map[ID]source
 	tags    []language.Tag // in the order of loading
 	texts   map[language.Tag]texts
 	refused []Diagnostic
 }
 
-// A source is a message of the English catalogue that is built in.
+// A source is a message of the embedded English catalog.
 type source struct {
 	parameters
 	entry Message
 }
 
-// newLoader returns a loader that has the languages that are built in.
+// newLoader returns a loader with the built-in languages.
 func newLoader() (*loader, error) {
 	l, err := builtIn()
 	if err != nil {
@@ -149,10 +147,10 @@ func newLoader() (*loader, error) {
 	return &loader{ids: l.ids, sources: l.sources, tags: slices.Clone(l.tags), texts: maps.Clone(l.texts)}, nil
 }
 
-// builtIn finds the embedded catalogues, and reads the English one. It does so once, because
-// they do not change. A message of another one that is wrong is left out; Lint finds it.
+// builtIn finds the embedded catalogs and reads the English one. Invalid messages in other embedded catalogs
+// are ignored; Lint reports them.
 var builtIn = sync.OnceValues(func() (*loader, error) {
-	english := readCatalogue(locales.FS(), language.English.String())
+	english := readCatalog(locales.FS(), language.English.String())
 	if err := loadError(english); err != nil {
 		return nil, err
 	}
@@ -171,38 +169,38 @@ var builtIn = sync.OnceValues(func() (*loader, error) {
 			return nil, err
 		}
 		l.tags = append(l.tags, tag)
-		l.texts[tag] = sync.OnceValue(func() map[ID]*text { return l.read(readCatalogue(locales.FS(), folder)) })
+		l.texts[tag] = sync.OnceValue(func() map[ID]*text { return l.read(readCatalog(locales.FS(), folder)) })
 	}
 	return l, nil
 })
 
-// addAll adds every language folder of an overlay. It ignores other files and
-// folders: a mounted Kubernetes ConfigMap has some of its own.
-func (l *loader) addAll(overlay fs.FS) ([]*catalogue, error) {
+// addAll adds all languages of an overlay. It ignores other files and directories, such as those in a mounted
+// Kubernetes ConfigMap.
+func (l *loader) addAll(overlay fs.FS) ([]*catalog, error) {
 	folders, err := fs.ReadDir(overlay, ".")
 	if err != nil {
-		return nil, fmt.Errorf("reading a folder of catalogues: %w", err)
+		return nil, fmt.Errorf("read the directory of catalogs: %w", err)
 	}
-	var catalogues []*catalogue
+	var catalogs []*catalog
 	for _, folder := range folders {
-		// Not folder.IsDir, because a ConfigMap's folders are symbolic links.
+		// folder.IsDir would miss the directories of a ConfigMap, which are symbolic links.
 		if info, err := fs.Stat(overlay, folder.Name()); err != nil || !info.IsDir() {
 			continue
 		}
 		if _, err := fs.Stat(overlay, path.Join(folder.Name(), fileName)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		catalogues = append(catalogues, l.add(overlay, folder.Name()))
+		catalogs = append(catalogs, l.add(overlay, folder.Name()))
 	}
-	if len(catalogues) == 0 {
-		return nil, errNoCatalogue
+	if len(catalogs) == 0 {
+		return nil, errNoCatalog
 	}
-	return catalogues, nil
+	return catalogs, nil
 }
 
-// add adds the texts of one folder.
-func (l *loader) add(fsys fs.FS, folder string) *catalogue {
-	c := readCatalogue(fsys, folder)
+// add adds the texts in one directory.
+func (l *loader) add(fsys fs.FS, folder string) *catalog {
+	c := readCatalog(fsys, folder)
 	if c.tag == language.Und {
 		return c
 	}
@@ -215,9 +213,9 @@ func (l *loader) add(fsys fs.FS, folder string) *catalogue {
 	return c
 }
 
-// read returns the texts of a catalogue, and adds to its problems. Translation tools write
-// an empty translation where it is still missing.
-func (l *loader) read(c *catalogue) map[ID]*text {
+// read returns the texts of a catalog, and records its problems. Empty translations, which translation tools
+// write for missing ones, are skipped.
+func (l *loader) read(c *catalog) map[ID]*text {
 	found := make(map[ID]*text, len(c.file.Messages))
 	seen := make(map[ID]bool)
 	for _, e := range c.file.Messages {
@@ -225,9 +223,9 @@ func (l *loader) read(c *catalogue) map[ID]*text {
 		source, known := l.sources[id]
 		switch {
 		case id == "":
-			c.errorf(e, `a message has no "id"; take it from the English catalogue`)
+			c.errorf(e, `a message has no "id"; take it from the English catalog`)
 		case !known:
-			c.errorf(e, "no such message; %s", adviseID(l.sources, id))
+			c.errorf(e, "unknown message; %s", adviseID(l.sources, id))
 		case seen[id]:
 			c.errorf(e, "appears twice; remove one")
 		case !e.Translation.IsZero():
@@ -264,7 +262,7 @@ func (l *loader) bundle() *Bundle {
 
 func compareTags(a, b language.Tag) int { return strings.Compare(a.String(), b.String()) }
 
-// missing returns the messages that neither the language nor a parent of it has.
+// missing returns the messages that neither the language nor any of its parents have.
 func (l *loader) missing(tag language.Tag) map[ID]bool {
 	missing := make(map[ID]bool)
 	for id := range l.sources {
@@ -275,8 +273,8 @@ func (l *loader) missing(tag language.Tag) map[ID]bool {
 	return missing
 }
 
-// nearest returns the language itself, or its nearest parent (fr for fr-CA), for
-// which has is true; language.Und without one.
+// nearest returns the tag itself or its nearest parent (fr for fr-CA) for which has returns true, or
+// language.Und.
 func nearest(tag language.Tag, has func(language.Tag) bool) language.Tag {
 	for tag != language.Und && !has(tag) {
 		tag = tag.Parent()

@@ -29,8 +29,8 @@ func load(t testing.TB, overlays ...fs.FS) *i18n.Bundle {
 	return bundle
 }
 
-// catalogueFile returns a catalogue of messages, each a JSON object.
-func catalogueFile(tag string, messages string) *fstest.MapFile {
+// catalogFile returns a catalog with these messages, each a JSON object.
+func catalogFile(tag string, messages string) *fstest.MapFile {
 	return &fstest.MapFile{Data: fmt.Appendf(nil, `{"language": %q, "messages": [%s]}`, tag, messages)}
 }
 
@@ -38,7 +38,7 @@ func text(id i18n.ID, translation string) string {
 	return fmt.Sprintf(`{"id": %q, "translation": %q}`, id, translation)
 }
 
-// declaredIDs returns the constants of id.go.
+// declaredIDs returns the constants in id.go.
 func declaredIDs(t *testing.T) []i18n.ID {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "id.go", nil, 0)
@@ -59,41 +59,41 @@ func declaredIDs(t *testing.T) []i18n.ID {
 	return ids
 }
 
-// messageIDs returns the messages of the English catalogue.
+// messageIDs returns the messages of the English catalog.
 func messageIDs(t *testing.T) []i18n.ID {
 	t.Helper()
 	var ids []i18n.ID
-	for _, m := range readCatalogue(t, "en").Messages {
+	for _, m := range readCatalog(t, "en").Messages {
 		ids = append(ids, m.ID)
 	}
 	return ids
 }
 
 func TestIdentifiersAreTheEnglishMessages(t *testing.T) {
-	// A test of internal/admin knows the messages of the page, and one of internal/ftp/control the words in
+	// Tests of internal/admin check the messages of the page, and tests of internal/ftp/control the words in
 	// syntax.
 	messages := slices.DeleteFunc(messageIDs(t), func(id i18n.ID) bool { return !id.InReply() || id.InSyntax() })
 	if ids := declaredIDs(t); !slices.Equal(ids, messages) {
 		for _, id := range ids {
 			if !slices.Contains(messages, id) {
-				t.Errorf("id.go has %q, the English catalogue has not", id)
+				t.Errorf("id.go has %q, the English catalog has not", id)
 			}
 		}
 		for _, id := range messages {
 			if !slices.Contains(ids, id) {
-				t.Errorf("the English catalogue has %q, id.go has not", id)
+				t.Errorf("the English catalog has %q, id.go has not", id)
 			}
 		}
-		t.Error("id.go and the English catalogue differ, in order or in content")
+		t.Error("id.go and the English catalog differ, in order or in content")
 	}
 }
 
 func TestTags(t *testing.T) {
 	overlay := fstest.MapFS{
-		"is/messages.gotext.json": catalogueFile("is", text(i18n.Goodbye, "Bless.")),
-		"cy/messages.gotext.json": catalogueFile("cy", text(i18n.Goodbye, "Hwyl fawr.")),
-		"fr/messages.gotext.json": catalogueFile("fr", text(i18n.Goodbye, "Salut.")),
-		"README":                  {Data: []byte("not a catalogue")},
+		"is/messages.gotext.json": catalogFile("is", text(i18n.Goodbye, "Bless.")),
+		"cy/messages.gotext.json": catalogFile("cy", text(i18n.Goodbye, "Hwyl fawr.")),
+		"fr/messages.gotext.json": catalogFile("fr", text(i18n.Goodbye, "Salut.")),
+		"README":                  {Data: []byte("not a catalog")},
 		"drafts/notes":            {Data: []byte("not one either")},
 	}
 	want := fmt.Sprint(append(locales.Tags(), "cy", "is"))
@@ -109,14 +109,14 @@ func TestTags(t *testing.T) {
 
 func TestCompleteness(t *testing.T) {
 	overlay := fstest.MapFS{
-		"is/messages.gotext.json":    catalogueFile("is", text(i18n.Goodbye, "Bless.")+","+text(i18n.OK, "")),
-		"fr-CA/messages.gotext.json": catalogueFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
+		"is/messages.gotext.json":    catalogFile("is", text(i18n.Goodbye, "Bless.")+","+text(i18n.OK, "")),
+		"fr-CA/messages.gotext.json": catalogFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
 	}
 	names := make(map[string]string)
 	total := len(messageIDs(t))
 	for _, c := range load(t, overlay).Completeness() {
 		names[c.Tag.String()] = c.Name
-		want := total // fr-CA has those of fr
+		want := total // fr-CA inherits the texts of fr
 		if c.Tag == language.Icelandic {
 			want = 1
 		}
@@ -134,13 +134,13 @@ func TestCompleteness(t *testing.T) {
 
 func TestOverlay(t *testing.T) {
 	first := fstest.MapFS{
-		"is/messages.gotext.json": catalogueFile("is", text(i18n.Goodbye, "Bless.")),
-		"fr/messages.gotext.json": catalogueFile(
+		"is/messages.gotext.json": catalogFile("is", text(i18n.Goodbye, "Bless.")),
+		"fr/messages.gotext.json": catalogFile(
 			"fr", text(i18n.Goodbye, "Salut.")+","+text(i18n.LoggedIn, "Bienvenue.")),
 	}
 	second := fstest.MapFS{
-		"fr/messages.gotext.json":    catalogueFile("fr", text(i18n.Goodbye, "À bientôt.")),
-		"fr-CA/messages.gotext.json": catalogueFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
+		"fr/messages.gotext.json":    catalogFile("fr", text(i18n.Goodbye, "À bientôt.")),
+		"fr-CA/messages.gotext.json": catalogFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
 	}
 	bundle := load(t, first, second)
 	tests := []struct {
@@ -166,12 +166,12 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// A mounted ConfigMap is symbolic links into a folder whose name begins with dots.
+// In a mounted ConfigMap, the entries are symbolic links into a directory whose name starts with dots.
 func TestOverlayFromConfigMap(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "..2026_01_01")
 	must.OK(t, os.MkdirAll(filepath.Join(data, "is"), 0o755))
-	file := catalogueFile("is", text(i18n.Goodbye, "Bless."))
+	file := catalogFile("is", text(i18n.Goodbye, "Bless."))
 	must.OK(t, os.WriteFile(filepath.Join(data, "is", "messages.gotext.json"), file.Data, 0o644))
 	for link, target := range map[string]string{"..data": "..2026_01_01", "is": "..data/is"} {
 		must.OK(t, os.Symlink(target, filepath.Join(dir, link)))
@@ -182,7 +182,7 @@ func TestOverlayFromConfigMap(t *testing.T) {
 	}
 }
 
-// What tools write that this package could do without.
+// Load accepts fields and forms that translation tools write.
 func TestOverlayForms(t *testing.T) {
 	tests := map[string]string{
 		"gotext-fields":   `{"id": "goodbye", "key": "", "meaning": "", "comment": "", "fuzzy": true, "position": "x:1", "translation": "Bless."}`,
@@ -208,8 +208,8 @@ func TestOverlayForms(t *testing.T) {
 	}
 	for name, message := range tests {
 		t.Run(name, func(t *testing.T) {
-			file := catalogueFile("is", message)
-			file.Data = append([]byte("\ufeff"), file.Data...) // as Windows editors do
+			file := catalogFile("is", message)
+			file.Data = append([]byte("\ufeff"), file.Data...) // like Windows editors
 			l := load(t, fstest.MapFS{"is/messages.gotext.json": file}).Localizer(language.Icelandic)
 			id, args := i18n.Goodbye, []string(nil)
 			if strings.Contains(message, "Bytes") {
@@ -229,11 +229,11 @@ func TestOverlayErrors(t *testing.T) {
 	}
 	tests := []struct {
 		name     string
-		folder   string // it where empty
+		folder   string // default: it
 		messages string
 		want     []string
 	}{
-		{"unknown-message", "", text("good-bye", "Bless."), []string{`"good-bye": no such message; is it "goodbye"?`}},
+		{"unknown-message", "", text("good-bye", "Bless."), []string{`"good-bye": unknown message; is it "goodbye"?`}},
 		{"number-unknown", "", plural(`"=01": "{Seconds}", "other": "{Seconds}"`),
 			[]string{`"idle-timeout"`, `"=01" is not a plural form; remove it`}},
 		{"nested-select", "", plural(`"other": {"select": {"cases": {"one": "1"}}}`),
@@ -252,13 +252,13 @@ func TestOverlayErrors(t *testing.T) {
 		{"lone-surrogate", "", `{"id": "goodbye", "translation": "Bless \ud800."}`, []string{`"goodbye"`, "U+FFFD"}},
 		{"outer-space", "", text("goodbye", "Bless. "), []string{`"goodbye"`, "white space"}},
 		{"arabic-digit", "", text("entering-passive", "Modo passivo ٢"),
-			[]string{`"entering-passive"`, "leave it out"}},
+			[]string{`"entering-passive"`, "remove it"}},
 		{"parenthesis-before-port", "", text("entering-extended-passive", "Modo (passivo)"),
-			[]string{`"entering-extended-passive"`, "leave it out"}},
+			[]string{`"entering-extended-passive"`, "remove it"}},
 		{"full-stop-before-protocols", "", text("data-protocol-unsupported", "Non supportato."),
-			[]string{`"data-protocol-unsupported"`, "leave it out"}},
+			[]string{`"data-protocol-unsupported"`, "remove it"}},
 		{"english-not-ascii", "en", text("goodbye", "Ciào."), []string{`"goodbye"`, "ASCII", "4.1"}},
-		{"folder-not-canonical", "pt_br", text("goodbye", "Bless."), []string{`"pt_br"`, "name the folder"}},
+		{"folder-not-canonical", "pt_br", text("goodbye", "Bless."), []string{`"pt_br"`, "name the directory"}},
 		{"folder-not-for-lang", "es-419", text("goodbye", "Adiós."), []string{`"es-419"`, "letters only"}},
 	}
 	for _, test := range tests {
@@ -267,7 +267,7 @@ func TestOverlayErrors(t *testing.T) {
 			if folder == "" {
 				folder = "is"
 			}
-			checkLoadError(t, folder, catalogueFile(folder, test.messages), test.want)
+			checkLoadError(t, folder, catalogFile(folder, test.messages), test.want)
 		})
 	}
 }
@@ -293,8 +293,8 @@ func TestOverlayFileErrors(t *testing.T) {
 	}
 }
 
-// checkLoadError expects that the file, or a message of it, is refused with an error that names the file and has each
-// of want.
+// checkLoadError checks that the file or its message is refused with an error that contains the file name and
+// all strings in want.
 func checkLoadError(t *testing.T, folder string, file *fstest.MapFile, want []string) {
 	t.Helper()
 	name := folder + "/messages.gotext.json"
@@ -316,11 +316,11 @@ func checkLoadError(t *testing.T, folder string, file *fstest.MapFile, want []st
 	}
 }
 
-// A text that is wrong does not count, and the others of its file do.
+// An invalid text is ignored, and the other texts in its file are used.
 func TestRefused(t *testing.T) {
-	first := fstest.MapFS{"fr/messages.gotext.json": catalogueFile(
+	first := fstest.MapFS{"fr/messages.gotext.json": catalogFile(
 		"fr", text(i18n.OK, "Bon.")+","+text(i18n.TransferComplete, "Fini."))}
-	second := fstest.MapFS{"fr/messages.gotext.json": catalogueFile(
+	second := fstest.MapFS{"fr/messages.gotext.json": catalogFile(
 		"fr", text(i18n.Goodbye, "Salut {User}.")+","+text(i18n.OK, "Bon\n.")+","+
 			`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {"one": {"msg": "Une {X}"}, "other": {"msg": "{Seconds}"}}}}},`+
 			`{"id": "size-bytes", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Un seul"}, "other": {"msg": "{Bytes} octets"}}}}}`)}
@@ -343,12 +343,12 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// One run shows a translator everything.
+// Load reports the problems of all files at once.
 func TestLoadJoinsErrors(t *testing.T) {
 	_, err := i18n.Load(
 		fstest.MapFS{
 			"is/messages.gotext.json": {Data: []byte("{")},
-			"cy/messages.gotext.json": catalogueFile("de", ""),
+			"cy/messages.gotext.json": catalogFile("de", ""),
 		},
 		fstest.MapFS{"notes": {}},
 	)

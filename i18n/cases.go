@@ -10,21 +10,20 @@ import (
 	"slices"
 )
 
-// Cases are the texts of a select by selector: a plural form of CLDR, or a number
-// such as =1. No text is empty.
+// Cases maps the selectors of a select to texts. A selector is a plural form of CLDR, or a number such as =1.
+// Texts are not empty.
 type Cases map[string]string
 
-// Forms returns the plural forms of CLDR, in the order in which catalogues show them.
+// Forms returns the plural forms of CLDR, in the order used in catalogs.
 func Forms() []string { return []string{"zero", "one", "two", "few", "many", "other"} }
 
 var numberSelector = regexp.MustCompile(`^=(?:0|[1-9]\d*)$`)
 
-// isNumber reports whether a selector is a number such as =1, which gotext allows next
-// to the plural forms.
+// isNumber reports whether a selector is a number such as =1, which gotext allows in addition to plural
+// forms.
 func isNumber(selector string) bool { return numberSelector.MatchString(selector) }
 
-// Selectors returns the selectors in the order in which catalogues show them: numbers,
-// then the plural forms.
+// Selectors returns the selectors in the order used in catalogs: numbers first, then plural forms.
 func (c Cases) Selectors() []string {
 	forms := Forms()
 	rank := func(selector string) int { return slices.Index(forms, selector) }
@@ -33,9 +32,9 @@ func (c Cases) Selectors() []string {
 	})
 }
 
-// UnmarshalJSON reads the cases. Tools write an empty text for a form that a translator
-// has left out. Some of them know newer plural rules than this server, give the forms
-// by their position, and so leave the last text in many: it is other.
+// UnmarshalJSON decodes the cases. Tools write an empty text for a form without a translation. Tools with
+// newer plural rules than x/text identify forms by position, and put the last text into "many" instead of
+// "other".
 func (c *Cases) UnmarshalJSON(data []byte) error {
 	var texts map[string]Text
 	if err := json.Unmarshal(data, &texts); err != nil {
@@ -56,8 +55,8 @@ func (c *Cases) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the cases in their order, each as {"msg": "text"}, which
-// translate-toolkit wants.
+// MarshalJSON encodes the cases in order, each as {"msg": "text"}, because translate-toolkit requires this
+// form.
 func (c Cases) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')

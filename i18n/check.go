@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/language"
 )
 
-// parameters are the names of a message's placeholders, in the order of the
-// arguments. The English catalogue that is built in defines them.
+// parameters are the names of the placeholders of a message, in the order of the arguments, as defined by the
+// embedded English catalog.
 type parameters []string
 
 func newParameters(e Message) (parameters, error) {
@@ -24,7 +24,7 @@ func newParameters(e Message) (parameters, error) {
 	return names, nil
 }
 
-// check returns what is wrong with a translation.
+// check returns the problems of a translation.
 func (p parameters) check(id ID, tag language.Tag, t Text) (problems []string) {
 	if t.Select != nil {
 		return p.checkSelect(id, tag, *t.Select)
@@ -36,8 +36,7 @@ func (p parameters) check(id ID, tag language.Tag, t Text) (problems []string) {
 	return problems
 }
 
-// checkSelect checks a text with plural forms. Each form but "other" may leave out the
-// number.
+// checkSelect checks a text with plural forms. All forms except "other" may omit the number.
 func (p parameters) checkSelect(id ID, tag language.Tag, s Select) (problems []string) {
 	switch {
 	case s.Feature != "plural":
@@ -70,16 +69,16 @@ func (p parameters) checkSelect(id ID, tag language.Tag, s Select) (problems []s
 	return problems
 }
 
-// checkForms returns which plural forms the language has and the text has not, and
-// which do not show the number though they stand for several. numbers are some numbers by form.
+// checkForms finds missing plural forms, and forms that apply to several numbers without showing the number.
+// numbers has examples for each form of the language.
 func checkForms(cases Cases, arg string, numbers map[string][]int) (problems []string) {
 	for _, form := range Forms() {
 		if !slices.ContainsFunc(numbers[form], func(n int) bool { return cases[fmt.Sprintf("=%d", n)] == "" }) {
-			continue // the form has no numbers, or each has a text of its own
+			continue // the form has no numbers, or each number has its own text
 		}
 		text, ok := cases[form]
 		switch {
-		case form == "other": // checkSelect wants it
+		case form == "other": // required by checkSelect
 		case !ok:
 			problems = append(
 				problems, fmt.Sprintf("the plural form %q is missing, which the language has for %s; add it",
@@ -94,7 +93,7 @@ func checkForms(cases Cases, arg string, numbers map[string][]int) (problems []s
 	return problems
 }
 
-// inForm adds the plural form to a problem.
+// inForm prefixes a problem with its plural form.
 func inForm(form, problem string) string {
 	if form == "" {
 		return problem
@@ -106,8 +105,7 @@ func lacksPlaceholder(name string) string {
 	return fmt.Sprintf("the placeholder {%s} is missing; put it where its value belongs", name)
 }
 
-// checkText checks the characters and the placeholders of one text. missing are the
-// placeholders that do not occur.
+// checkText checks the characters and placeholders of a text. It returns the missing placeholders separately.
 func (p parameters) checkText(id ID, tag language.Tag, text string) (missing, problems []string) {
 	problems = checkCharacters(id, tag, text)
 	missing = slices.Clone(p)
@@ -141,13 +139,13 @@ func (p parameters) advice() string {
 	return "use " + p.String()
 }
 
-// checkCharacters finds characters that would break a reply or disguise it.
+// checkCharacters finds characters that would break a reply or change how it is displayed.
 func checkCharacters(id ID, tag language.Tag, text string) (problems []string) {
 	if text == "" {
 		return []string{"the text is empty; write one"}
 	}
 	if id.InSyntax() && strings.ContainsFunc(text, unicode.IsSpace) {
-		return []string{"a word in the syntax of a command has a space; write a hyphen, or one word"}
+		return []string{"a word in the syntax of a command contains a space; use a hyphen or one word"}
 	}
 	if units := len(strings.Fields(text)); id == SizeUnits && units != len("KMGTPE") {
 		return []string{fmt.Sprintf("has %d units; write the six from KiB to EiB, with a space between them", units)}
@@ -172,18 +170,18 @@ func checkCharacter(id ID, tag language.Tag, r rune) (problem string) {
 	case unicode.Is(unicode.Bidi_Control, r):
 		return fmt.Sprintf("%U is a bidirectional control; remove it, a terminal orders the text by itself", r)
 	case r == '\ufeff', r == unicode.ReplacementChar:
-		return fmt.Sprintf("%U stands for no character; remove it", r)
+		return fmt.Sprintf("%U is not a character; remove it", r)
 	case tag == language.English && r > unicode.MaxASCII:
 		return fmt.Sprintf(
-			"%q is not ASCII, which the default language keeps to (RFC 2640, section 4.1); replace it", r)
+			"%q is not ASCII, which RFC 2640, section 4.1 requires for the default language; replace it", r)
 	case precedesField(id) && (unicode.IsDigit(r) || strings.ContainsRune("().。．（）", r)):
-		return fmt.Sprintf("%q confuses clients that look for the number after this text; leave it out", r)
+		return fmt.Sprintf("%q confuses clients that search for the number after this text; remove it", r)
 	}
 	return ""
 }
 
-// precedesField reports whether clients look for a number in parentheses after
-// the text of this message (RFC 959, 227; RFC 2428, 229 and 522).
+// precedesField reports whether clients search for a number in parentheses after the text of this message
+// (RFC 959, 227; RFC 2428, 229 and 522).
 func precedesField(id ID) bool {
 	return id == EnteringPassive || id == EnteringExtendedPassive || id == DataProtocolUnsupported
 }

@@ -8,20 +8,18 @@ import (
 	"golang.org/x/text/language"
 )
 
-// A Diagnostic says what is wrong with a catalogue or with a text of a tenant, and what to
-// do about it.
+// A Diagnostic describes a problem of a catalog or a tenant's text, and how to fix it.
 type Diagnostic struct {
-	File     string       // <tag>/messages.gotext.json, or ""
-	Line     int          // of the message, from 1, or 0
+	File     string       // <tag>/messages.gotext.json, or empty
+	Line     int          // of the message, starting at 1, or 0
 	Column   int          // in characters
-	Message  ID           // "" for the whole file
+	Message  ID           // empty for the whole file
 	Language language.Tag // of a tenant's text
 	Problem  string       // without a full stop
-	Warning  bool         // the author may have meant it
+	Warning  bool         // may be intended
 }
 
-// Error returns the diagnostic in one line, file:line: problem, which editors
-// can follow.
+// Error formats the diagnostic in one line as "file:line: problem", which editors understand.
 func (d Diagnostic) Error() string {
 	var b strings.Builder
 	b.WriteString(d.File)
@@ -44,23 +42,23 @@ func (d Diagnostic) Error() string {
 	return b.String()
 }
 
-// errorf adds an error about a message, or about the file when e has no identifier.
-func (c *catalogue) errorf(e Message, format string, args ...any) {
+// errorf adds an error about a message, or about the file if e has no ID.
+func (c *catalog) errorf(e Message, format string, args ...any) {
 	c.diagnostics = append(
 		c.diagnostics, Diagnostic{File: c.name, Line: e.Line, Column: e.Column, Message: ID(e.ID),
 			Problem: fmt.Sprintf(format, args...)})
 }
 
 // warnf adds a warning about something that may be intended.
-func (c *catalogue) warnf(e Message, format string, args ...any) {
+func (c *catalog) warnf(e Message, format string, args ...any) {
 	c.errorf(e, format, args...)
 	c.diagnostics[len(c.diagnostics)-1].Warning = true
 }
 
-// loadError joins the diagnostics of catalogues.
-func loadError(catalogues ...*catalogue) error {
+// loadError joins the diagnostics of catalogs.
+func loadError(catalogs ...*catalog) error {
 	var errs []error
-	for _, c := range catalogues {
+	for _, c := range catalogs {
 		for _, d := range c.diagnostics {
 			errs = append(errs, d)
 		}

@@ -11,26 +11,25 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// Format returns the catalogues in an operator's folder as formatFile writes them, by
-// the names of their files. It leaves out those that are formatted already. The error
-// joins what cannot be read.
+// Format formats the catalogs in an operator's directory. It returns the new content of the files that
+// change, by name. The error joins the problems of files that cannot be read.
 func Format(dir fs.FS) (map[string][]byte, error) {
 	english, err := fs.ReadFile(locales.FS(), path.Join(language.English.String(), fileName))
 	if err != nil {
 		return nil, err
 	}
-	source, _ := parseFile(english) // Load reports its problems
+	source, _ := parseFile(english) // Load reports problems
 	names, err := fs.Glob(dir, "*/"+fileName)
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, errNoCatalogue
+		return nil, errNoCatalog
 	}
 	formatted := make(map[string][]byte)
 	var errs []error
 	for _, name := range names {
-		c := readCatalogue(dir, path.Dir(name))
+		c := readCatalog(dir, path.Dir(name))
 		errs = append(errs, loadError(c))
 		if len(c.diagnostics) > 0 {
 			continue

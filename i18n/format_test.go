@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-func TestCataloguesAreFormatted(t *testing.T) {
+func TestCatalogsAreFormatted(t *testing.T) {
 	formatted, err := i18n.Format(locales.FS())
 	must.OK(t, err)
 	for name := range formatted {
@@ -45,8 +45,8 @@ func TestFormat(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			dir := fstest.MapFS{"is/messages.gotext.json": catalogueFile("is", test.messages)}
-			for range 2 { // a file that is formatted stays as it is
+			dir := fstest.MapFS{"is/messages.gotext.json": catalogFile("is", test.messages)}
+			for range 2 { // formatting is idempotent
 				formatted, err := i18n.Format(dir)
 				must.OK(t, err)
 				for name, data := range formatted {
@@ -75,7 +75,7 @@ func TestFormatPluralForms(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			formatted, err := i18n.Format(fstest.MapFS{test.tag + "/messages.gotext.json": catalogueFile(test.tag,
+			formatted, err := i18n.Format(fstest.MapFS{test.tag + "/messages.gotext.json": catalogFile(test.tag,
 				`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {`+
 					test.cases+`}}}}`)})
 			must.OK(t, err)
@@ -92,12 +92,12 @@ func TestFormatPluralForms(t *testing.T) {
 	}
 }
 
-// A file that cannot be read as a whole is not written, because what it says would be lost.
+// A file that cannot be decoded completely is not rewritten, because parts of it would be lost.
 func TestFormatRefuses(t *testing.T) {
 	for name, dir := range map[string]fstest.MapFS{
-		"wrong-field": {"is/messages.gotext.json": catalogueFile("is", `{"id": "goodbye", "translaton": "Bless."}`)},
+		"wrong-field": {"is/messages.gotext.json": catalogFile("is", `{"id": "goodbye", "translaton": "Bless."}`)},
 		"not-json":    {"is/messages.gotext.json": {Data: []byte("{")}},
-		"no-tag":      {"íslenska/messages.gotext.json": catalogueFile("is", "")},
+		"no-tag":      {"íslenska/messages.gotext.json": catalogFile("is", "")},
 		"nothing":     {},
 	} {
 		t.Run(name, func(t *testing.T) {

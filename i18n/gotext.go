@@ -7,15 +7,14 @@ import (
 	"iter"
 )
 
-// A File is a catalogue.
+// A File is the content of a catalog.
 type File struct {
 	Language string    `json:"language"`
 	Messages []Message `json:"messages"`
 }
 
-// A Message is one text and its translation. Other code uses some of the fields
-// only; gotext and translation tools write the others. A field of another name is a
-// spelling mistake.
+// A Message is a text and its translation. This package only uses some of the fields; gotext and translation
+// tools write the others. Decoding rejects unknown fields, to catch misspelled ones.
 type Message struct {
 	ID                string        `json:"id"`
 	Message           Text          `json:"message,omitzero"` // in English
@@ -24,14 +23,14 @@ type Message struct {
 	Comment           string        `json:"comment,omitempty"`
 	Key               string        `json:"key,omitempty"`
 	Meaning           string        `json:"meaning,omitempty"`
-	Fuzzy             bool          `json:"fuzzy,omitempty"` // the translation is to be read again
+	Fuzzy             bool          `json:"fuzzy,omitempty"` // needs another review
 	Position          string        `json:"position,omitempty"`
 	Placeholders      []Placeholder `json:"placeholders,omitempty"`
 
-	Line, Column int `json:"-"` // of the file, from 1
+	Line, Column int `json:"-"` // in the file, starting at 1
 }
 
-// A Placeholder is a {Name} that a text has in place of an argument.
+// A Placeholder is a {Name} in a text that an argument replaces.
 type Placeholder struct {
 	ID             string            `json:"id"`
 	String         string            `json:"string"`
@@ -44,17 +43,17 @@ type Placeholder struct {
 	Features       []json.RawMessage `json:"features,omitempty"`
 }
 
-// UnmarshalJSON reads a message. gotext writes a list of identifiers, whose first is
-// that of the message.
+// UnmarshalJSON decodes a message. gotext writes a list of identifiers, of which the first one is the
+// identifier of the message.
 func (m *Message) UnmarshalJSON(data []byte) error {
-	type object Message // without this method
+	type object Message // drops this method
 	err := unmarshalStrict(data, (*object)(m))
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) || wrong.Field != "id" || wrong.Value != "array" {
 		return err
 	}
 	other := struct {
-		ID []string `json:"id"` // in place of the string
+		ID []string `json:"id"` // hides the string field
 		*object
 	}{object: (*object)(m)}
 	if err := unmarshalStrict(data, &other); err != nil {
@@ -80,10 +79,10 @@ type Select struct {
 	Cases   Cases  `json:"cases"`
 }
 
-// IsZero reports whether there is no text.
+// IsZero reports whether the text is missing.
 func (t Text) IsZero() bool { return t.Msg == "" && t.Select == nil }
 
-// textObject is a Text as an object. gotext's examples are for a person to see.
+// textObject is the encoding of a Text as an object. gotext writes examples for translators.
 type textObject struct {
 	Msg     string                     `json:"msg,omitempty"`
 	Select  *Select                    `json:"select,omitempty"`
@@ -91,8 +90,8 @@ type textObject struct {
 	Example string                     `json:"example,omitempty"`
 }
 
-// UnmarshalJSON reads both forms that gotext writes: "text" and {"msg": "text"}. A
-// select with empty forms only is what tools write for a missing text.
+// UnmarshalJSON decodes both forms that gotext writes: "text" and {"msg": "text"}. A select with only empty
+// forms, which tools write for a missing text, is treated as missing.
 func (t *Text) UnmarshalJSON(data []byte) error {
 	if data[0] != '{' {
 		return json.Unmarshal(data, &t.Msg)
@@ -111,13 +110,13 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalText makes it a plain text.
+// UnmarshalText sets a plain text.
 func (t *Text) UnmarshalText(text []byte) error {
 	*t = Text{Msg: string(text)}
 	return nil
 }
 
-// MarshalJSON writes a plain text as a string.
+// MarshalJSON encodes a plain text as a string.
 func (t Text) MarshalJSON() ([]byte, error) {
 	if t.Select == nil {
 		return marshal(t.Msg)
@@ -125,14 +124,14 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	return marshal(textObject{Select: t.Select})
 }
 
-// unmarshalStrict is json.Unmarshal, but refuses unknown fields.
+// unmarshalStrict is like json.Unmarshal, but rejects unknown fields.
 func unmarshalStrict(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	return d.Decode(v)
 }
 
-// marshal is json.Marshal, but leaves < > & as they are.
+// marshal is like json.Marshal, but does not escape < > &.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -141,7 +140,7 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// All yields each text with its selector, which is "" where there are no forms.
+// All yields each text with its selector, which is empty for a text without plural forms.
 func (t Text) All() iter.Seq2[string, string] {
 	return func(yield func(selector, text string) bool) {
 		if t.Select == nil {
@@ -158,7 +157,7 @@ func (t Text) All() iter.Seq2[string, string] {
 	}
 }
 
-// Has reports whether want is one of the texts.
+// Has reports whether one of the texts equals want.
 func (t Text) Has(want string) bool {
 	for _, text := range t.All() {
 		if text == want {

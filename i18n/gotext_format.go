@@ -8,10 +8,10 @@ import (
 	"golang.org/x/text/language"
 )
 
-// formatFile writes a catalogue as the ones in this repository are written: the messages in the
-// order of the English catalogue, and those that it does not have last. English texts,
-// placeholders and comments for translators stay in the English catalogue only. A translation
-// becomes fuzzy where its "message" was another English text than today's.
+// formatFile encodes a catalog in the layout of the embedded ones: messages in the order of the English
+// catalog, followed by unknown ones. English texts, placeholders and comments for translators are only kept
+// in the English catalog. A translation is marked fuzzy if its "message" differs from the current English
+// text.
 func formatFile(f, english File) ([]byte, error) {
 	tag, err := language.Parse(f.Language)
 	if err != nil {
@@ -53,16 +53,16 @@ func formatFile(f, english File) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// takeArg adds the argument of the English text to a select without one. translate-toolkit
-// knows the argument from placeholders only.
+// takeArg adds the argument of the English text to a select without an argument. translate-toolkit only finds
+// the argument in placeholders.
 func (t *Text) takeArg(english Text) {
 	if t.Select != nil && t.Select.Arg == "" && english.Select != nil {
 		t.Select.Arg = english.Select.Arg
 	}
 }
 
-// dropMany removes the form many where it is the text of other, and the language has no
-// such form. Tools with newer plural rules write it.
+// dropMany removes the form "many" if it equals "other" and the language does not have the form. Tools with
+// newer plural rules write it.
 func (t *Text) dropMany(numbers map[string][]int) {
 	if t.Select == nil || len(numbers["many"]) > 0 {
 		return

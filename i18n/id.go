@@ -1,10 +1,10 @@
 package i18n
 
-// An ID identifies a message in every catalogue: a stable key, never a text.
+// An ID identifies a message in every catalog. It is a stable key, not a text.
 type ID string
 
-// The messages of replies, in the order of the English catalogue, which has their
-// reply codes. A comment names the arguments of Localizer.Text.
+// The messages of replies, in the order of the English catalog, which documents their reply codes. Comments
+// list the arguments for [Localizer.Text].
 const (
 	// The session.
 
@@ -40,7 +40,7 @@ const (
 	TLSRequired      ID = "tls-required"
 	AccountNotNeeded ID = "account-not-needed"
 
-	// Commands that are malformed or unknown.
+	// Malformed or unknown commands.
 
 	UnknownCommand          ID = "unknown-command"
 	LineTooLong             ID = "line-too-long"
@@ -51,7 +51,7 @@ const (
 	CopyFromFirst           ID = "copy-from-first"
 	OptionUnknown           ID = "option-unknown" // command
 
-	// Simple answers.
+	// Simple replies.
 
 	OK                  ID = "ok"
 	TypeBinary          ID = "type-binary"
@@ -90,7 +90,7 @@ const (
 	QuotaUnknown     ID = "quota-unknown"
 	QuotaNone        ID = "quota-none"
 
-	// Errors of the storage.
+	// Storage errors.
 
 	NotFound            ID = "not-found"
 	PermissionDenied    ID = "permission-denied"

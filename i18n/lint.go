@@ -20,14 +20,13 @@ import (
 
 // A Report is the result of Lint.
 type Report struct {
-	Diagnostics []Diagnostic // by file, and within it in the order of the lines
-	Languages   []Coverage   // of the languages in the folder, in the order of their names
+	Diagnostics []Diagnostic // by file and line
+	Languages   []Coverage   // of the languages in the directory, sorted by name
 }
 
-// Lint reads an operator's folder of catalogues as Load does, and reports all of
-// its problems. It finds what Load would refuse, and what would disturb a reader
-// or the next translator. The error says that there is no such folder, or no
-// catalogue in it.
+// Lint reads an operator's directory of catalogs like Load and reports all problems: those that Load refuses,
+// and others that would confuse a reader or the next translator. It returns an error if the directory cannot
+// be read or has no catalogs.
 func Lint(dir fs.FS) (*Report, error) {
 	l, err := newLoader()
 	if err != nil {
@@ -37,12 +36,12 @@ func Lint(dir fs.FS) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	catalogues, err := l.addAll(dir)
+	catalogs, err := l.addAll(dir)
 	if err != nil {
 		return nil, err
 	}
 	r := &Report{}
-	for _, c := range catalogues {
+	for _, c := range catalogs {
 		if c.tag != language.Und {
 			l.review(c, dir, english)
 			r.Languages = append(r.Languages, newCoverage(c.tag, len(l.missing(c.tag)), len(l.ids)))
@@ -53,8 +52,8 @@ func Lint(dir fs.FS) (*Report, error) {
 	return r, nil
 }
 
-// review adds the problems that Load does not refuse.
-func (l *loader) review(c *catalogue, dir fs.FS, english *Rules) {
+// review adds the problems that Load accepts.
+func (l *loader) review(c *catalog, dir fs.FS, english *Rules) {
 	if missing := l.missing(c.tag); len(missing) > 0 {
 		c.warnf(
 			Message{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids),
@@ -80,8 +79,8 @@ func (l *loader) review(c *catalogue, dir fs.FS, english *Rules) {
 	}
 }
 
-// reviewButtons finds buttons of the page that begin as the one next to them, which does nothing.
-func (l *loader) reviewButtons(c *catalogue) {
+// reviewButtons finds buttons of the page whose text starts like the cancel button next to them.
+func (l *loader) reviewButtons(c *catalog) {
 	text := func(id ID) string {
 		if t := l.texts[c.tag]; t.has(id) {
 			return strings.ToLower(t()[id].Msg)
@@ -92,14 +91,13 @@ func (l *loader) reviewButtons(c *catalogue) {
 	for _, id := range []ID{"page-unban", "page-delete", "page-disconnect"} {
 		if cancel != "" && strings.HasPrefix(text(id), cancel) {
 			c.errorf(Message{ID: string(id), Line: c.lineOf(id)},
-				`begins as "page-cancel", a button next to it that does nothing; use another verb`)
+				`starts like "page-cancel", the button next to it; use another verb`)
 		}
 	}
 }
 
-// reviewRules returns the rules in the folder of the catalogue. It returns nil if
-// there are none, or if they are wrong.
-func (l *loader) reviewRules(c *catalogue, dir fs.FS, english *Rules) *Rules {
+// reviewRules returns the rules in the directory of the catalog, or nil if they are missing or invalid.
+func (l *loader) reviewRules(c *catalog, dir fs.FS, english *Rules) *Rules {
 	own, err := ReadRules(dir, c.tag)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -118,7 +116,7 @@ func (l *loader) reviewRules(c *catalogue, dir fs.FS, english *Rules) *Rules {
 	return own
 }
 
-// list writes messages in the order of the English catalogue.
+// list joins message IDs in the order of the English catalog.
 func (l *loader) list(messages map[ID]bool) string {
 	var names []string
 	for _, id := range l.ids {
@@ -129,7 +127,7 @@ func (l *loader) list(messages map[ID]bool) string {
 	return strings.Join(names, ", ")
 }
 
-func (c *catalogue) reviewEntry(e Message, source source, forms map[string][]int) {
+func (c *catalog) reviewEntry(e Message, source source, forms map[string][]int) {
 	if e.Fuzzy {
 		c.warnf(e, `is marked "fuzzy"; compare it with the English text and remove the mark`)
 	}
@@ -141,7 +139,7 @@ func (c *catalogue) reviewEntry(e Message, source source, forms map[string][]int
 	}
 	if e.Translation.IsZero() {
 		if slices.Contains(locales.Tags(), c.tag.String()) {
-			c.warnf(e, "has no translation, so the one that is built in stays; write one or remove the message")
+			c.warnf(e, "has no translation, so the built-in one is used; write one or remove the message")
 		}
 		return
 	}
@@ -150,9 +148,9 @@ func (c *catalogue) reviewEntry(e Message, source source, forms map[string][]int
 	}
 }
 
-// reviewText checks one text. form is its plural form, or "". mayBeEnglish says that
-// the English words are right.
-func (c *catalogue) reviewText(e Message, source source, form, text string, mayBeEnglish bool) {
+// reviewText checks one text. form is its plural form, or empty. mayBeEnglish allows a text that equals the
+// English one.
+func (c *catalog) reviewText(e Message, source source, form, text string, mayBeEnglish bool) {
 	if !norm.NFC.IsNormalString(text) {
 		c.errorf(
 			e, "%s", inForm(
@@ -183,9 +181,9 @@ var (
 	sentence = regexp.MustCompile(`[;；؛·]|[.!?؟](?: |$)|[。।۔։]`)
 )
 
-// presentationProblems finds what a program shows otherwise than the author of a text sees it: escapes, options that a
-// text from right to left turns around, units that belong to the values, and a reason that a display of 80 columns cuts
-// off. The reason is the first clause of a reply.
+// presentationProblems finds text that programs display differently from what its author sees: escapes,
+// options that right-to-left text reorders, units that belong to the values, and a reason that is cut off on
+// 80 columns. The reason is the first clause of a reply.
 func presentationProblems(id ID, form, text string) (problems []string) {
 	if found := escape.FindString(text); found != "" {
 		problems = append(problems, fmt.Sprintf("%q is an escape, which readers would see; write the character", found))
@@ -209,7 +207,7 @@ func presentationProblems(id ID, form, text string) (problems []string) {
 	return problems
 }
 
-// displayWidth returns how many columns of a terminal a text takes.
+// displayWidth returns the number of terminal columns of a text.
 func displayWidth(text string) (columns int) {
 	for _, r := range text {
 		switch kind := width.LookupRune(r).Kind(); {
@@ -223,19 +221,18 @@ func displayWidth(text string) (columns int) {
 	return columns
 }
 
-// protocolWords finds the names of commands and other words of the protocol, which
-// have no translation (RFC 2640, section 4.1).
+// protocolWords finds the names of commands and other words of the protocol, which are never translated (RFC
+// 2640, section 4.1).
 func protocolWords(english string) []string {
 	return regexp.MustCompile(`\b(?:TYPE I|PROT P|EPSV ALL|[A-Z][A-Z0-9-]{2,})\b`).FindAllString(english, -1)
 }
 
-// reviewPlural looks for plural forms that the language has and the text has not.
-// numbers are some numbers by form.
-func (c *catalogue) reviewPlural(e Message, arg string, numbers map[string][]int) {
+// reviewPlural finds missing plural forms. numbers has examples for each form of the language.
+func (c *catalog) reviewPlural(e Message, arg string, numbers map[string][]int) {
 	if e.Translation.Select == nil {
 		if len(numbers) > 1 {
 			c.warnf(
-				e, "is one text for every number, but the language has the plural forms %s; give one text for each",
+				e, "has one text for all numbers, but the language has the plural forms %s; write one text for each",
 				formNames(numbers))
 		}
 		return

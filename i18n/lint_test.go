@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// lint returns the diagnostics in one catalogue without the file's name.
+// lint returns the diagnostics of one catalog without the file name.
 func lint(t *testing.T, tag string, file *fstest.MapFile) (diagnostics []i18n.Diagnostic, shown []string) {
 	t.Helper()
 	name := tag + "/messages.gotext.json"
@@ -37,16 +37,16 @@ func TestLintMessages(t *testing.T) {
 	}
 	tests := []struct {
 		name     string
-		folder   string // fr-CA where empty: it lacks nothing, because French has it
+		folder   string // default: fr-CA, which is complete because it inherits from French
 		messages string
 		want     []string // with the line
 	}{
 		{"unknown-message", "", text("good-bye", "Bonjour."),
-			[]string{`1: message "good-bye": no such message; is it "goodbye"?`}},
+			[]string{`1: message "good-bye": unknown message; is it "goodbye"?`}},
 		{"without-identifier", "", `{"translation": "Bonjour."}`,
-			[]string{`1: a message has no "id"; take it from the English catalogue`}},
+			[]string{`1: a message has no "id"; take it from the English catalog`}},
 		{"does-not-decode", "", text("goodbye", "Bonjour.") + ",\n" + `{"id": "ok", "translaton": "Bon."}`,
-			[]string{`2: message "ok": json: unknown field "translaton"; see the English catalogue for the form`}},
+			[]string{`2: message "ok": json: unknown field "translaton"; see the English catalog for the form`}},
 		{"placeholders", "", text("language-set-nearest", "{Langue} {User}"),
 			[]string{
 				`1: message "language-set-nearest": the placeholder {Langue} is unknown; use {Requested}, {Tag}`,
@@ -94,7 +94,7 @@ func TestLintMessages(t *testing.T) {
 		{"fuzzy", "", `{"id": "goodbye", "translation": "Bonjour.", "fuzzy": true}`,
 			[]string{`1: warning: message "goodbye": is marked "fuzzy"; compare it with the English text and remove the mark`}},
 		{"empty-override", "de", text("goodbye", ""),
-			[]string{`1: warning: message "goodbye": has no translation, so the one that is built in stays; write one or remove the message`}},
+			[]string{`1: warning: message "goodbye": has no translation, so the built-in one is used; write one or remove the message`}},
 		{"empty-form-of-newer-rules", "", plural(`"one": "{Seconds}", "many": "{Seconds}", "other": ""`), nil},
 		{"exact-numbers-instead-of-a-form", "", plural(`"=0": "zéro", "=1": "une", "other": "{Seconds}"`), nil},
 		{"other-missing", "de", plural(`"one": "{Seconds}"`),
@@ -103,7 +103,7 @@ func TestLintMessages(t *testing.T) {
 			plural(`"one": "секунда", "few": "{Seconds}", "many": "{Seconds}", "other": "{Seconds}"`),
 			[]string{`1: message "idle-timeout": plural form "one": the placeholder {Seconds} is missing, and the form stands for 1, 21, 31 and others; show the number`}},
 		{"one-text-for-all-numbers", "pl", text("idle-timeout", "Sekund: {Seconds}."),
-			[]string{`1: warning: message "idle-timeout": is one text for every number, but the language has the plural forms one, few, many, other; give one text for each`}},
+			[]string{`1: warning: message "idle-timeout": has one text for all numbers, but the language has the plural forms one, few, many, other; write one text for each`}},
 		{"argument-of-english", "ja",
 			`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "cases": {"other": "{Seconds}秒。"}}}}`,
 			nil},
@@ -117,7 +117,7 @@ func TestLintMessages(t *testing.T) {
 			if folder == "" {
 				folder = "fr-CA"
 			}
-			_, got := lint(t, folder, catalogueFile(folder, test.messages))
+			_, got := lint(t, folder, catalogFile(folder, test.messages))
 			got = slices.DeleteFunc(got, func(f string) bool { return strings.HasPrefix(f, " warning: lacks ") })
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
@@ -128,9 +128,9 @@ func TestLintMessages(t *testing.T) {
 
 func TestLintFiles(t *testing.T) {
 	tests := []struct{ name, folder, file, want string }{
-		{"wrong-language", "fr-CA", `{"language": "fr"}`, ` "language" is "fr"; write "fr-CA", the name of the folder`},
+		{"wrong-language", "fr-CA", `{"language": "fr"}`, ` "language" is "fr"; write "fr-CA", the name of the directory`},
 		{"undetermined", "und", "{}",
-			` "und" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
+			` invalid language tag "und"; name the directory by a BCP 47 tag such as fr, pt-BR or zh-Hans`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestLintFiles(t *testing.T) {
 	}
 }
 
-// A new language says what it still lacks, a variant or an override need not be complete.
+// Lint warns about missing texts of a new language. Variants and overrides may be incomplete.
 func TestLintUntranslated(t *testing.T) {
 	var rest []string
 	for _, id := range messageIDs(t)[2:] {
@@ -152,7 +152,7 @@ func TestLintUntranslated(t *testing.T) {
 	want := []string{fmt.Sprintf(
 		" warning: lacks %d of %d texts, which are shown in English: service-ready, %s", total-1, total,
 		strings.Join(rest, ", "))}
-	_, got := lint(t, "is", catalogueFile("is", text("goodbye", "Bless.")))
+	_, got := lint(t, "is", catalogFile("is", text("goodbye", "Bless.")))
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -160,10 +160,10 @@ func TestLintUntranslated(t *testing.T) {
 
 func TestLintReport(t *testing.T) {
 	report, err := i18n.Lint(fstest.MapFS{
-		"is/messages.gotext.json": catalogueFile("is", text("goodbye", "Bless.")),
-		"fr/messages.gotext.json": catalogueFile(
+		"is/messages.gotext.json": catalogFile("is", text("goodbye", "Bless.")),
+		"fr/messages.gotext.json": catalogFile(
 			"fr", "\n"+text("ok", "Bon.")+",\n"+text("ok", "Bon.")+",\n"+text("goodbye", "{")),
-		"Svenska/messages.gotext.json": catalogueFile("is", ""),
+		"Svenska/messages.gotext.json": catalogFile("is", ""),
 		"notes/README":                 {},
 	})
 	must.OK(t, err)

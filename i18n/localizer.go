@@ -13,19 +13,18 @@ import (
 // A Localizer renders messages in one language. It is safe for concurrent use.
 type Localizer struct {
 	tag     language.Tag
-	texts   map[ID]*text // of every message
-	missing []ID         // those that are in English for want of a translation
+	texts   map[ID]*text // all messages
+	missing []ID         // messages that fall back to English
 }
 
 // A text is a message in one language.
 type text struct {
 	Text
-	tag        language.Tag // of the plural rules
+	tag        language.Tag // for the plural rules
 	parameters parameters
 }
 
-// newLocalizer returns a localizer. It takes a message from the language, else from
-// a parent, else from English.
+// newLocalizer returns a localizer with the texts of the language, or else its parents, or else English.
 func (b *Bundle) newLocalizer(tag language.Tag) *Localizer {
 	l := &Localizer{tag: tag, texts: make(map[ID]*text, len(b.sources))}
 	for id := range b.sources {
@@ -39,8 +38,7 @@ func (b *Bundle) newLocalizer(tag language.Tag) *Localizer {
 	return l
 }
 
-// Localizer returns the localizer of the language that matches the tag best. When
-// none matches, it returns that of the first language.
+// Localizer returns the localizer of the best matching language, or of the first language if none matches.
 func (b *Bundle) Localizer(tag language.Tag) *Localizer {
 	found, ok := b.Match(tag)
 	if !ok {
@@ -52,10 +50,9 @@ func (b *Bundle) Localizer(tag language.Tag) *Localizer {
 // Tag returns the language.
 func (l *Localizer) Tag() language.Tag { return l.tag }
 
-// Text returns a message with its arguments, in the order of the English text's
-// placeholders. The comments of the constants of ID name them. Arguments appear
-// unchanged. Numbers are strings, so that nothing groups their digits. The
-// caller must make text of a client safe to show.
+// Text renders a message. The arguments are in the order of the placeholders in the English text, as listed
+// in the comments of the ID constants. They appear unchanged; numbers are passed as strings, so that their
+// digits are not grouped. The caller must escape text from clients.
 func (l *Localizer) Text(id ID, args ...string) string {
 	t := l.texts[id]
 	if t == nil {
@@ -76,31 +73,31 @@ func (l *Localizer) Text(id ID, args ...string) string {
 	}
 }
 
-// Colon returns the colon between the name of a file and what a text says of it, with the spaces that the language
-// has around it.
+// Colon returns the colon between a file name and a text about it, with the spaces that the language uses
+// around it.
 func (l *Localizer) Colon() string {
 	switch base, _ := l.tag.Base(); base.String() {
 	case "fr":
 		return "\u00a0: "
 	case "hy":
-		return "՝ " // where ։ ends a sentence
+		return "՝ " // ։ would end a sentence
 	case "ja", "zh":
 		return "："
 	}
 	return ": "
 }
 
-// Prompt returns a message as the prompt before an input: with a colon in place of its full stop.
+// Prompt renders a message as a prompt: with a colon instead of the full stop.
 func (l *Localizer) Prompt(id ID, args ...string) string {
 	return strings.TrimRight(l.WithoutStop(id, args...)+l.Colon(), " ") + " "
 }
 
-// WithoutStop returns a message without its full stop.
+// WithoutStop renders a message without its full stop.
 func (l *Localizer) WithoutStop(id ID, args ...string) string {
 	return strings.TrimRight(l.Text(id, args...), ".。।۔։")
 }
 
-// choose returns the text for the number among the arguments, if it has plural forms.
+// choose returns the text, in the plural form for its number argument if it has plural forms.
 func (t *text) choose(args []string) string {
 	if t.Select == nil {
 		return t.Msg

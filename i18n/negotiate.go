@@ -12,37 +12,36 @@ import (
 )
 
 var (
-	// ErrSyntax says that LANG's argument is no language tag by the grammar of
-	// RFC 2640, section 4.2, with digits as in later tags. The reply is 501.
+	// ErrSyntax reports that the argument of LANG is not a language tag according to RFC 2640, section 4.2,
+	// extended by digits. The reply is 501.
 	ErrSyntax = errors.New("i18n: not a language tag by RFC 2640")
-	// ErrUnsupported says that no language matches. The reply is 504.
+	// ErrUnsupported reports that no language matches. The reply is 504.
 	ErrUnsupported = errors.New("i18n: no such language")
 )
 
-// tagSyntax is that of RFC 2640, section 4.2, where a sub-tag has letters only as
-// tags had then. RFC 3066 added digits: es-419.
+// tagSyntax is the grammar of RFC 2640, section 4.2, which only allows letters in subtags, extended by the
+// digits that RFC 3066 added (es-419).
 var tagSyntax = regexp.MustCompile(`^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$`)
 
-// A Match is the language that a request for a language gets.
+// A Match is the result of a request for a language.
 type Match struct {
 	Tag language.Tag
-	// Exact says that the reader gets what was requested: the language in its
-	// script, for en-AU also en. It is not what is written in another region, such
-	// as pt-BR for pt-PT.
+	// Exact reports whether the reader gets the requested language in the requested script: en is exact for
+	// en-AU, but pt-BR is not for pt-PT.
 	Exact bool
-	// OtherScript says that the language is written in another script than the requested one.
+	// OtherScript reports whether the language is written in another script than the requested one.
 	OtherScript bool
 }
 
-// Negotiate finds the language for the argument of LANG (RFC 2640, section 4.2). It
-// may be another variant of the requested language, also in another script, but never
-// another language: a reader of Basque gets no Spanish. The error is ErrSyntax or ErrUnsupported.
+// Negotiate finds the language for the argument of LANG (RFC 2640, section 4.2). The result may be another
+// variant of the requested language, even in another script, but never another language: a reader of Basque
+// does not get Spanish. The error is ErrSyntax or ErrUnsupported.
 func (b *Bundle) Negotiate(arg string) (Match, error) {
 	if !tagSyntax.MatchString(arg) {
 		return Match{}, fmt.Errorf("%w: %q", ErrSyntax, arg)
 	}
 	want, err := language.Parse(arg)
-	var unknown language.ValueError // a sub-tag that BCP 47 does not know
+	var unknown language.ValueError // an unknown subtag
 	if err != nil && !errors.As(err, &unknown) {
 		return Match{}, fmt.Errorf("%w: %q: %w", ErrUnsupported, arg, err)
 	}
@@ -58,9 +57,8 @@ func (b *Bundle) Negotiate(arg string) (Match, error) {
 	return Match{}, fmt.Errorf("%w: %q", ErrUnsupported, arg)
 }
 
-// sameLanguage reports whether a reader of want finds in found what was wanted. A
-// region counts only where found has one too. Norwegian (no) is wanted of no form in
-// particular, so that Bokmål (nb) is what was wanted.
+// sameLanguage reports whether found satisfies a reader of want. The region only matters if found has
+// one. Bokmål (nb) is as good as Norwegian (no), which names no written form.
 func sameLanguage(want, found language.Tag) bool {
 	wantBase, wantScript, wantRegion := want.Raw()
 	foundBase, _, foundRegion := found.Raw()
@@ -75,8 +73,8 @@ func sameLanguage(want, found language.Tag) bool {
 	return sameBase && wantScript == foundScript && (foundRegion == (language.Region{}) || foundRegion == wantRegion)
 }
 
-// Match returns the language for a reader of the wanted one, by the rules of
-// Negotiate, and false if there is none.
+// Match returns the language for a reader of want, by the rules of Negotiate. It returns false if none
+// matches.
 func (b *Bundle) Match(want language.Tag) (language.Tag, bool) {
 	if _, ok := b.localizers[want]; ok {
 		return want, true
@@ -85,17 +83,16 @@ func (b *Bundle) Match(want language.Tag) (language.Tag, bool) {
 	return b.tags[i], ok
 }
 
-// match finds the tag for a reader of want. The matcher's confidence separates
-// scripts and variants: it is too low for zh-Hans when zh-TW is wanted. But it also
-// trusts readers to know a second language (es for eu), so the language must be
-// the same.
+// match finds the tag for a reader of want. The confidence of the matcher separates scripts and variants: it
+// is too low for zh-Hans if zh-TW is requested. But the matcher also assumes that readers know a second
+// language (es for eu), so the base language must be the same.
 func match(matcher language.Matcher, tags []language.Tag, want language.Tag) (index int, ok bool) {
 	_, index, confidence := matcher.Match(want)
 	return index, confidence >= language.High && base(want) == base(tags[index])
 }
 
-// base returns the language of a tag, the macrolanguage (zh for cmn) if it
-// belongs to one. CLDR names the macrolanguage of nb, but not that of nn (ISO 639-3).
+// base returns the base language of a tag, or the macrolanguage (zh for cmn) that it belongs to. CLDR has the
+// macrolanguage of nb but not of nn (ISO 639-3).
 func base(tag language.Tag) language.Base {
 	if macro, err := language.Macro.Canonicalize(tag); err == nil {
 		tag = macro
@@ -107,13 +104,13 @@ func base(tag language.Tag) language.Base {
 	return b
 }
 
-// FeatTag returns a tag as the LANG line of FEAT shows it, and as LANG accepts it.
-// It is in upper case like the examples of RFC 2640, section 4.3.1: PT-BR.
+// FeatTag formats a tag for the LANG line of FEAT. It is in upper case, like the examples of RFC 2640,
+// section 4.3.1, for example PT-BR. LANG accepts it.
 func FeatTag(tag language.Tag) string { return strings.ToUpper(tag.String()) }
 
-// SelectText returns a text for a reader, and its language, from texts by language such as the greetings of a tenant.
-// For each wanted language, and then for English, it takes the first of the choices that has a text. Otherwise it takes
-// the only text of a choice. It returns "" if no choice has a text for the reader.
+// SelectText selects a text for a reader from texts by language, such as the greetings of a tenant, and
+// returns it with its language. For each wanted language, and then for English, it returns the text of the
+// first choice that has one. Failing that, it returns the only text of a choice, or an empty text.
 func SelectText(wanted []language.Tag, choices ...map[language.Tag]string) (language.Tag, string) {
 	for _, want := range append(slices.Clip(wanted), language.English) {
 		for _, texts := range choices {
@@ -132,7 +129,7 @@ func SelectText(wanted []language.Tag, choices ...map[language.Tag]string) (lang
 	return language.Und, ""
 }
 
-// matchText returns the language of the text for a reader of want.
+// matchText returns the language of the text that suits a reader of want.
 func matchText(texts map[language.Tag]string, want language.Tag) (language.Tag, bool) {
 	if _, ok := texts[want]; ok {
 		return want, true

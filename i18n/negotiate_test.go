@@ -24,7 +24,7 @@ func TestNegotiate(t *testing.T) {
 		{arg: "fr", tag: "fr", exact: true},
 		{arg: "pt-br", tag: "pt-BR", exact: true},
 
-		// Another variant of the same language (RFC 2640, 4.2). A region alone makes no other language.
+		// Another variant of the same language (RFC 2640, 4.2). The region does not matter.
 		{arg: "en-AU", tag: "en", exact: true},
 		{arg: "pt", tag: "pt-BR", exact: true},
 		{arg: "pt-PT", tag: "pt-BR"},
@@ -34,17 +34,17 @@ func TestNegotiate(t *testing.T) {
 		{arg: "cmn", tag: "zh-Hans"}, // the language code of Mandarin
 		{arg: "ja-Jpan-JP", tag: "ja", exact: true},
 		{arg: "fr-x-acadie", tag: "fr", exact: true},
-		{arg: "fr-abcde", tag: "fr"}, // an unknown sub-tag
+		{arg: "fr-abcde", tag: "fr"}, // an unknown subtag
 		{arg: "i-default", tag: "en", exact: true},
 
 		// Another script of the same language.
 		{arg: "ru-Latn", tag: "ru"},
-		// Another language, even one that many of its readers know.
+		// Another language is refused, even if many readers know it.
 		{arg: "nb", err: i18n.ErrUnsupported},
 		{arg: "eu", err: i18n.ErrUnsupported},
 		{arg: "yue", err: i18n.ErrUnsupported},
 		{arg: "i-klingon", err: i18n.ErrUnsupported},
-		// No language at all, though RFC 2640's grammar allows it.
+		// Valid by the grammar of RFC 2640, but not a language.
 		{arg: "und", err: i18n.ErrUnsupported},
 		{arg: "x", err: i18n.ErrUnsupported},
 		{arg: "french", err: i18n.ErrUnsupported},
@@ -77,7 +77,7 @@ func TestNegotiate(t *testing.T) {
 	}
 }
 
-// Readers of Norwegian find Bokmål by each of its tags. Croatian and Danish are no substitutes.
+// All Norwegian tags match Bokmål. Croatian and Danish are not substitutes.
 func TestNegotiateScandinavianAndSerbian(t *testing.T) {
 	bundle := override(t, load(t), "en da nb fi hr sr", nil)
 	for arg, want := range map[string]i18n.Match{
@@ -100,12 +100,12 @@ func TestNegotiateScandinavianAndSerbian(t *testing.T) {
 	}
 }
 
-// A language of an overlay is found by itself, and takes over the requests that
-// it answers better than the ones that are built in.
+// A language of an overlay is found by its tag, and also gets the requests that it matches better than the
+// built-in ones.
 func TestNegotiateOverlay(t *testing.T) {
 	overlay := fstest.MapFS{}
 	for _, tag := range []string{"zh-Hant", "pt-PT", "nb", "sr-Latn", "en-GB"} {
-		overlay[tag+"/messages.gotext.json"] = catalogueFile(tag, "")
+		overlay[tag+"/messages.gotext.json"] = catalogFile(tag, "")
 	}
 	bundle := override(t, load(t, overlay), "en en-GB zh-Hans zh-Hant pt-BR pt-PT nb sr-Latn", nil)
 	tests := []struct {
@@ -136,9 +136,9 @@ func TestNegotiateOverlay(t *testing.T) {
 	}
 }
 
-// A language in another script than the requested one is better than none, and its name says which script it is.
+// A language in another script than the requested one is better than none. Its name includes the script.
 func TestNegotiateScript(t *testing.T) {
-	latin := load(t, fstest.MapFS{"sr-Latn/messages.gotext.json": catalogueFile("sr-Latn", "")})
+	latin := load(t, fstest.MapFS{"sr-Latn/messages.gotext.json": catalogFile("sr-Latn", "")})
 	bundle := load(t)
 	for _, test := range []struct {
 		bundle    *i18n.Bundle
@@ -164,7 +164,7 @@ func TestNegotiateScript(t *testing.T) {
 	}
 }
 
-// What FEAT shows, LANG accepts.
+// LANG accepts the tags that FEAT shows.
 func TestFeatTagIsNegotiable(t *testing.T) {
 	bundle := load(t)
 	for _, tag := range bundle.Tags() {
@@ -211,7 +211,7 @@ func TestSelectText(t *testing.T) {
 	}
 }
 
-// The language of the reader counts more than the choice, and the choice more than a default.
+// The reader's language has precedence over the order of the choices, and the choices over the default.
 func TestSelectTextOfChoices(t *testing.T) {
 	welcome := map[language.Tag]string{language.French: "Bienvenue!", language.Arabic: "مرحبا!"}
 	greeting := map[language.Tag]string{

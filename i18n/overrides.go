@@ -11,19 +11,17 @@ import (
 	"golang.org/x/text/language"
 )
 
-// WithOverrides returns a bundle for one tenant. It offers these languages only, in
-// this order, or all of b if there are none. Readers of any other language get the
-// first one. These texts replace those of the catalogues, which b shares.
+// WithOverrides returns a bundle for one tenant. It offers the given languages in this order, or all of b if
+// languages is empty. Readers of any other language get the first one. The texts replace those of the
+// catalogs, which the bundle shares with b.
 //
-// The texts count like an overlay that is loaded last. A text is for the language
-// that it is given for, and for the variants of it that have no text. Readers of
-// other languages keep the text of the catalogue, because they may not read the
-// language of the tenant's. A message that a language lacks is answered in English,
-// with the tenant's English text if there is one. A text is checked as a catalogue
-// is. One that is wrong does not count; see Refused.
+// The texts work like an overlay that is loaded last. A text applies to its language and to variants of the
+// language that have no text. Readers of other languages keep the text of the catalog, because they may not
+// read the language of the tenant's text. If a language lacks a message, it falls back to English, including
+// the tenant's English text. Texts are checked like catalogs. Invalid ones are ignored; see Refused.
 //
-// A language may be given as a relative of one that b has: pt for pt-BR. The error
-// joins what is wrong with the languages, each with what to do.
+// A language may be given as a relative of a language in b, such as pt for pt-BR. The error joins the
+// problems with the languages, each with advice.
 func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[language.Tag]Text) (*Bundle, error) {
 	tags, err := b.restrict(languages)
 	if err != nil {
@@ -37,7 +35,7 @@ func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[langua
 		localizers: make(map[language.Tag]func() *Localizer, len(tags)),
 	}
 	for _, tag := range tags {
-		t.localizers[tag] = b.localizers[tag] // for Match
+		t.localizers[tag] = b.localizers[tag] // so that Match works
 	}
 	t.setOverrides(texts)
 	if len(texts) == 0 {
@@ -55,7 +53,7 @@ func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[langua
 	return t, nil
 }
 
-// restrict returns the languages of b that match these, or all of them.
+// restrict returns the languages of b that match the given ones, or all if none are given.
 func (b *Bundle) restrict(languages []language.Tag) ([]language.Tag, error) {
 	if len(languages) == 0 {
 		return b.Tags(), nil
@@ -67,7 +65,7 @@ func (b *Bundle) restrict(languages []language.Tag) ([]language.Tag, error) {
 		case !ok:
 			errs = append(
 				errs, fmt.Errorf(
-					"there is no catalogue for the language %s; write one of %s, or remove it", want, listTags(b.tags)))
+					"no catalog for the language %s; use one of %s, or remove it", want, listTags(b.tags)))
 		case slices.Contains(tags, tag):
 			errs = append(
 				errs, fmt.Errorf(
@@ -79,18 +77,18 @@ func (b *Bundle) restrict(languages []language.Tag) ([]language.Tag, error) {
 	return tags, errors.Join(errs...)
 }
 
-// setOverrides adds a tenant's texts that are right, and notes what is wrong with the others.
+// setOverrides adds the valid texts of a tenant, and records the problems of the others.
 func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]Text) {
 	own := make(map[language.Tag]map[ID]*text)
 	for _, id := range slices.Sorted(maps.Keys(texts)) {
 		source, known := b.sources[id]
 		switch {
 		case !known:
-			b.refuse(id, language.Und, "no such message; %s", adviseID(b.sources, id))
+			b.refuse(id, language.Und, "unknown message; %s", adviseID(b.sources, id))
 		case !id.InReply():
 			b.refuse(
 				id, language.Und,
-				"is for administrators, and all tenants share it; put the text into a catalogue")
+				"is only for administrators; put the text into a catalog, which all tenants share")
 		case len(texts[id]) == 0:
 			b.refuse(id, language.Und, "has no texts; write one for a language, or remove the message")
 		default:
@@ -102,11 +100,11 @@ func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]Text) {
 	}
 }
 
-// setOverride adds those of the tenant's texts of one message that are right to own.
+// setOverride adds the valid texts of one message to own.
 func (b *Bundle) setOverride(
 	own map[language.Tag]map[ID]*text, id ID, source source, texts map[language.Tag]Text,
 ) {
-	given := make(map[language.Tag]language.Tag) // the tags of the texts, by the languages that they match
+	given := make(map[language.Tag]language.Tag) // the tag of each text, by the language that it matches
 	for _, want := range slices.SortedFunc(maps.Keys(texts), compareTags) {
 		tag, ok := b.Match(want)
 		if !ok {
@@ -132,13 +130,13 @@ func (b *Bundle) setOverride(
 	}
 }
 
-// refuse notes what is wrong with a tenant's text, or with all texts of a message.
+// refuse records a problem with a tenant's text, or with all texts of a message.
 func (b *Bundle) refuse(id ID, tag language.Tag, format string, args ...any) {
 	b.refused = append(b.refused, Diagnostic{Message: id, Language: tag, Problem: fmt.Sprintf(format, args...)})
 }
 
-// checkOverride returns what is wrong with a tenant's text. Only the server checks
-// its plural forms.
+// checkOverride returns the problems of a tenant's text. Plural forms are checked here, because nobody runs
+// Lint on these texts.
 func (s source) checkOverride(id ID, tag language.Tag, t Text) []string {
 	problems := s.check(id, tag, t)
 	if len(problems) == 0 && t.Select != nil {
@@ -155,7 +153,7 @@ func listTags(tags []language.Tag) string {
 	return strings.Join(names, ", ")
 }
 
-// adviseID suggests the identifiers that contain an unknown one, whatever its hyphens and capitals.
+// adviseID suggests identifiers that contain the unknown one, ignoring hyphens and case.
 func adviseID(sources map[ID]source, id ID) string {
 	const few, least = 3, 3 // identifiers, letters
 	fold := func(id ID) string { return strings.ReplaceAll(strings.ToLower(string(id)), "-", "") }
@@ -166,7 +164,7 @@ func adviseID(sources map[ID]source, id ID) string {
 		}
 	}
 	if len(names) == 0 {
-		return "take the identifiers from the English catalogue"
+		return "take the identifiers from the English catalog"
 	}
 	return "is it " + strings.Join(names[:min(few, len(names))], " or ") + "?"
 }

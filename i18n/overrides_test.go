@@ -90,12 +90,12 @@ func TestWithOverridesLocalizer(t *testing.T) {
 	}
 }
 
-// TestWithOverridesTexts has languages with and without a text of the tenant's. The
-// operator's overlay has one message in Icelandic, and one in Canadian French.
+// TestWithOverridesTexts tests languages with and without a text of the tenant. The operator's overlay has
+// one message in Icelandic and one in Canadian French.
 func TestWithOverridesTexts(t *testing.T) {
 	bundle := load(t, fstest.MapFS{
-		"is/messages.gotext.json":    catalogueFile("is", text(i18n.OK, "Allt í lagi.")),
-		"fr-CA/messages.gotext.json": catalogueFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
+		"is/messages.gotext.json":    catalogFile("is", text(i18n.OK, "Allt í lagi.")),
+		"fr-CA/messages.gotext.json": catalogFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
 	})
 	overridden := override(t, bundle, "en fr fr-CA de pt-BR is", overrides{
 		i18n.Goodbye:       {language.English: "Bye from Acme.", language.French: "Acme vous salue."},
@@ -111,7 +111,7 @@ func TestWithOverridesTexts(t *testing.T) {
 		tag  string
 		id   i18n.ID
 		args []string
-		want string // empty: the catalogue's
+		want string // empty: the text of the catalog
 	}{
 		{"english", "en", i18n.Goodbye, nil, "Bye from Acme."},
 		{"french", "fr", i18n.Goodbye, nil, "Acme vous salue."},
@@ -126,7 +126,7 @@ func TestWithOverridesTexts(t *testing.T) {
 		{"placeholder-twice", "pt-BR", i18n.PasswordRequired, []string{"%s"}, "Senha de %s, 100% %s?"},
 
 		{"variant-has-the-text-of-its-language", "fr-CA", i18n.QuotaExceeded, nil, "Acme n’a plus de place. 100%"},
-		{"variant-has-one-in-the-catalogue", "fr-CA", i18n.Goodbye, nil, ""},
+		{"variant-has-one-in-the-catalog", "fr-CA", i18n.Goodbye, nil, ""},
 		{"variant-has-its-own", "fr-CA", i18n.TypeASCII, nil, "Texte, eh."},
 		{"language-has-not-that-of-its-variant", "fr", i18n.TypeASCII, nil, ""},
 
@@ -142,7 +142,7 @@ func TestWithOverridesTexts(t *testing.T) {
 			if test.want == "" {
 				test.want = builtIn
 			} else if builtIn == test.want {
-				t.Fatal("the catalogue has this text itself")
+				t.Fatal("the catalog has this text itself")
 			}
 			if got := overridden.Localizer(tag).Text(test.id, test.args...); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
@@ -229,7 +229,7 @@ func TestWithOverridesErrors(t *testing.T) {
 		languages string
 		want      []string
 	}{
-		{"no-such-language", "fr is", []string{"there is no catalogue for the language is; write one of en, ar, "}},
+		{"no-such-language", "fr is", []string{"no catalog for the language is; use one of en, ar, "}},
 		{"languages-joined", "is cy", []string{"language is;", "language cy;"}},
 		{"language-twice", "fr de fr",
 			[]string{"the language fr is offered as fr, which is in the list already; remove one"}},
@@ -245,7 +245,7 @@ func TestWithOverridesErrors(t *testing.T) {
 	}
 }
 
-// A wrong text of a tenant's does not count.
+// An invalid text of a tenant is ignored.
 func TestWithOverridesRefused(t *testing.T) {
 	bundle := load(t)
 	one := func(id i18n.ID, tag, text string) overrides {
@@ -258,17 +258,17 @@ func TestWithOverridesRefused(t *testing.T) {
 		want      []string
 	}{
 		{"unknown-message", "", one("goodby", "fr", "Salut."),
-			[]string{`message "goodby": no such message; is it "goodbye"?`}},
+			[]string{`message "goodby": unknown message; is it "goodbye"?`}},
 		{"word-of-a-message", "", one("disabled", "fr", "Non."),
-			[]string{`message "disabled": no such message; is it "links-disabled" or "user-disabled"?`}},
+			[]string{`message "disabled": unknown message; is it "links-disabled" or "user-disabled"?`}},
 		{"like-several", "", one("type-asci", "fr", "Texte."), []string{`is it "type-ascii"?`}},
 		{"like-none", "", one("bananas", "fr", "Bananes."),
-			[]string{`message "bananas": no such message; take the identifiers from the English catalogue`}},
+			[]string{`message "bananas": unknown message; take the identifiers from the English catalog`}},
 		{"like-one-of-the-page", "", one("unban", "fr", "Non."),
-			[]string{`message "unban": no such message; take the identifiers`}},
+			[]string{`message "unban": unknown message; take the identifiers`}},
 		{"message-of-the-page", "", one("page-title", "fr", "Gestion"),
-			[]string{`message "page-title": is for administrators, and all tenants share it`}},
-		{"empty-message", "", one("", "fr", "Rien."), []string{`no such message; take the identifiers`}},
+			[]string{`message "page-title": is only for administrators`}},
+		{"empty-message", "", one("", "fr", "Rien."), []string{`unknown message; take the identifiers`}},
 
 		{"no-texts", "", overrides{i18n.Goodbye: {}},
 			[]string{`message "goodbye": has no texts; write one for a language, or remove the message`}},
@@ -278,14 +278,14 @@ func TestWithOverridesRefused(t *testing.T) {
 			[]string{`message "ok": language pt: the text begins`,
 				`message "ok": language pt-BR: the texts for pt and pt-BR are both for pt-BR; remove one`}},
 
-		{"unknown-placeholder", "", one(i18n.Goodbye, "fr", "Salut {User}."), // and the rest that is wrong with texts
+		{"unknown-placeholder", "", one(i18n.Goodbye, "fr", "Salut {User}."), // the other checks are tested for catalogs
 			[]string{`message "goodbye": language fr: the placeholder {User} is unknown; this message has none`}},
 		{"empty", "", one(i18n.Goodbye, "fr", ""), []string{"language fr: the text is empty; write one"}},
-		{"not-utf-8", "", one(i18n.Goodbye, "fr", "Salut\xff."), []string{"U+FFFD stands for no character"}},
+		{"not-utf-8", "", one(i18n.Goodbye, "fr", "Salut\xff."), []string{"U+FFFD is not a character"}},
 		{"english-not-ascii", "", one(i18n.Goodbye, "en-GB", "Café closed."),
 			[]string{"language en-GB:", "is not ASCII"}},
 		{"space-in-a-syntax", "", one("syntax-pathname", "fr", "nom de fichier"),
-			[]string{`language fr: a word in the syntax of a command has a space; write a hyphen`}},
+			[]string{`language fr: a word in the syntax of a command contains a space; use a hyphen`}},
 		{"all-joined", "", overrides{"goodby": {language.French: "Salut."},
 			i18n.OK: {language.French: "", language.German: "\t."}}, []string{
 			`message "goodby"`, `message "ok": language de`, `message "ok": language fr`}},
@@ -313,7 +313,7 @@ func TestWithOverridesRefused(t *testing.T) {
 	}
 }
 
-// containsInOrder expects each of want in text, one after the other.
+// containsInOrder checks that text contains the strings in want in this order.
 func containsInOrder(t *testing.T, text string, want []string) {
 	t.Helper()
 	rest := text

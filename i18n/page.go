@@ -7,22 +7,21 @@ import (
 	"golang.org/x/text/language"
 )
 
-// OnPage reports whether the message stands only on the page of the admin listener. No
-// reply has such a message. The page names it, so there is no constant for it.
+// OnPage reports whether only the page of the admin listener shows the message. The page refers to these
+// messages by name, so they have no constants.
 func (id ID) OnPage() bool { return strings.HasPrefix(string(id), "page-") }
 
-// shownOnPage reports whether the page has the message: its own ones, and three that it
-// shares with replies and babelftp doctor.
+// shownOnPage reports whether the page shows the message: its own ones, and three that it shares with replies
+// and babelftp doctor.
 func (id ID) shownOnPage() bool {
 	return id.OnPage() || id == AuditUnavailable || id == SizeUnits || id == "doctor-storage-refuses"
 }
 
-// InReply reports whether replies may have the message: it is neither on the page nor
-// one of babelftp doctor.
+// InReply reports whether the message may be in a reply, and is not only for the page or babelftp doctor.
 func (id ID) InReply() bool { return !id.OnPage() && !strings.HasPrefix(string(id), "doctor-") }
 
-// ForPage returns the bundle of the languages that have all texts of the page. So
-// the page is in one language, which its attribute lang tells screen readers.
+// ForPage returns a bundle of the languages that have all texts of the page, so that a page never mixes
+// languages. Its attribute lang tells screen readers the language.
 func (b *Bundle) ForPage() *Bundle {
 	tags := slices.DeleteFunc(b.Tags(), func(tag language.Tag) bool {
 		return slices.ContainsFunc(b.localizers[tag]().missing, ID.shownOnPage)
@@ -31,9 +30,8 @@ func (b *Bundle) ForPage() *Bundle {
 	return page
 }
 
-// PageTexts returns the texts of the page of the admin listener, for a reader of the
-// language as in Localizer. The page puts values in the place of the placeholders,
-// such as {Time}. A text with plural forms comes in the form "other".
+// PageTexts returns the texts of the page for a reader of the language. Placeholders such as {Time} remain,
+// for the page to fill in. For a text with plural forms, it returns the form "other".
 func (b *Bundle) PageTexts(tag language.Tag) map[ID]string {
 	l := b.Localizer(tag)
 	texts := make(map[ID]string)
@@ -45,7 +43,7 @@ func (b *Bundle) PageTexts(tag language.Tag) map[ID]string {
 	return texts
 }
 
-// template is a text with its placeholders, such as {Time}.
+// template returns a text with its placeholders, such as {Time}.
 func (l *Localizer) template(id ID, s source) string {
 	args := slices.Clone(s.parameters)
 	for i, name := range args {
@@ -54,11 +52,10 @@ func (l *Localizer) template(id ID, s source) string {
 	return l.Text(id, args...)
 }
 
-// MatchAccept returns the language for a reader whose browser sends an
-// Accept-Language (RFC 9110, section 12.5.4). It is the first one that matches by the
-// rules of Negotiate, else the first of the bundle.
+// MatchAccept returns the language for an Accept-Language header (RFC 9110, section 12.5.4): the first one
+// that matches by the rules of Negotiate, or else the first language of the bundle.
 func (b *Bundle) MatchAccept(accept string) language.Tag {
-	wanted, _, _ := language.ParseAcceptLanguage(accept) // none, if it cannot be parsed
+	wanted, _, _ := language.ParseAcceptLanguage(accept) // an invalid header matches no language
 	for _, want := range wanted {
 		if tag, ok := b.Match(want); ok {
 			return tag

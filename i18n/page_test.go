@@ -11,8 +11,8 @@ import (
 
 func TestPageTexts(t *testing.T) {
 	overlay := fstest.MapFS{
-		"is/messages.gotext.json": catalogueFile("is", text("page-user", "Notandi")),
-		"fr/messages.gotext.json": catalogueFile("fr", text("page-of", "{Part} parmi {Whole}")),
+		"is/messages.gotext.json": catalogFile("is", text("page-user", "Notandi")),
+		"fr/messages.gotext.json": catalogFile("fr", text("page-of", "{Part} parmi {Whole}")),
 	}
 	bundle := load(t, overlay)
 	tests := []struct {

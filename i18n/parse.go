@@ -8,20 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// A parseProblem is something that parseFile cannot read.
+// A parseProblem is a part of a catalog that parseFile cannot decode.
 type parseProblem struct {
-	Line, Column int    // from 1, the column in characters; 0 for the whole file
-	ID           string // of the message, or ""
-	Text         string // what is wrong, and what to do
+	Line, Column int    // starting at 1, the column in characters; 0 for the whole file
+	ID           string // of the message, or empty
+	Text         string // with advice
 }
 
-// parseFile reads a catalogue. It leaves out messages that it cannot read, each with a
-// problem.
+// parseFile decodes a catalog. It leaves out messages that cannot be decoded and returns a problem for each.
 func parseFile(data []byte) (File, []parseProblem) {
-	// Editors on Windows put U+FEFF first.
+	// Editors on Windows write a byte order mark.
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
-		// encoding/json would put U+FFFD into the texts.
+		// encoding/json would replace invalid bytes by U+FFFD.
 		return File{}, []parseProblem{{Text: "is not UTF-8; save it in this encoding"}}
 	}
 	var syntax *json.SyntaxError
@@ -38,7 +37,7 @@ func parseFile(data []byte) (File, []parseProblem) {
 		Macros   map[string]json.RawMessage `json:"macros"`
 	}
 	if err := unmarshalStrict(data, &raw); err != nil {
-		return File{}, []parseProblem{{Text: fmt.Sprintf("%v; see the English catalogue for the form", err)}}
+		return File{}, []parseProblem{{Text: fmt.Sprintf("%v; see the English catalog for the form", err)}}
 	}
 	var problems []parseProblem
 	if len(raw.Macros) > 0 {
@@ -56,7 +55,7 @@ func parseFile(data []byte) (File, []parseProblem) {
 			f.Messages = append(f.Messages, m)
 			continue
 		}
-		text := fmt.Sprintf("%v; see the English catalogue for the form", err)
+		text := fmt.Sprintf("%v; see the English catalog for the form", err)
 		if m.ID == "" {
 			text = fmt.Sprintf("message number %d: %s", i+1, text)
 		}
@@ -65,7 +64,7 @@ func parseFile(data []byte) (File, []parseProblem) {
 	return f, problems
 }
 
-// position returns the line and the column, in characters, of what begins at an offset.
+// position returns the line and the column, in characters, of an offset.
 func position(data []byte, offset int) (line, column int) {
 	before := data[:offset]
 	return 1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])

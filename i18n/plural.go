@@ -9,24 +9,24 @@ import (
 	"golang.org/x/text/language"
 )
 
-// formOf returns the plural form of a language for a whole number, by the rules of CLDR.
+// formOf returns the plural form of a whole number by the rules of CLDR.
 func formOf(tag language.Tag, n int) string {
 	form := map[plural.Form]string{
 		plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many",
 		plural.Other: "other",
 	}[plural.Cardinal.MatchPlural(tag, n, 0, 0, 0, 0)]
 	if base, _ := tag.Base(); form == "many" && base.String() == "he" {
-		return "other" // x/text has the rules of CLDR 32; Hebrew has lost the form in CLDR 42
+		return "other" // x/text has the rules of CLDR 32; CLDR 42 removed this form from Hebrew
 	}
 	return form
 }
 
-// numbersByForm returns some whole numbers for each plural form of a language, in
-// ascending order. Every language has "other", which may have no number.
+// numbersByForm returns example numbers for each plural form of a language, in ascending order. Every
+// language has "other", possibly without any number.
 func numbersByForm(tag language.Tag) map[string][]int {
 	const (
-		enough  = 200       // the forms begin again after each hundred
-		million = 1_000_000 // but in a few languages this has one of its own
+		enough  = 200       // the forms repeat after each hundred
+		million = 1_000_000 // has its own form in a few languages
 	)
 	numbers := map[string][]int{"other": nil}
 	add := func(n int) {
@@ -49,7 +49,7 @@ func formNames(numbers map[string][]int) string {
 	return strings.Join(names, ", ")
 }
 
-// examples writes the first few numbers.
+// examples formats the first few numbers.
 func examples(numbers []int) string {
 	const few = 3
 	text := strings.Trim(fmt.Sprint(numbers[:min(few, len(numbers))]), "[]")

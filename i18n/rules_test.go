@@ -10,21 +10,21 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// head is what a file of rules begins with.
+// head is the beginning of a valid language.yaml.
 const head = "reviewed: a reader\nreviewed_on: 2026-11-23\n"
 
-// lintWithRules returns the diagnostics about a catalogue and its rules, but for texts that are missing.
+// lintWithRules returns the diagnostics of a catalog and its rules, except for missing texts.
 func lintWithRules(t *testing.T, tag, rules, messages string) []string {
 	t.Helper()
 	report, err := i18n.Lint(fstest.MapFS{
-		tag + "/messages.gotext.json": catalogueFile(tag, messages),
+		tag + "/messages.gotext.json": catalogFile(tag, messages),
 		tag + "/language.yaml":        {Data: []byte(rules)},
 	})
 	must.OK(t, err)
 	var shown []string
 	for _, d := range report.Diagnostics {
 		if text := d.Error(); !strings.Contains(text, ": warning: lacks ") &&
-			!strings.Contains(text, "is missing; add what the language calls it") {
+			!strings.Contains(text, "missing; add its translation") {
 			shown = append(shown, strings.TrimPrefix(text, tag+"/"))
 		}
 	}
@@ -37,7 +37,7 @@ func TestLintRules(t *testing.T) {
 		{"term-in-capitals", "fo", glossary + "  directory: {say: [Skjátt, annað]}",
 			text("not-a-directory", "Eingin skjátta."), ""},
 		{"term-missing", "fo", glossary + "  directory: {say: [skjátt, mappu]}", text("not-a-directory", "Horvin."),
-			`messages.gotext.json:1: message "not-a-directory": does not name the term "directory" as the glossary does; say skjátt or mappu`},
+			`messages.gotext.json:1: message "not-a-directory": lacks the glossary form of the term "directory"; use skjátt or mappu`},
 		{"command-is-no-term", "fo", glossary + "  user: {say: [brúkar]}", text("user-first", "Fyrst USER."), ""},
 		{"placeholder-is-no-term", "fo", glossary + "  user: {say: [brúkar]}", text("password-required", "{User}."),
 			""},
@@ -46,33 +46,33 @@ func TestLintRules(t *testing.T) {
 		{"exception-of-english", "fo", glossary + "  log-in: {say: [innrit]}", text("login-failed", "Skeivt."), ""},
 		{"excluded", "fo", glossary + "  directory: {say: [skjátt], not: [mapp]}",
 			text("file-deleted", "Mappan er strikað."),
-			`messages.gotext.json:1: message "file-deleted": says "Mapp", which the glossary excludes for the term "directory"; say skjátt`},
+			`messages.gotext.json:1: message "file-deleted": "Mapp" is excluded by the glossary for the term "directory"; use skjátt`},
 		{"excluded-word-in-every-script", "el", glossary + `  directory: {say: [κατάλογ], not: ['\bμαπα\b']}`,
 			text("renamed", "Η (Μαπα) μετονομάστηκε."),
-			`messages.gotext.json:1: message "renamed": says "(Μαπα)", which the glossary excludes for the term "directory"; say κατάλογ`},
+			`messages.gotext.json:1: message "renamed": "(Μαπα)" is excluded by the glossary for the term "directory"; use κατάλογ`},
 		{"excluded-word-within-another", "el", glossary + `  directory: {say: [κατάλογ], not: ['\bμαπα\b']}`,
 			text("renamed", "Η μαπαδα μετονομάστηκε."), ""},
 		{"term-of-another-thing", "fo", glossary + "  ban: {say: [bann]}", text("page-limit-deny", "Bannað net"),
-			`messages.gotext.json:1: message "page-limit-deny": says "Bann", which is the term "ban", and means another thing; use another word`},
+			`messages.gotext.json:1: message "page-limit-deny": "Bann" is the term "ban", which means something else; use another word`},
 		{"term-of-another-thing-to-this-language", "fo", glossary + "  file: {say: [fíl], unlike: [page-path]}",
 			text("page-path", "Fílleið"),
-			`messages.gotext.json:1: message "page-path": says "Fíl", which is the term "file", and means another thing; use another word`},
+			`messages.gotext.json:1: message "page-path": "Fíl" is the term "file", which means something else; use another word`},
 		{"term-of-no-such-message", "fo", glossary + "  file: {say: [fíl], unlike: [page-pat]}",
-			text("goodbye", "Farvæl."), `language.yaml: message "page-pat": no such message; remove it`},
+			text("goodbye", "Farvæl."), `language.yaml: message "page-pat": unknown message; remove it`},
 		{"log-is-no-log-in", "fo", glossary + "  log: {say: [gerðabók]}",
 			text("not-logged-in", "Rita inn við USER og PASS.") + ",\n" + text("page-log-out", "Rita út") + ",\n" +
 				text("page-audit", "Eftirlit"),
-			`messages.gotext.json:3: message "page-audit": does not name the term "log" as the glossary does; say gerðabók`},
+			`messages.gotext.json:3: message "page-audit": lacks the glossary form of the term "log"; use gerðabók`},
 		{"host-in-a-longer-word", "fo", glossary + "  host: {say: [vert]}", text("syntax-hostname", "navn"),
-			`messages.gotext.json:1: message "syntax-hostname": does not name the term "host" as the glossary does; say vert`},
+			`messages.gotext.json:1: message "syntax-hostname": lacks the glossary form of the term "host"; use vert`},
 		{"plural-form", "fo", glossary + "  time-out: {say: [tíð]}",
 			`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {"one": "{Seconds} tíð.", "other": "{Seconds}."}}}}`,
-			`messages.gotext.json:1: message "idle-timeout": plural form "other": does not name the term "time-out" as the glossary does; say tíð`},
+			`messages.gotext.json:1: message "idle-timeout": plural form "other": lacks the glossary form of the term "time-out"; use tíð`},
 
 		{"end-of-a-heading", "fo", head, text("features-intro", "Evni"),
-			`messages.gotext.json:1: message "features-intro": does not end in ":" as the English text ends in ":"; correct the end`},
+			`messages.gotext.json:1: message "features-intro": does not end in ":" although the English text ends in ":"; correct the end`},
 		{"own-end-missing", "th", head + `ends: {".": ""}`, text("goodbye", "ลาก่อน."),
-			`messages.gotext.json:1: message "goodbye": ends in punctuation, which the text does not have in this language; leave it out`},
+			`messages.gotext.json:1: message "goodbye": ends in punctuation that does not belong there; remove it`},
 		{"own-question", "el", head + `ends: {"?": ";"}`, text("page-unban-question", "Άρση αποκλεισμού;"), ""},
 		{"unknown-end", "fo", head + `ends: {"!": "."}`, text("goodbye", "Farvæl."),
 			`language.yaml: "ends" has "!"; write only . : ? there`},
@@ -87,7 +87,7 @@ func TestLintRules(t *testing.T) {
 			`language.yaml: typography rule "": "wrong" is not a regular expression, or "rule" is missing: <nil>`},
 
 		{"script", "el", head, text("page-user", "User name"),
-			"messages.gotext.json:1: message \"page-user\": has no letter of the script of the language; translate it\n" +
+			"messages.gotext.json:1: message \"page-user\": has no letters in the script of the language; translate it\n" +
 				`messages.gotext.json:1: message "page-user": has the word "User" in Latin letters; translate it, or add it to "names"` + "\n" +
 				`messages.gotext.json:1: message "page-user": has the word "name" in Latin letters; translate it, or add it to "names"`},
 		{"no-letters", "el", head, text("page-of", "{Part} / {Whole}"), ""},
@@ -101,22 +101,22 @@ func TestLintRules(t *testing.T) {
 
 		{"button-like-cancel", "fo", head,
 			text("page-cancel", "Avlýs") + ",\n" + text("page-unban", "Avlýs bann"),
-			`messages.gotext.json:2: message "page-unban": begins as "page-cancel", a button next to it that does nothing; use another verb`},
+			`messages.gotext.json:2: message "page-unban": starts like "page-cancel", the button next to it; use another verb`},
 		{"button-like-cancel-that-is-built-in", "cs", head, text("page-delete", "zrušit nahrávání"),
-			`messages.gotext.json:1: message "page-delete": begins as "page-cancel", a button`},
+			`messages.gotext.json:1: message "page-delete": starts like "page-cancel", the button`},
 		{"no-such-message", "fo", head + "same_as_english: [page-sever]", text("goodbye", "Farvæl."),
-			`language.yaml: message "page-sever": no such message; remove it`},
+			`language.yaml: message "page-sever": unknown message; remove it`},
 		{"no-such-term", "fo", glossary + "  folder: {say: [x]}", text("goodbye", "Farvæl."),
-			`language.yaml: term "folder": no such term; the terms are abort, ban, bucket, client, command,`},
+			`language.yaml: term "folder": unknown term; the terms are abort, ban, bucket, client, command,`},
 		{"term-without-form", "fo", glossary + "  directory: {not: [x]}", text("goodbye", "Farvæl."),
-			`language.yaml: term "directory": "say" is missing; write what the language calls it`},
+			`language.yaml: term "directory": missing "say"; add the translation of the term`},
 		{"wrong-form", "fo", glossary + "  directory: {say: ['(']}", text("goodbye", "Farvæl."),
 			`language.yaml: term "directory": error parsing regexp:`},
 		{"unknown-key", "fo", head + "glosary: {}", text("goodbye", "Farvæl."),
-			`language.yaml: is not such a file: yaml: construct errors: line 3: field glosary not found in type i18n.languageFile`},
-		{"no-yaml", "fo", "reviewed: [", text("goodbye", "Farvæl."), "language.yaml: is not such a file: "},
+			`language.yaml: invalid language.yaml: yaml: construct errors: line 3: field glosary not found in type i18n.languageFile`},
+		{"no-yaml", "fo", "reviewed: [", text("goodbye", "Farvæl."), "language.yaml: invalid language.yaml: "},
 		{"no-reviewer", "fo", "reviewed_on: 2026-11-23", text("goodbye", "Farvæl."),
-			`language.yaml: "reviewed" is missing; write who has read the texts, or how they were read`},
+			`language.yaml: missing "reviewed"; write who reviewed the texts, or how`},
 		{"no-day", "fo", "reviewed: x\nreviewed_on: May", text("goodbye", "Farvæl."),
 			`language.yaml: "reviewed_on" is "May"; write the day of the review, such as 2026-11-23`},
 	}
@@ -130,16 +130,16 @@ func TestLintRules(t *testing.T) {
 	}
 }
 
-// A language says what it calls each of the terms.
+// Every language must have all terms of the English glossary.
 func TestLintWantsEachTerm(t *testing.T) {
 	report, err := i18n.Lint(fstest.MapFS{
-		"fo/messages.gotext.json": catalogueFile("fo", ""),
+		"fo/messages.gotext.json": catalogFile("fo", ""),
 		"fo/language.yaml":        {Data: []byte(head + "glossary: {file: {say: [fíl]}}")},
 	})
 	must.OK(t, err)
 	var missing []string
 	for _, d := range report.Diagnostics {
-		if term, ok := strings.CutSuffix(d.Problem, ": is missing; add what the language calls it"); ok &&
+		if term, ok := strings.CutSuffix(d.Problem, ": missing; add its translation"); ok &&
 			d.File == "fo/language.yaml" && !d.Warning {
 			missing = append(missing, strings.TrimPrefix(term, "term "))
 		}

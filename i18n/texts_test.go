@@ -10,9 +10,8 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// A catalogue is read here without the package's own reader, so that a text
-// which it would pass over shows.
-type catalogue struct {
+// The tests decode catalogs without the package, to find texts that the package would skip.
+type catalog struct {
 	Language string
 	Messages []message
 }
@@ -28,7 +27,7 @@ type message struct {
 	}
 }
 
-// A translation is its texts by plural form, by "" where there are no forms.
+// A translation maps plural forms to texts. The key is empty for a text without plural forms.
 type translation map[string]string
 
 func (tr *translation) UnmarshalJSON(data []byte) error {
@@ -51,17 +50,17 @@ func (tr *translation) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-func readCatalogue(t *testing.T, tag string) catalogue {
+func readCatalog(t *testing.T, tag string) catalog {
 	t.Helper()
 	data, err := fs.ReadFile(locales.FS(), tag+"/messages.gotext.json")
 	must.OK(t, err)
-	var c catalogue
+	var c catalog
 	must.OK(t, json.Unmarshal(data, &c))
 	return c
 }
 
-// TestCataloguesPassLint shows that Lint finds nothing wrong with the catalogues that are built in.
-func TestCataloguesPassLint(t *testing.T) {
+// TestCatalogsPassLint checks that Lint finds no problems in the embedded catalogs.
+func TestCatalogsPassLint(t *testing.T) {
 	report, err := i18n.Lint(locales.FS())
 	must.OK(t, err)
 	for _, d := range report.Diagnostics {
@@ -72,9 +71,9 @@ func TestCataloguesPassLint(t *testing.T) {
 	}
 }
 
-// Translators read what each message is for, and the texts that they translate.
-func TestEnglishCatalogue(t *testing.T) {
-	for _, m := range readCatalogue(t, "en").Messages {
+// Every English message has a comment for translators, and a text.
+func TestEnglishCatalog(t *testing.T) {
+	for _, m := range readCatalog(t, "en").Messages {
 		if m.TranslatorComment == "" {
 			t.Errorf("%s has no comment for translators", m.ID)
 		}

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/text/number"
 )
 
-// Size writes a number of bytes for people, in the largest binary unit that it has one of: "29 bytes", "1.2 GiB". The
-// units are the messages size-bytes and size-units, which the page uses too. Digits are ASCII in every language.
+// Size formats a number of bytes in the largest binary unit in which it is at least 1: "29 bytes", "1.2 GiB".
+// The units come from the messages size-bytes and size-units, which the page also uses. Digits are ASCII in
+// all languages.
 func (l *Localizer) Size(bytes int64) string {
 	if bytes < 1<<10 {
 		return l.Text(SizeBytes, strconv.FormatInt(bytes, 10))
@@ -30,11 +31,11 @@ func (l *Localizer) Size(bytes int64) string {
 	return message.NewPrinter(tag).Sprint(decimal) + " " + units[0]
 }
 
-// isSize reports whether the message has names of units, which are the same in many languages and scripts.
+// isSize reports whether the message contains unit names, which are the same in many languages and scripts.
 func (id ID) isSize() bool { return id == SizeBytes || id == SizeUnits }
 
-// List joins items with the separator of the language. A line can wrap after each, except in Chinese and Japanese,
-// which wrap anywhere.
+// List joins items with the separator of the language. Lines can wrap after each separator; Chinese and
+// Japanese wrap anywhere.
 func (l *Localizer) List(items []string) string {
 	separator := ", "
 	switch base, _ := l.tag.Base(); base.String() {
@@ -46,11 +47,12 @@ func (l *Localizer) List(items []string) string {
 	return strings.Join(items, separator)
 }
 
-// LanguageName returns the name of a language in that language, and its tag as LANG accepts it: "français (fr)".
+// LanguageName returns the name of a language in the language itself, with the tag that LANG accepts:
+// "français (fr)".
 func LanguageName(tag language.Tag) string { return languageName(tag, "") }
 
-// Name returns the name of the language as LanguageName does, with its script if another one was requested and the tag
-// does not name it: "српски, ћирилица (sr)".
+// Name returns the name of the language like LanguageName. If another script was requested and the tag does
+// not name the script, the name includes it: "српски, ћирилица (sr)".
 func (m Match) Name() string {
 	if _, script, _ := m.Tag.Raw(); m.OtherScript && script == (language.Script{}) {
 		return languageName(m.Tag, scriptName(m.Tag))
@@ -69,7 +71,7 @@ func languageName(tag language.Tag, script string) string {
 	return name + " (" + tag.String() + ")"
 }
 
-// scriptName returns the name of the script of a language in that language, or in English.
+// scriptName returns the name of the language's script in the language itself, or else in English.
 func scriptName(tag language.Tag) string {
 	script, _ := tag.Script()
 	for _, names := range []display.Namer{display.Scripts(tag), display.English.Scripts()} {
@@ -88,8 +90,8 @@ func (l *Localizer) RightToLeft() bool {
 	return slices.Contains([]string{"Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Adlm"}, script.String())
 }
 
-// Isolate keeps the words of a value together in a text from right to left (Unicode Standard Annex 9: FSI and PDI). A
-// number needs no isolate, and a plural form is chosen by it.
+// Isolate protects a value from reordering in right-to-left text (Unicode Standard Annex 9: FSI and PDI).
+// Numbers need no isolation, and must stay plain because they select plural forms.
 func (l *Localizer) Isolate(words string) string {
 	if !l.RightToLeft() || strings.Trim(words, "0123456789") == "" {
 		return words
@@ -97,7 +99,7 @@ func (l *Localizer) Isolate(words string) string {
 	return "\u2068" + words + "\u2069"
 }
 
-// IsolateLine makes a text from right to left independent of what precedes it in its line, such as the code of a reply
+// IsolateLine makes right-to-left text independent of what precedes it in the line, such as a reply code
 // (Unicode Standard Annex 9: RLI and PDI).
 func (l *Localizer) IsolateLine(text string) string {
 	if !l.RightToLeft() {
@@ -106,7 +108,8 @@ func (l *Localizer) IsolateLine(text string) string {
 	return "\u2067" + text + "\u2069"
 }
 
-// In returns the localizer for values in a text of another language that has no catalog of its own, such as a greeting.
+// In returns a localizer that formats values for a text in another language, such as a greeting, whose
+// language may have no catalog.
 func (l *Localizer) In(tag language.Tag) *Localizer {
 	other := *l
 	other.tag = tag

@@ -32,7 +32,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// Each language has its units, and no size shows an escape, a placeholder or other digits than those of ASCII.
+// Each language has its units, and no size contains an escape, a placeholder or digits other than ASCII.
 func TestSizesInEveryLanguage(t *testing.T) {
 	bundle := load(t)
 	for _, tag := range locales.Tags() {
@@ -59,7 +59,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// The name of a language ends in the tag that LANG accepts.
+// The name of a language ends with the tag that LANG accepts.
 func TestLanguageName(t *testing.T) {
 	for tag, want := range map[string]string{
 		"fr": "français (fr)", "zh-Hans": "简体中文 (zh-Hans)", "ar": "العربية (ar)", "sr": "српски (sr)",

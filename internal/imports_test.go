@@ -28,7 +28,7 @@ func house() []string {
 		"internal/pathname", // names on the wire and in the storage.
 		"internal/base",     // what works for any server.
 		"i18n",              // texts and languages.
-		"locales",           // the catalogues.
+		"locales",           // the catalogs.
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// Each folder is a language with its texts and its rules. English is the first.
+// Each directory is a language with its texts and rules. English comes first.
 func TestTagsAreTheFolders(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	must.OK(t, err)

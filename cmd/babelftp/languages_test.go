@@ -58,7 +58,7 @@ func TestLanguagesLint(t *testing.T) {
 			[]string{
 				`:2: message "goodbye": the placeholder {User} is unknown; this message has none`,
 				`:3: warning: message "ok": is the English text; translate it`,
-				`:4: message "fine": no such message; take the identifiers from the English catalog`,
+				`:4: message "fine": unknown message; take the identifiers from the English catalog`,
 			}},
 		{"untranslated", "is", nil, 0, fmt.Sprintf("is  0/%d    0 %%  -  íslenska\n", total),
 			[]string{fmt.Sprintf(
@@ -95,7 +95,7 @@ func TestLanguagesLint(t *testing.T) {
 func TestLanguagesLintFindsNoCatalog(t *testing.T) {
 	dir := t.TempDir()
 	code, stdout, stderr := output(t, "", "languages", "--lint", dir)
-	if want := "babelftp: " + dir + ": there is no <language tag>/messages.gotext.json"; code != 1 || stdout != "" ||
+	if want := "babelftp: " + dir + ": no <language tag>/messages.gotext.json"; code != 1 || stdout != "" ||
 		!strings.HasPrefix(stderr, want) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}

@@ -9,28 +9,28 @@ import (
 	"golang.org/x/text/language"
 )
 
-// fileName is what gotext and translation tools call a catalogue.
+// fileName is the name that gotext and translation tools use for a catalog.
 const fileName = "messages.gotext.json"
 
-var errNoCatalogue = fmt.Errorf(
-	"there is no <language tag>/%s in the folder of catalogues; add one, such as fr/%[1]s", fileName)
+var errNoCatalog = fmt.Errorf(
+	"no <language tag>/%s in the directory of catalogs; add one, such as fr/%[1]s", fileName)
 
-// A catalogue is one file in gotext's JSON syntax, and its problems so far.
-type catalogue struct {
+// A catalog is a file in the JSON syntax of gotext, with the problems found so far.
+type catalog struct {
 	name        string // of the file
 	tag         language.Tag
 	file        File
 	diagnostics []Diagnostic
 }
 
-// readCatalogue reads and decodes <folder>/messages.gotext.json. It leaves out
-// messages that do not decode, and adds a diagnostic for each.
-func readCatalogue(fsys fs.FS, folder string) *catalogue {
-	c := &catalogue{name: path.Join(folder, fileName)}
+// readCatalog reads and decodes <folder>/messages.gotext.json. Messages that cannot be decoded are left out
+// and get a diagnostic.
+func readCatalog(fsys fs.FS, folder string) *catalog {
+	c := &catalog{name: path.Join(folder, fileName)}
 	tag, err := language.Parse(folder)
 	if err != nil || tag == language.Und || tag.String() != folder {
 		c.errorf(
-			Message{}, "%q is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans",
+			Message{}, "invalid language tag %q; name the directory by a BCP 47 tag such as fr, pt-BR or zh-Hans",
 			folder)
 		return c
 	}
@@ -49,14 +49,14 @@ func readCatalogue(fsys fs.FS, folder string) *catalogue {
 		c.errorf(Message{ID: p.ID, Line: p.Line, Column: p.Column}, "%s", p.Text)
 	}
 	if file.Language != c.tag.String() && (file.Language != "" || len(problems) == 0) {
-		c.errorf(Message{}, `"language" is %q; write %q, the name of the folder`, file.Language, c.tag)
+		c.errorf(Message{}, `"language" is %q; write %q, the name of the directory`, file.Language, c.tag)
 	}
 	c.file = file
 	return c
 }
 
-// lineOf returns the line of a message, or 0 where the file does not have it.
-func (c *catalogue) lineOf(id ID) int {
+// lineOf returns the line of a message, or 0 if the file does not have it.
+func (c *catalog) lineOf(id ID) int {
 	for _, m := range c.file.Messages {
 		if m.ID == string(id) {
 			return m.Line
