@@ -21,7 +21,8 @@ import (
 	"github.com/babelftp/babelftp/internal/doctor"
 )
 
-// errWrong makes the command exit with 1 if doctor has found a problem. It is not printed, because the findings are.
+// errWrong makes the command exit with 1 if doctor has found a problem. It is not printed, because the findings
+// are.
 var errWrong = errors.New("doctor has found a problem")
 
 // doctorPassword is the environment variable with the password.
@@ -256,9 +257,9 @@ func localizer() (*i18n.Localizer, error) {
 	return bundle.Localizer(language.English), nil
 }
 
-// writeFinding prints a finding with marks that need no translation: ! for a problem, > for evidence, = for what to
-// change, and @ for the configuration keys to check. The cause and the change come from the catalogs or from a newer
-// server, and their arguments are safe to show.
+// writeFinding prints a finding with marks that need no translation: ! for a problem, > for evidence, = for
+// what to change, and @ for the configuration keys to check. The cause and the change come from the catalogs or
+// from a newer server, and their arguments are safe to show.
 func writeFinding(out io.Writer, f doctor.Finding, texts *i18n.Localizer) {
 	mark := "!"
 	if f.Level == doctor.Note {

@@ -89,7 +89,7 @@ func newRootCommand() *cobra.Command {
 			"To try it, run babelftp demo. It needs no configuration.",
 		Version:       versionText(),
 		Args:          commandNeeded,
-		RunE:          func(*cobra.Command, []string) error { return nil }, // unreachable, because Args returns an error for every call
+		RunE:          func(*cobra.Command, []string) error { return nil }, // Args always returns an error
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

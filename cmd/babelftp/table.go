@@ -38,8 +38,8 @@ func (t *table) row(cells ...string) {
 
 func (t *table) flush() error { return t.w.Flush() }
 
-// visible escapes what a terminal would obey and not show: control characters, and characters that change the direction
-// of text. The joiners (U+200C, U+200D) stay, because Persian and Indic words and emoji need them.
+// visible escapes what a terminal would obey and not show: control characters, and characters that change the
+// direction of text. The joiners (U+200C, U+200D) stay, because Persian and Indic words and emoji need them.
 func visible(text string) string {
 	return report.EscapeUnprintable(text, func(b *strings.Builder, r rune, bytes string) {
 		if unicode.Is(unicode.Join_Control, r) {

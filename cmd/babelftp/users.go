@@ -31,7 +31,7 @@ func newUsersCommand() *cobra.Command {
 			"  babelftp users list\n" +
 			"  babelftp users import sftpgo --strip /srv/sftpgo/data dump.json > users.yaml",
 		Args: commandNeeded,
-		RunE: func(*cobra.Command, []string) error { return nil }, // unreachable, because Args returns an error for every call
+		RunE: func(*cobra.Command, []string) error { return nil }, // Args always returns an error
 	}
 	cmd.AddCommand(
 		newUsersAddCommand(), newUsersPasswdCommand(), newUsersDisableCommand(), newUsersEnableCommand(),
@@ -137,7 +137,7 @@ func importVSFTPD(text []byte, strip, conf, dir string) (*usersfile.Users, error
 		if from == "" || strings.ContainsRune(name, filepath.Separator) || name == "." || name == ".." {
 			return nil, nil
 		}
-		if _, err := os.Stat(from); err != nil { // a missing directory would silently lift the restrictions of all users
+		if _, err := os.Stat(from); err != nil { // or all users would silently lose their restrictions
 			return nil, fmt.Errorf("cannot read user_config_dir %s: %w: pass the directory with --vsftpd-users", from,
 				yamlconf.WithoutPath(err))
 		}

@@ -222,7 +222,7 @@ func (t *tab) recordProblem(a message) {
 		t.problems = append(t.problems, string(a.Params))
 	case "Log.entryAdded":
 		var log struct{ Entry struct{ Level string } }
-		if err := json.Unmarshal(a.Params, &log); err != nil || log.Entry.Level != "verbose" { // skip advice about forms
+		if err := json.Unmarshal(a.Params, &log); err != nil || log.Entry.Level != "verbose" { // no advice
 			t.problems = append(t.problems, string(a.Params))
 		}
 	}

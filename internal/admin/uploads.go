@@ -117,7 +117,7 @@ func errNoTenant(name string, tenants []Tenant) error {
 // journal returns the journal of a bucket. The error says why it cannot be used.
 func journal(b *s3client.Bucket) (*driver.Journal, error) {
 	if _, err := b.Up(); err != nil {
-		return nil, errors.New(err.Error()) // not wrapped: a missing credentials file must not look like a missing upload
+		return nil, errors.New(err.Error()) // must not match ErrNotExist, which means a missing upload
 	}
 	if b.Journal == nil {
 		return nil, errNoJournal

@@ -29,7 +29,7 @@ type Loader struct {
 type loaded struct {
 	bundle      *i18n.Bundle
 	refused     Problems                     // invalid messages of tenants
-	catalogues  [sha256.Size]byte            // hash of the message catalogs
+	catalogs  [sha256.Size]byte            // hash of the message catalogs
 	tenantFiles map[string][sha256.Size]byte // hashes of the files that a tenant names, by tenant
 	auth        *Auth                        // the same pointer as long as nothing changes
 	authFiles   [sha256.Size]byte            // hash of the files that auth names
@@ -104,7 +104,7 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	cfg.fillIn(positions)
 	cfg.normalize()
 	l.note(cfg)
-	if l.last != nil && l.last.loaded.catalogues == cfg.loaded.catalogues {
+	if l.last != nil && l.last.loaded.catalogs == cfg.loaded.catalogs {
 		cfg.loaded.bundle = l.last.loaded.bundle
 	}
 	checked := cfg.validate()
@@ -135,15 +135,15 @@ func (c *Config) keepTenants(other *Config) {
 
 // note records the files that the configuration names, with hashes of their content.
 func (l *Loader) note(cfg *Config) {
-	catalogues := yamlconf.NewSources()
+	catalogs := yamlconf.NewSources()
 	if dir := cfg.LocalesDir; dir != "" {
-		entries, _ := catalogues.ReadDir(dir) // errors are reported when the catalogs are loaded
+		entries, _ := catalogs.ReadDir(dir) // errors are reported when the catalogs are loaded
 		for _, e := range entries {
-			_, _ = catalogues.ReadFile(filepath.Join(dir, e.Name(), "messages.gotext.json"))
+			_, _ = catalogs.ReadFile(filepath.Join(dir, e.Name(), "messages.gotext.json"))
 		}
 	}
-	cfg.loaded.catalogues = catalogues.Sum()
-	l.sources.Add(catalogues)
+	cfg.loaded.catalogs = catalogs.Sum()
+	l.sources.Add(catalogs)
 	for _, file := range cfg.files() {
 		l.noteFile(*file)
 	}

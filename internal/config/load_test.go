@@ -42,8 +42,8 @@ tenants:
 	write("alice.hash", hash)
 	write("ca.crt", must.NewAuthority(t, "one").Certificate)
 	write("server.crt", must.NewAuthority(t, "one").Certificate)
-	const catalogue = `{"language": "fr", "messages": [{"id": "goodbye", "message": "Goodbye.", "translation": "Salut."}]}`
-	write("texts/fr/messages.gotext.json", catalogue)
+	const catalog = `{"language": "fr", "messages": [{"id": "goodbye", "message": "Goodbye.", "translation": "Salut."}]}`
+	write("texts/fr/messages.gotext.json", catalog)
 	write("users/a.yaml", `users: {bob: {password_hash: "`+hash+`"}}`)
 	l := NewLoader(file, nil)
 	load := func() *Config {
@@ -60,7 +60,7 @@ tenants:
 	for _, tc := range []struct {
 		name, file, text string
 		fresh            []string // tenants that are replaced
-		catalogues       bool     // the catalogs are replaced too
+		catalogs       bool     // the catalogs are replaced too
 	}{
 		{"nothing", "babelftp.yaml", text, nil, false},
 		{"server", "babelftp.yaml", strings.Replace(text, "5m", "6m", 1), nil, false},
@@ -71,8 +71,8 @@ tenants:
 		{"authorities", "ca.crt", must.NewAuthority(t, "two").Certificate, []string{"umbrella"}, false},
 		{"authorities-of-the-server", "server.crt", must.NewAuthority(t, "two").Certificate, nil, false},
 		{"auth-of-the-server", "babelftp.yaml", strings.Replace(text, "//auth.example", "//login.example", 1), nil, false},
-		{"catalogues", "babelftp.yaml", "locales_dir: texts\n" + text, nil, true},
-		{"catalogue", "texts/fr/messages.gotext.json", strings.Replace(catalogue, "Salut", "Bonsoir", 1), nil, true},
+		{"catalogs", "babelftp.yaml", "locales_dir: texts\n" + text, nil, true},
+		{"catalog", "texts/fr/messages.gotext.json", strings.Replace(catalog, "Salut", "Bonsoir", 1), nil, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			write(tc.file, tc.text)
@@ -85,15 +85,15 @@ tenants:
 					t.Errorf("the tenant %s is another one: %v", name, !fresh)
 				}
 			}
-			if fresh := strings.HasSuffix(tc.name, "-of-the-server") || tc.name == "catalogues"; (after.ServerAuth() ==
+			if fresh := strings.HasSuffix(tc.name, "-of-the-server") || tc.name == "catalogs"; (after.ServerAuth() ==
 				before.ServerAuth()) == fresh {
 				t.Errorf("the auth of the server is another one: %v", !fresh)
 			}
 			first, err := before.Bundle()
 			must.OK(t, err)
 			second, err := after.Bundle()
-			if err != nil || (first != second) != tc.catalogues {
-				t.Errorf("the catalogues are others: %v, %v", first != second, err)
+			if err != nil || (first != second) != tc.catalogs {
+				t.Errorf("the catalogs are others: %v, %v", first != second, err)
 			}
 			if same := after.Hash() == before.Hash(); same != (tc.name == "nothing") {
 				t.Errorf("the hash is the same: %v", same)
@@ -150,10 +150,10 @@ func TestLoaderKeepsEachKindOfValue(t *testing.T) {
 // Invalid message texts are reported with their position, but do not make the configuration invalid.
 func TestRefusedTexts(t *testing.T) {
 	dir := t.TempDir()
-	file, catalogue := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "texts", "is", "messages.gotext.json")
+	file, catalog := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "texts", "is", "messages.gotext.json")
 	const wrong = `{"language": "is", "messages": [
 {"id": "ok", "message": "OK.", "translation": "{User}"}]}`
-	writeFile(t, catalogue, wrong)
+	writeFile(t, catalog, wrong)
 	const text = `
 idle_timeout: 5m
 tenants:
@@ -179,16 +179,16 @@ tenants:
 		name, text string
 		want       []string
 	}{
-		{"catalogue", overlay + text, []string{catalogue + `:2:1: locales_dir: message "ok": ` + unknown}},
+		{"catalog", overlay + text, []string{catalog + `:2:1: locales_dir: message "ok": ` + unknown}},
 		{"tenant", overlay + broken, []string{
 			file + ":11:21: tenants.umbrella.messages.goodbye.fr: " + unknown,
-			catalogue + `:2:1: locales_dir: message "ok": ` + unknown,
+			catalog + `:2:1: locales_dir: message "ok": ` + unknown,
 		}},
 		{"moved", overlay + "\n\n" + broken, []string{
 			file + ":13:21: tenants.umbrella.messages.goodbye.fr: " + unknown,
-			catalogue + `:2:1: locales_dir: message "ok": ` + unknown,
+			catalog + `:2:1: locales_dir: message "ok": ` + unknown,
 		}},
-		{"mended", overlay + text, []string{catalogue + `:2:1: locales_dir: message "ok": ` + unknown}},
+		{"mended", overlay + text, []string{catalog + `:2:1: locales_dir: message "ok": ` + unknown}},
 		{"language-removed", text, []string{file + ":11:35: " + notOffered}},
 		{"language-still-removed", strings.Replace(text, "5m", "6m", 1),
 			[]string{file + ":11:35: " + notOffered}},

@@ -99,8 +99,8 @@ func (t *Tenant) checkMessages(v *validator, p yamlconf.Path) {
 		if d.Language != language.Und {
 			at = at.Child(d.Language.String())
 		} else if known := v.bundle.IDs(); !slices.Contains(known, d.Message) {
-			message = "no such message: " +
-				yamlconf.Suggest(string(d.Message), known, "take the identifiers from the English catalogue")
+			message = "unknown message: " +
+				yamlconf.Suggest(string(d.Message), known, "take the identifiers from the English catalog")
 		}
 		if problem := v.cfg.positions.Problem(at, message); problem != nil {
 			v.refused = append(v.refused, problem)

@@ -82,7 +82,7 @@ func once(problems Problems) Problems {
 
 // settings validates everything except for the tenants.
 func (v *validator) settings() {
-	v.catalogues()
+	v.catalogs()
 	v.language(yamlconf.Path{"default_language"}, v.cfg.DefaultLanguage)
 	v.addresses()
 	v.cfg.TLS.check(v, yamlconf.Path{"tls"})
@@ -99,12 +99,12 @@ func (v *validator) settings() {
 	v.cfg.Passive.check(v, yamlconf.Path{"passive"})
 }
 
-// catalogues loads the message catalogs.
-func (v *validator) catalogues() {
+// catalogs loads the message catalogs.
+func (v *validator) catalogs() {
 	p := yamlconf.Path{"locales_dir"}
 	if dir := v.cfg.LocalesDir; dir != "" {
 		if info, err := os.Stat(dir); err != nil {
-			v.report(p, "cannot read the catalogues in %s: %v", dir, yamlconf.WithoutPath(err))
+			v.report(p, "cannot read the catalogs in %s: %v", dir, yamlconf.WithoutPath(err))
 			return
 		} else if !info.IsDir() {
 			v.report(p, "%s is not a folder: name the one that holds a folder for each language", dir)

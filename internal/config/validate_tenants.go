@@ -99,7 +99,7 @@ func (c *Config) CheckUser(tenant, name string, u *User) error {
 	}
 	t.Users[name], next.Tenants[tenant] = u, &t
 	v := &validator{cfg: &next}
-	v.catalogues()
+	v.catalogs()
 	t.check(v, yamlconf.Path{"tenants", tenant})
 	v.ambiguousUsers()
 	if len(v.problems) > 0 {

@@ -124,7 +124,7 @@ func (v *validator) language(p yamlconf.Path, tag language.Tag) bool {
 		return true
 	}
 	v.report(p,
-		"there is no catalogue for %s: write one that `babelftp languages` shows, or add a catalogue in locales_dir",
+		"there is no catalog for %s: write one that `babelftp languages` shows, or add a catalog in locales_dir",
 		tag)
 	return false
 }
