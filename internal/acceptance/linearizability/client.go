@@ -16,31 +16,31 @@ import (
 )
 
 const (
-	// patience is how long a client waits for a reply. Then it hangs up, and what it has sent may take effect at any
-	// time.
+	// patience is how long a client waits for a reply. After that it hangs up, and the command it sent may take
+	// effect at any later time.
 	patience = 15 * time.Second
 
-	// connectTime is how long a client tries to connect. A replica that was killed starts again in this time.
+	// connectTime is how long a client tries to connect. A replica that was killed restarts within this time.
 	connectTime = 2 * time.Minute
 
 	// connectPause is the time between two attempts.
 	connectPause = 100 * time.Millisecond
 )
 
-// A client is a session with a replica, which it keeps from history to history.
+// A client holds a session with one replica and keeps it from one history to the next.
 type client struct {
 	team    *Team
 	number  int
 	user    string
-	keeper  *keeper // nil where no uploads are resumed
+	keeper  *keeper // nil if the team resumes no uploads
 	replica int
 	conn    *ftptest.Conn // nil without a session
 }
 
-// errNotSent says that a command has not reached the server, so that it has no effect.
+// errNotSent means that the command did not reach the server and therefore has no effect.
 var errNotSent = errors.New("not sent")
 
-// hangUp ends the session.
+// hangUp closes the session, if the client has one.
 func (c *client) hangUp() {
 	if c.conn != nil {
 		_ = c.conn.Close()
@@ -48,7 +48,7 @@ func (c *client) hangUp() {
 	}
 }
 
-// connect makes sure that there is a session, with the replica that it had or another one.
+// connect opens a session with a random replica unless the client already has one.
 func (c *client) connect(ctx context.Context, random *rand.Rand) error {
 	deadline := time.Now().Add(connectTime)
 	var err error
@@ -66,7 +66,7 @@ func (c *client) connect(ctx context.Context, random *rand.Rand) error {
 	return nil
 }
 
-// open begins a session.
+// open connects to the client's replica and logs in.
 func (c *client) open() error {
 	conn, err := ftptest.Open(c.team.Replicas[c.replica]())
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *client) open() error {
 	return nil
 }
 
-// reply is the code of a reply.
+// reply returns the code of an FTP reply.
 func reply(text string, err error) (int, error) {
 	if err != nil {
 		return 0, err
@@ -99,7 +99,7 @@ func reply(text string, err error) (int, error) {
 	return code, nil
 }
 
-// do sends a command and fills in what came back. It returns errNotSent where the server did not get the command.
+// do sends a command and records the reply in cmd. It returns errNotSent if the command did not reach the server.
 func (c *client) do(cmd *Command, dir string, now func() time.Duration) error {
 	cmd.Client, cmd.Replica = c.number, c.replica
 	err := c.send(cmd, dir, now)
@@ -110,10 +110,10 @@ func (c *client) do(cmd *Command, dir string, now func() time.Duration) error {
 	return err
 }
 
-// elsewhere begins the names of files in another bucket.
+// elsewhere is the prefix of names whose files are in another bucket.
 const elsewhere = "elsewhere/"
 
-// place is the pathname of a name.
+// place returns the pathname of a name in the directory dir.
 func place(dir, name string) string {
 	if name, away := strings.CutPrefix(name, elsewhere); away {
 		return "/" + elsewhere + strings.TrimPrefix(dir, "/") + "/" + name
@@ -165,8 +165,8 @@ func (c *client) send(cmd *Command, dir string, now func() time.Duration) (err e
 	return nil
 }
 
-// begin opens a data connection, sends REST if the command has an offset, and sends the line of the command. It returns
-// no data connection if the server refuses the transfer, and errNotSent if the server has not got the line.
+// begin opens a data connection, sends REST if the command has an offset, and then sends the command line. It
+// returns a nil connection if the server refuses the transfer, and errNotSent if the line did not reach the server.
 func (c *client) begin(cmd *Command, line string, now func() time.Duration) (net.Conn, error) {
 	cmd.Client, cmd.Replica = c.number, c.replica
 	data, err := c.conn.Data()
@@ -189,7 +189,7 @@ func (c *client) begin(cmd *Command, line string, now func() time.Duration) (net
 	return data, nil
 }
 
-// upload sends a command that stores a file, and the content.
+// upload sends a command that stores a file, followed by the content.
 func (c *client) upload(cmd *Command, line, content string, now func() time.Duration) error {
 	data, err := c.begin(cmd, line, now)
 	if data == nil {
@@ -198,7 +198,7 @@ func (c *client) upload(cmd *Command, line, content string, now func() time.Dura
 	return c.end(cmd, data, content)
 }
 
-// end sends the last bytes of an upload, and reads the last reply.
+// end sends the rest of an upload, closes the data connection and reads the final reply.
 func (c *client) end(cmd *Command, data net.Conn, rest string) error {
 	defer data.Close()
 	if _, err := io.WriteString(data, rest); err != nil {
@@ -212,7 +212,7 @@ func (c *client) end(cmd *Command, data net.Conn, rest string) error {
 	return err
 }
 
-// download is RETR or MLSD. What came before an error counts for nothing.
+// download runs RETR or MLSD. It returns no data after an error.
 func (c *client) download(cmd *Command, line string, now func() time.Duration) (string, error) {
 	data, err := c.begin(cmd, line, now)
 	if data == nil {
@@ -227,14 +227,14 @@ func (c *client) download(cmd *Command, line string, now func() time.Duration) (
 	return string(text), err
 }
 
-// Where sizes are in the replies to SIZE and MLST, and in the lines of MLSD.
+// Patterns for sizes in replies to SIZE and MLST, and for lines of MLSD.
 var (
 	sizeReply = regexp.MustCompile(`^213()() (\d+)`)
 	fact      = regexp.MustCompile(`(?mi)^ ?(?:[^ ]*;)?type=(file);(?:[^ ]*;)?(size=(\d+);)`)
 	line      = regexp.MustCompile(`(?i)^(?:[^ ]*;)?type=(file|dir);[^ ]* (.*)$`)
 )
 
-// sizeOf takes a size out of a text.
+// sizeOf parses the size in the third group of pattern.
 func sizeOf(pattern *regexp.Regexp, text string) (int64, error) {
 	m := pattern.FindStringSubmatch(text)
 	if m == nil {
@@ -243,7 +243,7 @@ func sizeOf(pattern *regexp.Regexp, text string) (int64, error) {
 	return strconv.ParseInt(m[3], 10, 64)
 }
 
-// sizesIn are the files and directories that MLSD of a directory has listed.
+// sizesIn returns the files and directories in an MLSD listing of directory.
 func sizesIn(text, directory string) map[string]int64 {
 	sizes := map[string]int64{}
 	for entry := range strings.Lines(text) {
@@ -256,7 +256,7 @@ func sizesIn(text, directory string) map[string]int64 {
 		default:
 			size, err := sizeOf(fact, entry)
 			if err != nil {
-				size = -1 // which no file has
+				size = -1 // no file has this size
 			}
 			sizes[directory+m[2]] = size
 		}
@@ -264,7 +264,7 @@ func sizesIn(text, directory string) map[string]int64 {
 	return sizes
 }
 
-// pause waits.
+// pause waits for d or until ctx is done.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// A Clock is that of the S3 server, as proxies show it. It may be wrong, and it may jump ahead. For replicas a jump
-// is time that has passed: a replica that was frozen or cut off during a jump was so for that long. The zero Clock is
-// right.
+// A Clock is the clock of the S3 server as replicas see it through the proxies. It may be wrong, and it may jump
+// ahead. A jump looks to replicas as if the time had really passed: a replica that was frozen or cut off during the
+// jump seems to have been away for that long. The zero Clock shows the true time.
 //
-// Times of objects stay consistent: what was stored before a jump keeps its time.
+// Object times stay consistent: an object that was stored before a jump keeps its time.
 type Clock struct {
 	mu    sync.Mutex
-	ahead time.Duration // negative for behind
+	ahead time.Duration // negative if the clock is behind
 	jumps []jump
 }
 
-// A jump is by how much the clock is ahead since a moment.
+// A jump sets the offset of the clock from a point in time on.
 type jump struct {
 	at    time.Time
 	ahead time.Duration
 }
 
-// NewClock returns a clock that is behind.
+// NewClock returns a clock that is behind by the given duration.
 func NewClock(behind time.Duration) *Clock { return &Clock{ahead: -behind} }
 
-// Jump sets the clock ahead. It takes effect within a second, because most times of S3 have whole seconds. A clock
-// that was behind never gets ahead: then Jump does nothing and returns false.
+// Jump moves the clock ahead. It takes effect within a second, because most S3 times have whole seconds. The clock
+// may catch up with the true time but never get ahead of it: in that case Jump does nothing and returns false.
 func (c *Clock) Jump(by time.Duration) bool {
 	at := time.Now().Truncate(time.Second).Add(time.Second)
 	c.mu.Lock()
@@ -45,7 +45,7 @@ func (c *Clock) Jump(by time.Duration) bool {
 	return true
 }
 
-// shown is a time of the S3 server as a replica sees it.
+// shown converts a time of the S3 server into the time that a replica sees.
 func (c *Clock) shown(t time.Time) time.Time {
 	if c == nil {
 		return t
@@ -61,11 +61,11 @@ func (c *Clock) shown(t time.Time) time.Time {
 	return t.Add(ahead)
 }
 
-// stamps finds times in the bodies of listings and of answers to copies.
+// stamps matches times in the bodies of listings and of responses to copies.
 var stamps = regexp.MustCompile(`(<(?:LastModified|Initiated)>)([^<]*)(</)`)
 
-// adjust changes the times in a response, also those in its body if that is XML, and returns the new body. The skew is
-// between the clocks of the S3 server and of the replica.
+// adjust rewrites the times in the headers of a response, and in its body if xml is set, and returns the new body.
+// The skew is the difference between the clocks of the S3 server and of the replica.
 func (c *Clock) adjust(response *http.Response, body []byte, skew time.Duration, xml bool) []byte {
 	for _, name := range []string{"Date", "Last-Modified"} {
 		if t, err := http.ParseTime(response.Header.Get(name)); err == nil {

@@ -18,18 +18,18 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// A request is what a fault depends on.
+// A request holds the parts of an S3 request that faults depend on.
 type request struct {
-	kind string // the operation as the SDK calls it, such as PutObject
-	path string // the key, or the prefix of a listing
-	dir  string // which history it belongs to, empty for none
+	kind string // operation name of the SDK, such as PutObject
+	path string // key, or prefix of a listing
+	dir  string // directory of the history, empty if the request belongs to none
 	keys []string
 }
 
-// directory finds the directory of a history in a key.
+// directory matches the directory of a history in a key.
 var directory = regexp.MustCompile(`history-\d+-\d+`)
 
-// keyInBatch finds the keys of DeleteObjects.
+// keyInBatch matches the keys in the body of DeleteObjects.
 var keyInBatch = regexp.MustCompile(`<Key>([^<]*)</Key>`)
 
 func newRequest(r *http.Request, body []byte) request {
@@ -53,43 +53,42 @@ func newRequest(r *http.Request, body []byte) request {
 	return q
 }
 
-// changes reports whether the request may change what clients see.
 func (q request) changes() bool {
 	return q.deletes() || slices.Contains([]string{"PutObject", "CopyObject", "CompleteMultipartUpload"}, q.kind)
 }
 
-// deletes reports whether the request may delete something.
 func (q request) deletes() bool { return q.kind == "DeleteObject" || q.kind == "DeleteObjects" }
 
-// reads reports whether the request changes nothing at all.
+// reads reports whether the request is read-only. Uploading a part, for example, neither changes what clients see
+// nor is read-only.
 func (q request) reads() bool {
 	return slices.ContainsFunc([]string{"Get", "Head", "List"}, func(verb string) bool {
 		return strings.HasPrefix(q.kind, verb)
 	})
 }
 
-// hasTimes reports whether the body of the response has times in XML.
+// hasTimes reports whether the XML body of the response contains times.
 func (q request) hasTimes() bool { return strings.HasPrefix(q.kind, "List") || q.kind == "CopyObject" }
 
-// A fault is what happens to a request.
+// A fault describes how a link disturbs a request. The zero fault does nothing.
 type fault struct {
 	name          string
-	before, after time.Duration // before the S3 server gets it, and before the replica gets the answer
-	refuse        bool          // the S3 server does not get it
-	drop          bool          // the connection breaks instead of an answer
-	status        int           // instead of the answer
+	before, after time.Duration // delay of the request, and of the response
+	refuse        bool          // do not forward the request
+	drop          bool          // reset the connection instead of responding
+	status        int           // respond with this status and code instead
 	code          string
 }
 
-// Delays of requests and of answers. A replica repeats a request within a second or two, so that delayed ones come
-// before and after their repetitions.
+// Upper bounds of delays. A replica retries a request within a second or two, so a delayed request may arrive
+// before or after its retry.
 const (
 	longestDelay = 1500 * time.Millisecond
 	longestStorm = 700 * time.Millisecond
 	latestStorm  = time.Second
 )
 
-// newFault draws a fault for a request that changes something.
+// newFault picks a random fault for a request that changes what clients see.
 func newFault(random *rand.Rand, q request) fault {
 	const seldom = 5
 	if (q.kind == "CopyObject" || q.kind == "CompleteMultipartUpload") && random.IntN(seldom) == 0 {
@@ -98,57 +97,57 @@ func newFault(random *rand.Rand, q request) fault {
 	delay := time.Duration(random.Int64N(int64(longestDelay)))
 	switch n := random.IntN(100); {
 	case n < 40:
-		return fault{name: "answer lost", drop: true}
+		return fault{name: "response lost", drop: true}
 	case n < 60:
-		return fault{name: "503 in place of the request", refuse: true, status: http.StatusServiceUnavailable,
+		return fault{name: "503 instead of the request", refuse: true, status: http.StatusServiceUnavailable,
 			code: "SlowDown"}
 	case n < 65:
-		return fault{name: "429 in place of the request", refuse: true, status: http.StatusTooManyRequests,
+		return fault{name: "429 instead of the request", refuse: true, status: http.StatusTooManyRequests,
 			code: "TooManyRequests"}
 	case n < 75:
 		return fault{name: "500 after the effect", status: http.StatusInternalServerError, code: "InternalError"}
 	case n < 82:
 		return fault{name: "request delayed", before: delay}
 	case n < 88:
-		return fault{name: "answer delayed", after: delay}
+		return fault{name: "response delayed", after: delay}
 	case n < 94:
-		return fault{name: "answer delayed and lost", after: delay, drop: true}
+		return fault{name: "response delayed and lost", after: delay, drop: true}
 	default:
-		return fault{name: "request delayed, answer lost", before: delay, drop: true}
+		return fault{name: "request delayed, response lost", before: delay, drop: true}
 	}
 }
 
-// newReadFault draws a fault for a request that changes nothing.
+// newReadFault picks a random fault for any other request.
 func newReadFault(random *rand.Rand) fault {
 	switch n := random.IntN(100); {
 	case n < 40:
-		return fault{name: "answer lost", drop: true}
+		return fault{name: "response lost", drop: true}
 	case n < 70:
-		return fault{name: "503 in place of the request", refuse: true, status: http.StatusServiceUnavailable,
+		return fault{name: "503 instead of the request", refuse: true, status: http.StatusServiceUnavailable,
 			code: "SlowDown"}
 	default:
-		return fault{name: "answer delayed", after: time.Duration(random.Int64N(int64(longestDelay)))}
+		return fault{name: "response delayed", after: time.Duration(random.Int64N(int64(longestDelay)))}
 	}
 }
 
-// Faults are the plans of all histories that run.
+// Faults holds the fault plans of all running histories.
 type Faults struct {
-	// Serialize lets the requests of one history reach the S3 server one after another. Only reads may run in
-	// parallel. It is for a server that is not linearizable itself.
+	// Serialize makes the requests of one history reach the S3 server one after another; only reads run in
+	// parallel. Set it for servers that are not linearizable themselves.
 	Serialize bool
 
-	// Clock is the clock of the S3 server as replicas see it. It is nil for the true one.
+	// Clock is the clock of the S3 server as replicas see it. Nil means the true time.
 	Clock *Clock
 
 	mu      sync.Mutex
 	plans   map[string]*Plan // by directory
-	records *Plan            // of the records of uploads, which belong to no history; nil while they have no faults
+	records *Plan            // for records of uploads, which belong to no history; nil without faults
 }
 
-// BeginRecords plans faults for the records of uploads, until end is called.
+// BeginRecords injects faults into requests for upload records until end is called.
 func (f *Faults) BeginRecords(seed uint64) (end func()) {
 	p := &Plan{
-		faults: f, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1)), left: math.MaxInt, rarely: 8,
+		faults: f, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1)), left: math.MaxInt, oneIn: 8,
 	}
 	set := func(p *Plan) {
 		f.mu.Lock()
@@ -159,7 +158,7 @@ func (f *Faults) BeginRecords(seed uint64) (end func()) {
 	return func() { set(nil) }
 }
 
-// recordsLog is the last requests for records.
+// recordsLog returns the last requests for upload records.
 func (f *Faults) recordsLog() string {
 	const most = 200
 	f.mu.Lock()
@@ -174,45 +173,45 @@ func (f *Faults) recordsLog() string {
 		strings.Join(p.log[max(0, len(p.log)-most):], "\n")
 }
 
-// recordKey finds the keys of records.
+// recordKey matches the keys of upload records.
 var recordKey = regexp.MustCompile(`\.babelftp/uploads-\d+/`)
 
-// A Plan decides what happens to the requests of one history, and remembers them.
+// A Plan injects faults into the requests of one history and logs the requests.
 type Plan struct {
 	faults *Faults
 	dir    string
 	began  time.Time
-	order  sync.RWMutex // of Serialize
+	order  sync.RWMutex // for Faults.Serialize
 
 	mu        sync.Mutex
 	random    *rand.Rand
-	left      int // faults of requests that change something
+	left      int // remaining faults for requests that change something
 	leftReads int
 
-	// page is how many entries a page of a listing has at most, 0 for as many as the replica asks for.
+	// page is the maximum number of entries on a page of a listing, 0 for no additional limit.
 	page int
 
-	// rarely is how many requests that change something there are for each fault, 0 for the usual number.
-	rarely int
+	// oneIn makes one of so many changing requests fail. 0 means the default.
+	oneIn int
 
-	storm   [2]time.Time // from when until when all are refused
+	storm   [2]time.Time // start and end of a period in which all requests are refused
 	passed  []passage
-	lost    []passage // changes that may take effect late, or whose answers came late or not at all
-	applied int       // faults so far
+	lost    []passage // changes that may take effect late, or whose responses were late or lost
+	applied int       // faults injected so far
 	log     []string
 }
 
-// A passage is when a request was at the S3 server.
+// A passage records when the S3 server handled a request.
 type passage struct {
 	request
 	replica      int
 	began, ended time.Duration
 }
 
-// begin makes the plan of a history.
+// begin creates the plan of a history.
 func (f *Faults) begin(dir string, seed uint64, faults bool) *Plan {
 	p := &Plan{faults: f, dir: dir, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1))}
-	p.page = []int{0, 0, 2, 3}[p.random.IntN(4)] // asked for one entry, MinIO says that there are no others
+	p.page = []int{0, 0, 2, 3}[p.random.IntN(4)] // never 1: MinIO reports a listing with max-keys=1 as complete
 	if faults {
 		p.left, p.leftReads = 1+p.random.IntN(5), p.random.IntN(2)
 		if p.random.IntN(10) == 0 {
@@ -229,7 +228,7 @@ func (f *Faults) begin(dir string, seed uint64, faults bool) *Plan {
 	return p
 }
 
-// planOf is the plan of the history that a request belongs to, nil for none.
+// planOf returns the plan of the history that a request belongs to, or nil.
 func (f *Faults) planOf(q request) *Plan {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -239,24 +238,24 @@ func (f *Faults) planOf(q request) *Plan {
 	return f.plans[q.dir]
 }
 
-// end forgets a plan.
+// end removes a plan.
 func (f *Faults) end(p *Plan) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.plans, p.dir)
 }
 
-// now is the time since the beginning of the history.
+// now returns the time since the history began.
 func (p *Plan) now() time.Duration { return time.Since(p.began) }
 
-// calm ends all faults.
+// calm stops all faults.
 func (p *Plan) calm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left, p.leftReads, p.storm = 0, 0, [2]time.Time{}
 }
 
-// choose says what happens to a request.
+// choose picks the fault for a request.
 func (p *Plan) choose(q request) fault {
 	const often, seldom = 4, 25 // one of so many
 	p.mu.Lock()
@@ -265,7 +264,7 @@ func (p *Plan) choose(q request) fault {
 	switch {
 	case now.After(p.storm[0]) && now.Before(p.storm[1]):
 		return fault{name: "503 for everyone", refuse: true, status: http.StatusServiceUnavailable, code: "SlowDown"}
-	case q.changes() && p.left > 0 && p.random.IntN(cmp.Or(p.rarely, often)) == 0:
+	case q.changes() && p.left > 0 && p.random.IntN(cmp.Or(p.oneIn, often)) == 0:
 		p.left--
 		return newFault(p.random, q)
 	case !q.changes() && p.leftReads > 0 && p.random.IntN(seldom) == 0:
@@ -275,19 +274,19 @@ func (p *Plan) choose(q request) fault {
 	return fault{}
 }
 
-// shorten lets a listing of objects have shorter pages.
+// shorten limits the page size of an object listing.
 func (p *Plan) shorten(u *url.URL) {
 	const limit = "max-keys"
 	query := u.Query()
-	asked, err := strconv.Atoi(query.Get(limit))
-	if p.page == 0 || !query.Has("list-type") || err == nil && asked <= p.page {
+	size, err := strconv.Atoi(query.Get(limit))
+	if p.page == 0 || !query.Has("list-type") || err == nil && size <= p.page {
 		return
 	}
 	query.Set(limit, strconv.Itoa(p.page))
 	u.RawQuery = query.Encode()
 }
 
-// lock makes a request wait for its turn, if the S3 server needs that.
+// lock makes a request wait until it may run, if the S3 server needs serialized requests.
 func (p *Plan) lock(q request) (unlock func()) {
 	switch {
 	case !p.faults.Serialize:
@@ -301,38 +300,38 @@ func (p *Plan) lock(q request) (unlock func()) {
 	}
 }
 
-// pass notes that the S3 server has answered a request that it got at began.
+// pass records that the S3 server responded to a request that it received at began.
 func (p *Plan) pass(replica int, q request, began time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passed = append(p.passed, passage{q, replica, began, p.now()})
 }
 
-// of tells whether a request was one of a replica about a name.
-func (p *passage) of(replica int, name string) bool {
+// isFor reports whether a replica sent the request for this name.
+func (p *passage) isFor(replica int, name string) bool {
 	return p.replica == replica && slices.ContainsFunc(p.keys, func(key string) bool {
 		return strings.HasSuffix(key, "/"+path.Base(name))
 	})
 }
 
-// Excuse marks the renames that may have deleted what another client stored after their last look, for a server
-// without a conditional delete.
+// Excuse marks the renames that may have deleted a file that another client stored after the rename last checked
+// its source. It is for servers without a conditional delete.
 //
-// A rename has this excuse where its replica has sent a DELETE for the source, after it has looked at it, after it has
-// stored the target. The proxy cannot see which of several clients of the replica a request is for, so the earliest
-// look counts. A replica that repeats the DELETE without another look has no excuse.
+// A rename is excused if its replica stored the target, then checked the source, and then sent a DELETE for the
+// source. The proxy cannot see which of a replica's clients a request belongs to, so the earliest check counts. A
+// replica that repeats the DELETE without another check is not excused.
 func (p *Plan) Excuse(h History) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range h {
 		if c := &h[i]; c.Verb == "RNTO" {
-			c.Looked, c.Blind = p.excuse(c)
+			c.CheckedFrom, c.Blind = p.excuse(c)
 		}
 	}
 }
 
-// Settle marks the commands that were refused while S3 had answered all requests of the replica that change something.
-// The processes of replicas must live on, and reach the S3 server.
+// Settle marks the commands that were refused although S3 responded to every changing request of the replica. Call
+// it only if the replicas kept running and could reach the S3 server.
 func (p *Plan) Settle(h History) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -344,40 +343,40 @@ func (p *Plan) Settle(h History) {
 	}
 }
 
-// excuse tells whether a rename has an excuse, and when its last look at the source began at the earliest.
-func (p *Plan) excuse(c *Command) (looked time.Duration, excused bool) {
-	stored := c.Call // when the target was stored, at the earliest
+// excuse reports whether a rename is excused, and the earliest time at which its last check of the source began.
+func (p *Plan) excuse(c *Command) (checked time.Duration, excused bool) {
+	stored := c.Call // earliest time at which the target was stored
 	if i := slices.IndexFunc(p.passed, func(q passage) bool {
-		return q.changes() && !q.deletes() && q.began >= c.Call && q.of(c.Replica, c.To)
+		return q.changes() && !q.deletes() && q.began >= c.Call && q.isFor(c.Replica, c.To)
 	}); i >= 0 {
-		stored = p.passed[i].ended // the first one to end, as they are in this order
+		stored = p.passed[i].ended // passed is sorted by the end, so this is the first to end
 	}
 	for _, d := range p.passed {
-		if !d.deletes() || !d.of(c.Replica, c.Name) || d.began < stored || d.began > c.Return && !c.inDoubt() {
+		if !d.deletes() || !d.isFor(c.Replica, c.Name) || d.began < stored || d.began > c.Return && !c.inDoubt() {
 			continue
 		}
 		for _, l := range p.passed {
-			if l.kind == "HeadObject" && l.of(c.Replica, c.Name) && l.began >= stored && l.ended <= d.began &&
-				!p.deletedBetween(l, d, c) && (!excused || l.began < looked) {
-				looked, excused = l.began, true
+			if l.kind == "HeadObject" && l.isFor(c.Replica, c.Name) && l.began >= stored && l.ended <= d.began &&
+				!p.deletedBetween(l, d, c) && (!excused || l.began < checked) {
+				checked, excused = l.began, true
 			}
 		}
 	}
-	return looked, excused
+	return checked, excused
 }
 
-// deletedBetween tells whether the replica has deleted the source of a rename after a look, and before a DELETE.
-func (p *Plan) deletedBetween(look, d passage, c *Command) bool {
+// deletedBetween reports whether the replica deleted the source of a rename between a check and a DELETE.
+func (p *Plan) deletedBetween(check, d passage, c *Command) bool {
 	return slices.ContainsFunc(p.passed, func(q passage) bool {
-		return q.deletes() && q.of(c.Replica, c.Name) && q.began > look.ended && q.began < d.began
+		return q.deletes() && q.isFor(c.Replica, c.Name) && q.began > check.ended && q.began < d.began
 	})
 }
 
-// note remembers what happened to a request.
+// note logs a request and its outcome.
 func (p *Plan) note(began time.Duration, replica int, q request, f fault, response *http.Response) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	came := "no answer"
+	came := "no response"
 	if response != nil {
 		came = strconv.Itoa(response.StatusCode)
 	}
@@ -396,14 +395,14 @@ func (p *Plan) note(began time.Duration, replica int, q request, f fault, respon
 		strings.ReplaceAll(q.path, cmp.Or(p.dir, "uploads")+"/", ""), came))
 }
 
-// count is how many requests the faults have met.
+// count returns the number of faults injected so far.
 func (p *Plan) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.applied
 }
 
-// Log is all requests of the history, each with what happened to it.
+// Log returns all requests of the history with their outcomes, one per line.
 func (p *Plan) Log() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// passed is a request of a replica to the S3 server. The key of a copy is that of its target.
+// passed returns a request of a replica to the S3 server. For a copy, name is the target.
 func passed(began, ended int, replica int, kind, name string) passage {
 	return passage{request{kind: kind, keys: []string{"history-1-1/" + name}}, replica, time.Duration(began),
 		time.Duration(ended)}
 }
 
-// A rename from a to b, from 5 to 50 on replica 0, may have deleted what was stored after its look.
+// The rename from a to b runs from 5 to 50 on replica 0.
 func TestExcuse(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -22,24 +22,24 @@ func TestExcuse(t *testing.T) {
 		looked time.Duration
 	}{
 		{"nothing", 250, nil, false, 0},
-		{"look-before-the-delete", 250, []passage{
+		{"check-before-the-delete", 250, []passage{
 			passed(6, 7, 0, "HeadObject", "a"), passed(8, 9, 0, "CopyObject", "b"), passed(10, 11, 0, "HeadObject", "a"),
 			passed(12, 13, 0, "DeleteObject", "a"),
 		}, true, 10},
-		{"look-before-the-copy-only", 250, []passage{
+		{"check-before-the-copy-only", 250, []passage{
 			passed(6, 7, 0, "HeadObject", "a"), passed(8, 9, 0, "CopyObject", "b"), passed(12, 13, 0, "DeleteObject", "a"),
 		}, false, 0},
-		{"look-of-another-replica", 250, []passage{
+		{"check-of-another-replica", 250, []passage{
 			passed(8, 9, 0, "CopyObject", "b"), passed(10, 11, 1, "HeadObject", "a"), passed(12, 13, 0, "DeleteObject", "a"),
 		}, false, 0},
 		{"delete-of-another-replica", 250, []passage{
 			passed(8, 9, 0, "CopyObject", "b"), passed(10, 11, 0, "HeadObject", "a"), passed(12, 13, 1, "DeleteObject", "a"),
 		}, false, 0},
-		{"earliest-of-two-looks", 250, []passage{
+		{"earliest-of-two-checks", 250, []passage{
 			passed(8, 9, 0, "CopyObject", "b"), passed(10, 11, 0, "HeadObject", "a"), passed(11, 12, 0, "HeadObject", "a"),
 			passed(13, 14, 0, "DeleteObject", "a"),
 		}, true, 10},
-		{"delete-repeated-without-a-look", 250, []passage{
+		{"delete-repeated-without-a-check", 250, []passage{
 			passed(1, 2, 0, "HeadObject", "a"), passed(6, 7, 0, "HeadObject", "a"), passed(8, 9, 0, "DeleteObject", "a"),
 			passed(10, 11, 0, "CopyObject", "b"), passed(12, 13, 0, "DeleteObject", "a"),
 		}, false, 0},
@@ -52,13 +52,13 @@ func TestExcuse(t *testing.T) {
 	} {
 		h := History{at(5, 50, rnto("b", tt.code))}
 		(&Plan{passed: tt.passed}).Excuse(h)
-		if h[0].Blind != tt.blind || h[0].Looked != tt.looked {
-			t.Errorf("%s: %v, look at %d", tt.name, h[0].Blind, h[0].Looked)
+		if h[0].Blind != tt.blind || h[0].CheckedFrom != tt.looked {
+			t.Errorf("%s: %v, checked from %d", tt.name, h[0].Blind, h[0].CheckedFrom)
 		}
 	}
 }
 
-// An append from 5 to 50 on replica 0 leaves no doubt where S3 has answered.
+// The append runs from 5 to 50 on replica 0. It is settled if S3 responded to all requests in that time.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -67,12 +67,12 @@ func TestSettle(t *testing.T) {
 		lost []passage
 		want bool
 	}{
-		{"all-answered", 451, nil, true},
+		{"all-responded", 451, nil, true},
 		{"done", 226, nil, false},
 		{"no-reply", 0, nil, false},
-		{"not-answered", 451, []passage{passed(6, 60, 0, "PutObject", "a")}, false},
-		{"not-answered-before", 451, []passage{passed(4, 60, 0, "PutObject", "a")}, true},
-		{"not-answered-to-another-replica", 451, []passage{passed(6, 60, 1, "PutObject", "a")}, true},
+		{"no-response", 451, []passage{passed(6, 60, 0, "PutObject", "a")}, false},
+		{"no-response-before", 451, []passage{passed(4, 60, 0, "PutObject", "a")}, true},
+		{"no-response-to-another-replica", 451, []passage{passed(6, 60, 1, "PutObject", "a")}, true},
 	} {
 		h := History{at(5, 50, appe("x", tt.code))}
 		(&Plan{lost: tt.lost}).Settle(h)

@@ -9,56 +9,55 @@ import (
 	"time"
 )
 
-// A Command is what a client sent, and what came back.
+// A Command is a command that a client sent, together with the reply.
 type Command struct {
 	Client, Replica int
 
-	// Verb is STOR, APPE, REST (which is REST and STOR), KEEP (which resumes an upload by them), DELE, RNTO (which is
-	// RNFR and RNTO), MKD, RMD, RETR, SIZE, MLST or MLSD. RNFR alone is one that was refused. The name of a directory
-	// ends in a slash. It is empty for the one that all names of the history are in.
+	// Verb is STOR, APPE, REST (REST followed by STOR), KEEP (the same to resume an upload), DELE, RNTO (RNFR
+	// followed by RNTO), MKD, RMD, RETR, SIZE, MLST or MLSD. RNFR alone means that RNFR was refused. The name of a
+	// directory ends in a slash. The name of the directory of the history is empty.
 	Verb   string
 	Name   string
-	To     string // of RNTO
-	Offset int64  // of REST and KEEP
-	Data   string // that STOR, APPE and REST sent, and the whole file of KEEP
+	To     string // target of RNTO
+	Offset int64  // for REST and KEEP
+	Data   string // bytes sent by STOR, APPE and REST, or the whole file for KEEP
 
-	Code    int              // of the last reply, 0 without one
-	Got     string           // what RETR brought
-	Size    int64            // what SIZE and MLST said
-	Listing map[string]int64 // what MLSD said: sizes by name, 0 for a directory
+	Code    int              // of the last reply, 0 without a reply
+	Got     string           // content from RETR
+	Size    int64            // size from SIZE and MLST
+	Listing map[string]int64 // sizes by name from MLSD, 0 for a directory
 
-	// Call and Return are the times before the command was sent and after its last reply came, since the beginning of
-	// the history.
+	// Call is the time before the command was sent, Return the time after its last reply arrived. Both count from
+	// the beginning of the history.
 	Call, Return time.Duration
 
-	// Blind says that a rename may have deleted what was stored after its last look at the source, which it began at
-	// Looked at the earliest. See [Plan.Excuse].
-	Blind  bool
-	Looked time.Duration
+	// Blind means that a rename may have deleted a file that was stored after its last check of the source.
+	// CheckedFrom is the earliest time at which that check began. See [Plan.Excuse].
+	Blind       bool
+	CheckedFrom time.Duration
 
-	// Settled says that a reply 4xx leaves no doubt, because S3 had answered all requests. The command has no effect,
-	// but for a rename: it may have made its copy. See [Plan.Settle].
+	// Settled means that a 4xx reply leaves no doubt because S3 responded to all requests. The command has no
+	// effect, except for a rename, which may have copied the file. See [Plan.Settle].
 	Settled bool
 
-	// Seen says of RMD that its replica may have seen the directory before. It then stays one for the user, also when
-	// it has vanished. See [History.markSeen].
+	// Seen is set for RMD if the replica may have seen the directory before. The directory then still exists for
+	// the user after it vanished. See [History.markSeen].
 	Seen bool
 }
 
-// isDirectory tells whether a name is that of a directory.
 func isDirectory(name string) bool { return strings.HasSuffix(name, "/") }
 
-// directoryOf is the directory that a name is in.
+// directoryOf returns the directory that contains name.
 func directoryOf(name string) string {
 	return name[:strings.LastIndex(strings.TrimSuffix(name, "/"), "/")+1]
 }
 
-// connected tells whether two names are the same, or one is in the other.
+// connected reports whether two names are equal or one contains the other.
 func connected(a, b string) bool {
 	return a == b || isDirectory(a) && strings.HasPrefix(b, a) || isDirectory(b) && strings.HasPrefix(a, b)
 }
 
-// shows tells whether a reply may have shown a directory to the replica: the directory itself, or a file in it.
+// shows reports whether the reply may have shown the replica the directory or a file in it.
 func (c *Command) shows(directory string) bool {
 	for name := range c.Listing {
 		if connected(directory, name) {
@@ -69,8 +68,9 @@ func (c *Command) shows(directory string) bool {
 		(c.Code/100 == 2 || !c.isRead() && c.Refused() || c.Verb == "MKD")
 }
 
-// markSeen finds the directories that replicas may remember: a reply may have shown them, and the client has not
-// removed them since. What others remove is remembered by the sessions of a configuration from before a reload.
+// markSeen sets Seen for every RMD whose replica may remember the directory: an earlier reply may have shown it,
+// and the same client has not removed it since. Removals by other clients do not count, because sessions from
+// before a configuration reload do not see them.
 func (h History) markSeen() {
 	for i := range h {
 		c := &h[i]
@@ -84,7 +84,6 @@ func (h History) markSeen() {
 	}
 }
 
-// isRead tells whether the command changes nothing.
 func (c *Command) isRead() bool {
 	switch c.Verb {
 	case "RETR", "SIZE", "MLST", "MLSD", "RNFR":
@@ -93,24 +92,24 @@ func (c *Command) isRead() bool {
 	return false
 }
 
-// inDoubt tells whether it is open if and when the command takes effect.
+// inDoubt reports whether the command may still take effect at an unknown time.
 func (c *Command) inDoubt() bool { return !c.isRead() && c.Refused() && !c.Settled }
 
-// Refused tells whether there was no reply, or one that asks the client to try again.
+// Refused reports whether there was no reply, or a reply that asks the client to try again.
 func (c *Command) Refused() bool { return c.Code == 0 || c.Code/100 == 4 }
 
-// changes tells whether the command has certainly changed a name.
+// changes reports whether the command certainly changed name.
 func (c *Command) changes(name string) bool {
 	return !c.isRead() && c.Code/100 == 2 && (connected(c.Name, name) || c.To != "" && connected(c.To, name))
 }
 
-// mayBeOvertaken tells whether a conditional write may have changed the name that a command has stored, while the
+// mayBeOvertaken reports whether a conditional write may have changed the name that a command stored, while the
 // command ran.
 func (h History) mayBeOvertaken(c *Command) bool {
 	name := c.Name
 	switch {
 	case c.Code/100 != 2:
-		return false // what is in doubt may have no effect in any case
+		return false // a command in doubt may have no effect anyway
 	case c.Verb == "RNTO":
 		name = c.To
 	case c.Verb != "STOR" && c.Verb != "KEEP":
@@ -122,8 +121,8 @@ func (h History) mayBeOvertaken(c *Command) bool {
 	})
 }
 
-// mayBeCovered tells whether a rename may have put a delete marker on the name that a command has stored, while the
-// command ran.
+// mayBeCovered reports whether a rename may have written a delete marker over the name that a command stored, while
+// the command ran.
 func (h History) mayBeCovered(c *Command) bool {
 	if c.Code/100 != 2 || c.Verb != "STOR" && c.Verb != "KEEP" {
 		return false
@@ -134,7 +133,7 @@ func (h History) mayBeCovered(c *Command) bool {
 	})
 }
 
-// deletedDuring tells whether a file may have been deleted while a command ran.
+// deletedDuring reports whether a file may have been deleted while a command ran.
 func (h History) deletedDuring(name string, c *Command) bool {
 	return slices.ContainsFunc(h, func(o Command) bool {
 		return (o.Verb == "DELE" || o.Verb == "RNTO") && o.Name == name && o.Code/100 != 5 &&
@@ -142,8 +141,9 @@ func (h History) deletedDuring(name string, c *Command) bool {
 	})
 }
 
-// Groundless is the commands that were refused though nothing was in their way. Without faults, only another client's
-// change of the same name is a reason. A rename that was refused may have made its copy.
+// Groundless returns the commands that were refused without a reason. Without faults, the only reason is a
+// concurrent change of the same name by another client. A refused rename counts as a change of its target, because
+// it may have copied the file.
 func (h History) Groundless() (groundless History) {
 	for _, c := range h {
 		if c.Refused() && !slices.ContainsFunc(h, func(o Command) bool {
@@ -157,7 +157,7 @@ func (h History) Groundless() (groundless History) {
 	return groundless
 }
 
-// String is the command and its reply.
+// String returns the command and its reply.
 func (c *Command) String() string {
 	text := c.Verb
 	switch c.Verb {
@@ -173,12 +173,12 @@ func (c *Command) String() string {
 	text += " " + c.Name
 	switch c.Verb {
 	case "STOR", "APPE", "REST", "KEEP":
-		text += " " + shown(c.Data)
+		text += " " + quoted(c.Data)
 	}
 	return text + " -> " + c.reply()
 }
 
-// reply is what came back, and what the judge knows besides.
+// reply describes the reply, followed by remarks from the analysis.
 func (c *Command) reply() string {
 	text := fmt.Sprint(c.Code)
 	switch {
@@ -186,7 +186,7 @@ func (c *Command) reply() string {
 		text = "no reply"
 	case c.Code/100 != 2:
 	case c.Verb == "RETR":
-		text += " " + shown(c.Got)
+		text += " " + quoted(c.Got)
 	case c.Verb == "SIZE", c.Verb == "MLST":
 		text += fmt.Sprintf(" %d bytes", c.Size)
 	case c.Verb == "MLSD":
@@ -201,8 +201,8 @@ func (c *Command) reply() string {
 	}
 	if c.Blind {
 		text += mayBeBlind
-		if c.Looked > 0 {
-			text += fmt.Sprintf(", from %.3fs on)", c.Looked.Seconds())
+		if c.CheckedFrom > 0 {
+			text += fmt.Sprintf(", from %.3fs on)", c.CheckedFrom.Seconds())
 		} else {
 			text += ")"
 		}
@@ -218,13 +218,13 @@ func (c *Command) reply() string {
 
 // Remarks on replies.
 const (
-	mayBeBlind = " (may have deleted what came after its last look"
+	mayBeBlind = " (may have deleted a file stored after its last check"
 	maySee     = " (its replica may have shown the directory)"
-	isSettled  = " (S3 had answered all requests)"
+	isSettled  = " (S3 responded to all requests)"
 )
 
-// shown is content as a person can read it.
-func shown(content string) string {
+// quoted returns content in readable form, shortened in the middle if it is long.
+func quoted(content string) string {
 	const enough = 60
 	if len(content) <= enough {
 		return fmt.Sprintf("%q", content)
@@ -232,15 +232,15 @@ func shown(content string) string {
 	return fmt.Sprintf("%q...%q (%d bytes)", content[:enough/4], content[len(content)-enough/4:], len(content))
 }
 
-// A History is what all clients did, in the order in which they began it.
+// A History lists the commands of all clients, ordered by the time at which they began.
 type History []Command
 
-// sorted is the history in the order of its beginnings.
+// sorted returns the history ordered by Call.
 func (h History) sorted() History {
 	return slices.SortedStableFunc(slices.Values(h), func(a, b Command) int { return cmp.Compare(a.Call, b.Call) })
 }
 
-// String has a line for each command.
+// String returns one line for each command.
 func (h History) String() string {
 	var text strings.Builder
 	for _, c := range h {
@@ -270,7 +270,7 @@ func (h History) Count(tally map[string]int) {
 	}
 }
 
-// names are all that the history has.
+// names returns the sorted names in the history.
 func (h History) names() []string {
 	names := map[string]bool{}
 	for _, c := range h {

@@ -11,30 +11,29 @@ import (
 	"time"
 )
 
-// What is uploaded, interrupted and resumed. It has more than one part.
+// Files whose uploads are interrupted and resumed. They have more than one part.
 const (
-	keptSize  = 8 << 20 // without the bytes at its end that only one client stores
-	keptLeast = 1 << 10 // more than any other file has
+	keptSize  = 8 << 20 // without the bytes at the end, which only one client stores
+	keptLeast = 1 << 10 // larger than any other file
 	keptEnd   = "%02d-%02d:%d"
 	keptWhole = keptSize + len("00-00:0")
 
-	keptLooks = 8 // at an upload that another session still has
-	keptPause = 150 * time.Millisecond
+	keptChecks = 8 // attempts while another session still holds the upload
+	keptPause  = 150 * time.Millisecond
 )
 
-// A keeper is two sessions of one user, who uploads in the one and resumes in the other. The user has no other
-// sessions, because only they see the upload.
+// A keeper is a pair of sessions of one user: the first uploads, and the second resumes. The user has no other
+// sessions, because an unfinished upload is visible only to its user.
 type keeper struct {
 	first, second *client
 
-	// head is what all files begin with that are resumed. So a file is the same whether its end was added to an
-	// upload or written into a file of another client.
+	// head is the common beginning of all resumed files. Because of it, appending an end to an upload gives the
+	// same file as writing that end into another client's file.
 	head string
 
-	sent map[string]int // the most bytes of an upload that S3 may have, by path
+	sent map[string]int // maximum size of the unfinished upload in S3, by path
 }
 
-// newKeeper returns the keeper that belongs to a client.
 func (c *client) newKeeper() *keeper {
 	user := fmt.Sprintf(c.team.Keeper, c.number)
 	open := func() *client { return &client{team: c.team, number: c.number, user: user} }
@@ -46,8 +45,8 @@ func (k *keeper) hangUp() {
 	k.second.hangUp()
 }
 
-// keep uploads a file, is interrupted or only slow, and resumes the upload in another session. It records what may
-// have changed the file: the resumed upload, and the slow one, which goes on.
+// keep starts an upload, interrupts it or leaves it slow, and resumes it in the second session. It records the
+// commands that may have changed the file: the resumed upload, and the slow upload if it continues.
 func (k *keeper) keep(
 	ctx context.Context, random *rand.Rand, name, dir string, number int, now func() time.Duration, recorded *recorder,
 ) error {
@@ -75,7 +74,7 @@ func (k *keeper) keep(
 	}
 	interrupted := random.IntN(2) == 0
 	if interrupted {
-		_ = data.(*net.TCPConn).SetLinger(0) // the end is a reset, so that it does not look like that of a file
+		_ = data.(*net.TCPConn).SetLinger(0) // close with a reset, because a normal close would look like the end of the file
 		_ = data.Close()
 		if code, err := reply(k.first.conn.Reply()); err != nil {
 			k.first.hangUp()
@@ -94,33 +93,33 @@ func (k *keeper) keep(
 	return nil
 }
 
-// resume looks for the upload and resumes it.
+// resume waits for the unfinished upload to become visible and resumes it.
 func (k *keeper) resume(
 	ctx context.Context, random *rand.Rand, name, path string, number int, now func() time.Duration, recorded *recorder,
 ) error {
 	c, dir := k.second, strings.TrimSuffix(path, "/"+name)
-	for range keptLooks {
+	for range keptChecks {
 		if err := c.connect(ctx, random); err != nil {
 			return err
 		}
-		look := Command{Verb: "SIZE", Name: name}
-		_ = c.do(&look, dir, now)
-		if size := int(look.Size); look.Code/100 == 2 && size >= keptLeast && size < keptWhole {
+		check := Command{Verb: "SIZE", Name: name}
+		_ = c.do(&check, dir, now)
+		if size := int(check.Size); check.Code/100 == 2 && size >= keptLeast && size < keptWhole {
 			if size >= k.sent[path] {
 				return fmt.Errorf("an upload of %s shows %d bytes of %d", path, size, k.sent[path])
 			}
-			if size > keptSize { // its end is of an upload that was resumed before
+			if size > keptSize { // it includes the end of an upload that was already resumed
 				return nil
 			}
 			k.sent[path] = keptWhole
-			cmd := Command{Verb: "KEEP", Name: name, Offset: look.Size,
+			cmd := Command{Verb: "KEEP", Name: name, Offset: check.Size,
 				Data: k.head + fmt.Sprintf(keptEnd, c.number, number, 2)}
 			if err := c.do(&cmd, dir, now); !errors.Is(err, errNotSent) {
 				recorded.add(cmd)
 			}
 			return nil
 		}
-		recorded.add(look)
+		recorded.add(check)
 		if err := pause(ctx, keptPause); err != nil {
 			return err
 		}

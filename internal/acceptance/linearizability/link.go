@@ -11,11 +11,11 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A Link is between one replica and an S3 server. A [Plan] decides what happens to a request. The link shows the times
-// of S3 by a [Clock]. Replicas sign requests by that clock, and S3 servers refuse a wrong time, so the link signs
-// requests again.
+// A Link sits between one replica and an S3 server. A [Plan] decides which requests it disturbs, and a [Clock]
+// decides which times the replica sees. Replicas sign requests with the time of that clock, and S3 servers reject a
+// wrong time, so the link signs every request again.
 //
-// A request that the link has read goes on if the replica hangs up or dies, as in a network.
+// If the replica hangs up or dies, a request that the link has read still reaches the server, as in a real network.
 type Link struct {
 	faults  *Faults
 	replica int
@@ -23,10 +23,10 @@ type Link struct {
 	proxy   *s3test.Proxy
 
 	mu  sync.Mutex
-	cut chan struct{} // closed when the replica is connected again; nil while it is connected
+	cut chan struct{} // closed when the replica is reconnected; nil while it is connected
 }
 
-// NewLink makes a proxy the link of a replica. The skew is by how much the clock of S3 is ahead of the clock of the
+// NewLink installs a link for a replica in proxy. The skew is how far the clock of S3 is ahead of the clock of the
 // replica.
 func (f *Faults) NewLink(replica int, proxy *s3test.Proxy, skew time.Duration) *Link {
 	l := &Link{faults: f, replica: replica, skew: skew, proxy: proxy}
@@ -34,8 +34,8 @@ func (f *Faults) NewLink(replica int, proxy *s3test.Proxy, skew time.Duration) *
 	return l
 }
 
-// CutOff lets nothing through, in neither direction, until restore is called: the replica waits. Responses that have
-// not come until then are lost.
+// CutOff blocks both directions until restore is called. The replica waits, and responses that have not reached it
+// by then are lost.
 func (l *Link) CutOff() (restore func()) {
 	cut := make(chan struct{})
 	l.mu.Lock()
@@ -49,7 +49,7 @@ func (l *Link) CutOff() (restore func()) {
 	}
 }
 
-// cross waits while the replica is cut off, and then breaks the connection.
+// cross waits while the replica is cut off, and then resets the connection.
 func (l *Link) cross(e *s3test.Exchange) {
 	l.mu.Lock()
 	cut := l.cut
@@ -60,12 +60,12 @@ func (l *Link) cross(e *s3test.Exchange) {
 	}
 }
 
-// handle is an [s3test.Effect].
+// handle implements [s3test.Effect].
 func (l *Link) handle(e *s3test.Exchange) {
-	l.proxy.Reset() // a long run has millions of requests, and nobody counts them
+	l.proxy.Reset() // drop the counts of requests, because a long run has millions that nobody reads
 	body, err := io.ReadAll(e.Request.Body)
 	if err != nil {
-		e.Reset() // the replica has died while it sent
+		e.Reset() // the replica died while sending
 	}
 	l.cross(e)
 	e.Request = e.Request.WithContext(context.WithoutCancel(e.Request.Context()))
@@ -104,7 +104,7 @@ func (l *Link) handle(e *s3test.Exchange) {
 	}
 }
 
-// forward sends a request to the S3 server. It returns nil if no response has come.
+// forward sends a request to the S3 server. It returns nil if no response arrives.
 func (l *Link) forward(e *s3test.Exchange, body []byte, q request) *http.Response {
 	if e.Sign() != nil {
 		return nil
@@ -123,7 +123,7 @@ func (l *Link) forward(e *s3test.Exchange, body []byte, q request) *http.Respons
 	return response
 }
 
-// respond sends a response to the replica, or breaks the connection if there is none.
+// respond sends a response to the replica, or resets the connection if response is nil.
 func (l *Link) respond(e *s3test.Exchange, response *http.Response) {
 	l.cross(e)
 	if response == nil {

@@ -12,109 +12,110 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Rules are what a tenant's configuration promises.
+// Rules describe the guarantees of a tenant's configuration and the known deviations of its S3 server.
 type Rules struct {
 	Deny bool // overwrite: deny
 
-	// Versions says that the bucket is on MinIO and keeps versions. MinIO orders them by a time that it takes before it
-	// stores them.
+	// Versions is set for a MinIO bucket that keeps versions. MinIO orders versions by a time that it takes before
+	// it stores them.
 	Versions bool
 
-	// Ghosts says that S3 may list a file as a directory while it is deleted, as MinIO does. There the file is a
-	// directory with a file in it, which is removed first.
+	// Ghosts is set if S3 may list a file as a directory while the file is being deleted. MinIO stores a file as a
+	// directory with a file in it and removes that file first.
 	Ghosts bool
 }
 
-// A step is what a command does at one moment.
+// A step is one atomic part of a command.
 type step struct {
 	kind    stepKind
-	command int // its number in the history
+	command int // index in the history
 	source  *Command
-	file    int // its number among the names
-	target  int // of a rename
+	file    int // index of the name
+	target  int // index of the target of a rename
 	size    int64
 	whole   bool // got is the whole content
 	got     string
-	deny    bool          // an existing file stays
-	from    time.Duration // not before
-	dated   bool          // it stores what was dated by a step before
+	deny    bool          // do not overwrite an existing file
+	from    time.Duration // earliest start
+	dated   bool          // the time was taken in an earlier date step
 	doubt   bool          // any outcome is possible
 
-	// Of a directory:
-	below    []int // the names in it
-	vanished bool  // RMD may find nothing
+	// For directories:
+	below    []int // indexes of the names in the directory
+	vanished bool  // RMD need not find a marker
 }
 
 type stepKind int
 
 const (
-	readAbsent   stepKind = iota // there is no file
-	readFile                     // there is one of this size, perhaps with this content
-	readPresent                  // there is one
-	readTooShort                 // there is none that reaches to the offset
+	readAbsent   stepKind = iota // the file does not exist
+	readFile                     // the file has this size, and this content if whole is set
+	readPresent                  // the file exists
+	readTooShort                 // the file does not exist or is shorter than the offset
 	store
 	add
 	splice
-	seeDeleted // what DELE does before it deletes
+	seeDeleted // DELE finds a file before it deletes
 	remove
 	readSource
-	giveUp // a settled rename writes nothing from now on
+	giveUp // a settled rename writes nothing from here on
 	writeTarget
-	lookAtSource
+	checkSource
 	removeSource
-	refusedRename // no source, or a target that stays
-	anything      // all states explain it
-	never         // no state does
+	refusedRename // the source is missing, or the target exists under deny
+	anything      // every state explains the reply
+	never         // no state explains the reply
 )
 
-// Steps for a directory.
+// Steps for directories.
 const (
-	readDirectory  stepKind = iota + never + 1 // there is a marker, or a file below
-	readNoneOrFull                             // there is no marker, or a file below
-	seeMarker                                  // what RMD does before it deletes
-	mark                                       // what MKD does where there is no marker
+	readDirectory  stepKind = iota + never + 1 // a marker or a file in the directory exists
+	readNoneOrFull                             // the marker does not exist, or the directory contains a file
+	seeMarker                                  // RMD finds the marker before it deletes
+	mark                                       // MKD creates the marker
 )
 
-// date is when MinIO takes the time of what STOR and RNTO store, in a bucket that keeps versions.
+// date is the step in which MinIO takes the time for an object that STOR or RNTO stores, in a bucket that keeps
+// versions.
 const date stepKind = mark + 1
 
-// A file is what a name has.
+// A file is the value of a register.
 type file struct {
-	there   bool
+	exists  bool
 	content string
-	version int // the number of the command that has stored it, plus one
+	version int // index of the command that stored it, plus one
 }
 
-// stored is the file that a step stores.
 func (p step) stored(content string) file {
-	return file{there: true, content: content, version: p.command + 1}
+	return file{exists: true, content: content, version: p.command + 1}
 }
 
-// hash adds what tells most files apart. Files of many bytes differ at the end, and would take long.
+// hash adds enough of the file to tell most files apart. Large files differ at the end, and hashing all their bytes
+// would be slow.
 func (f file) hash(h *maphash.Hash) {
 	const enough = 64
-	maphash.WriteComparable(h, [2]any{f.there, len(f.content)})
+	maphash.WriteComparable(h, [2]any{f.exists, len(f.content)})
 	h.WriteString(f.content[max(0, len(f.content)-enough):])
 	maphash.WriteComparable(h, f.version)
 }
 
-// A holding is how far a command of several steps has come.
-type holding struct {
+// A progress records how far a command with several steps has come.
+type progress struct {
 	command int
-	file    file // what a rename has read
-	written bool // and written
-	looked  bool // and looked at again
+	file    file // the file that a rename read
+	written bool // the rename wrote the target
+	checked bool // the rename checked the source again
 	gaveUp  bool
 
-	dated     int  // the name that it is about to store, plus one
+	dated     int  // index of the name that the command is about to store, plus one
 	overtaken bool // a conditional write has changed the name since
-	covered   bool // a rename has deleted it since
+	covered   bool // a rename has deleted the name since
 }
 
-// A state is all names, and the commands that are on their way. It is never changed.
+// A state holds all registers and the commands in progress. States are immutable.
 type state struct {
-	files []file
-	held  []holding // sorted by command
+	files      []file
+	inProgress []progress // sorted by command
 }
 
 func (s state) with(number int, f file) state {
@@ -123,57 +124,58 @@ func (s state) with(number int, f file) state {
 	return s
 }
 
-// overtake notes that a conditional write has changed a name, for what was dated before and is stored later.
+// overtake marks the commands that took their time for a name and have not stored it yet, when a conditional write
+// changes the name.
 func (s state) overtake(number int) state {
-	return s.noteDated(number, func(h *holding) { h.overtaken = true })
+	return s.noteDated(number, func(h *progress) { h.overtaken = true })
 }
 
-// cover notes that a rename has put a delete marker on a name, for what was dated before and is stored later.
+// cover does the same when a rename writes a delete marker.
 func (s state) cover(number int) state {
-	return s.noteDated(number, func(h *holding) { h.covered = true })
+	return s.noteDated(number, func(h *progress) { h.covered = true })
 }
 
-// noteDated notes something of the commands that have dated what they are about to store under a name.
-func (s state) noteDated(number int, note func(*holding)) state {
-	dated := func(h holding) bool { return h.dated == number+1 }
-	if slices.ContainsFunc(s.held, dated) {
-		s.held = slices.Clone(s.held)
-		for i := range s.held {
-			if dated(s.held[i]) {
-				note(&s.held[i])
+// noteDated applies note to the commands that have taken their time for a name and have not stored it yet.
+func (s state) noteDated(number int, note func(*progress)) state {
+	dated := func(h progress) bool { return h.dated == number+1 }
+	if slices.ContainsFunc(s.inProgress, dated) {
+		s.inProgress = slices.Clone(s.inProgress)
+		for i := range s.inProgress {
+			if dated(s.inProgress[i]) {
+				note(&s.inProgress[i])
 			}
 		}
 	}
 	return s
 }
 
-func (s state) find(command int) (holding, bool) {
-	i, found := slices.BinarySearchFunc(s.held, command, func(h holding, c int) int {
+func (s state) find(command int) (progress, bool) {
+	i, found := slices.BinarySearchFunc(s.inProgress, command, func(h progress, c int) int {
 		return cmp.Compare(h.command, c)
 	})
 	if !found {
-		return holding{}, false
+		return progress{}, false
 	}
-	return s.held[i], true
+	return s.inProgress[i], true
 }
 
-func (s state) hold(h holding) state {
+func (s state) hold(h progress) state {
 	s = s.release(h.command)
-	i, _ := slices.BinarySearchFunc(s.held, h.command, func(h holding, c int) int { return cmp.Compare(h.command, c) })
-	s.held = slices.Insert(slices.Clone(s.held), i, h)
+	i, _ := slices.BinarySearchFunc(s.inProgress, h.command, func(h progress, c int) int { return cmp.Compare(h.command, c) })
+	s.inProgress = slices.Insert(slices.Clone(s.inProgress), i, h)
 	return s
 }
 
 func (s state) release(command int) state {
-	s.held = slices.DeleteFunc(slices.Clone(s.held), func(h holding) bool { return h.command == command })
+	s.inProgress = slices.DeleteFunc(slices.Clone(s.inProgress), func(h progress) bool { return h.command == command })
 	return s
 }
 
 func equalStates(a, b state) bool {
-	return slices.Equal(a.files, b.files) && slices.Equal(a.held, b.held)
+	return slices.Equal(a.files, b.files) && slices.Equal(a.inProgress, b.inProgress)
 }
 
-// apply does a step. It returns false where the register cannot have answered like this.
+// apply runs a step. It returns false if the reply is impossible in this state.
 func (s state) apply(p step) (state, bool) {
 	f := s.files[p.file]
 	switch p.kind {
@@ -182,29 +184,29 @@ func (s state) apply(p step) (state, bool) {
 	case never:
 		return s, false
 	case readAbsent:
-		return s, !f.there
+		return s, !f.exists
 	case readPresent:
-		return s, f.there
+		return s, f.exists
 	case readFile:
-		return s, f.there && int64(len(f.content)) == p.size && (!p.whole || f.content == p.got)
+		return s, f.exists && int64(len(f.content)) == p.size && (!p.whole || f.content == p.got)
 	case readTooShort:
-		return s, !f.there || int64(len(f.content)) < p.source.Offset
+		return s, !f.exists || int64(len(f.content)) < p.source.Offset
 	case date:
 		h, begun := s.find(p.command)
 		if p.source.Verb != "RNTO" {
-			return s.hold(holding{command: p.command, dated: p.file + 1}), true
+			return s.hold(progress{command: p.command, dated: p.file + 1}), true
 		}
 		h.dated = p.target + 1
 		return s.hold(h), begun && !h.written
 	case store:
-		if p.deny && f.there {
+		if p.deny && f.exists {
 			return s, p.doubt
 		}
 		if p.dated {
 			h, begun := s.find(p.command)
 			s = s.release(p.command)
 			if !begun || h.overtaken || h.covered {
-				return s, begun // what it stores is an older version at once
+				return s, begun // the new version is older than the current one
 			}
 		}
 		return s.with(p.file, p.stored(p.source.Data)), true
@@ -212,19 +214,19 @@ func (s state) apply(p step) (state, bool) {
 		return s.with(p.file, p.stored(f.content+p.source.Data)).overtake(p.file), true
 	case splice:
 		at, data := p.source.Offset, p.source.Data
-		if !f.there || int64(len(f.content)) < at {
+		if !f.exists || int64(len(f.content)) < at {
 			return s, p.doubt
 		}
 		end := min(at+int64(len(data)), int64(len(f.content)))
 		return s.with(p.file, p.stored(f.content[:at]+data+f.content[end:])).overtake(p.file), true
 	case readDirectory:
-		return s, f.there || s.anyOf(p.below)
+		return s, f.exists || s.anyExists(p.below)
 	case readNoneOrFull:
-		return s, !f.there || s.anyOf(p.below)
+		return s, !f.exists || s.anyExists(p.below)
 	case mark:
-		return s.with(p.file, p.stored("")), !f.there || p.doubt
+		return s.with(p.file, p.stored("")), !f.exists || p.doubt
 	case seeDeleted, seeMarker:
-		return s.hold(holding{command: p.command}), f.there
+		return s.hold(progress{command: p.command}), f.exists
 	case remove:
 		if _, seen := s.find(p.command); !seen && !p.doubt && !p.vanished {
 			return s, false
@@ -235,18 +237,17 @@ func (s state) apply(p step) (state, bool) {
 	}
 }
 
-// anyOf tells whether one of some files is there.
-func (s state) anyOf(files []int) bool {
-	return slices.ContainsFunc(files, func(number int) bool { return s.files[number].there })
+func (s state) anyExists(files []int) bool {
+	return slices.ContainsFunc(files, func(number int) bool { return s.files[number].exists })
 }
 
-// rename does a step of a rename.
+// rename runs a step of a rename.
 func (s state) rename(p step, source file) (state, bool) {
 	switch p.kind {
 	case refusedRename:
-		return s, !source.there || p.deny && s.files[p.target].there
+		return s, !source.exists || p.deny && s.files[p.target].exists
 	case readSource:
-		return s.hold(holding{command: p.command, file: source}), source.there || p.doubt
+		return s.hold(progress{command: p.command, file: source}), source.exists || p.doubt
 	case giveUp:
 		h, begun := s.find(p.command)
 		if !begun {
@@ -267,34 +268,34 @@ func (s state) rename(p step, source file) (state, bool) {
 		}
 		overtaken := h.overtaken
 		h.dated, h.overtaken = 0, false
-		if p.deny && s.files[p.target].there && !p.doubt {
+		if p.deny && s.files[p.target].exists && !p.doubt {
 			return s, false
 		}
-		if !h.file.there || p.deny && s.files[p.target].there {
-			h.file = file{} // it deletes nothing
+		if !h.file.exists || p.deny && s.files[p.target].exists {
+			h.file = file{} // nothing to delete
 		} else if !overtaken {
 			s = s.with(p.target, p.stored(h.file.content))
 		}
 		h.written = true
 		return s.hold(h), true
-	case lookAtSource:
+	case checkSource:
 		h, begun := s.find(p.command)
 		if !begun || !h.written {
 			return s, false
 		}
-		same := source.version == h.file.version || !source.there
-		if h.looked = true; !same || !source.there {
-			h.file = file{} // it deletes nothing
+		same := source.version == h.file.version || !source.exists
+		if h.checked = true; !same || !source.exists {
+			h.file = file{} // nothing to delete
 		}
 		return s.hold(h), same || p.doubt
 	default: // removeSource
 		h, begun := s.find(p.command)
-		if !begun || !h.looked {
+		if !begun || !h.checked {
 			return s, false
 		}
 		s = s.release(p.command)
 		switch {
-		case !h.file.there, !source.there:
+		case !h.file.exists, !source.exists:
 			return s, true
 		case source.content == h.file.content, p.source.Blind:
 			return s.with(p.file, file{}).cover(p.file), true
@@ -303,7 +304,7 @@ func (s state) rename(p step, source file) (state, bool) {
 	}
 }
 
-// steps takes a command apart.
+// steps splits a command into its steps.
 func (r Rules) steps(number int, h History, names map[string]int) []step {
 	c := &h[number]
 	p := step{
@@ -316,8 +317,8 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 		steps := make([]step, len(kinds))
 		for i, kind := range kinds {
 			steps[i] = p
-			if steps[i].kind = kind; kind == lookAtSource {
-				steps[i].from = c.Looked
+			if steps[i].kind = kind; kind == checkSource {
+				steps[i].from = c.CheckedFrom
 			}
 		}
 		return steps
@@ -364,13 +365,13 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 		if p.dated {
 			kinds = append(kinds, date)
 		}
-		return of(append(kinds, writeTarget, lookAtSource, removeSource)...)
+		return of(append(kinds, writeTarget, checkSource, removeSource)...)
 	default:
 		panic(c.Verb)
 	}
 }
 
-// refusal is what a reply 5xx has seen: the command has no effect.
+// refusal returns the step for a 5xx reply, which must have a reason and no effect.
 func (r Rules) refusal(c *Command) stepKind {
 	switch {
 	case c.Code == 550 && (c.isRead() || c.Verb == "DELE" || c.Verb == "APPE" && !r.Deny):
@@ -387,7 +388,7 @@ func (r Rules) refusal(c *Command) stepKind {
 	return never
 }
 
-// listed are the reads of MLSD: one of each name.
+// listed returns the steps of MLSD: one read for each name.
 func (r Rules) listed(h History, p step, names map[string]int) []step {
 	p.below = nil
 	var steps []step
@@ -424,7 +425,7 @@ func (r Rules) listed(h History, p step, names map[string]int) []step {
 	return nil
 }
 
-// directory are the steps of MKD and RMD. Both look by a listing, which is no snapshot.
+// directory returns the steps of MKD and RMD. Both check the contents with a listing, which is not a snapshot.
 func (p step) directory() []step {
 	makes, done := p.source.Verb == "MKD", p.source.Code/100 == 2
 	switch {
@@ -456,7 +457,8 @@ func (p step) directory() []step {
 	return append(steps, p)
 }
 
-// absent are the reads of a listing that does not show a name. A directory shows while it has a marker, or a file.
+// absent returns the reads of a listing that does not show a name. A directory is listed if it has a marker or
+// contains a file.
 func (p step) absent() (steps []step) {
 	p.kind = readAbsent
 	for _, p.file = range append([]int{p.file}, p.below...) {
@@ -465,7 +467,7 @@ func (p step) absent() (steps []step) {
 	return steps
 }
 
-// below are the names in a directory.
+// below returns the indexes of the names in a directory.
 func below(directory string, names map[string]int) (numbers []int) {
 	for name, number := range names {
 		if isDirectory(directory) && name != directory && strings.HasPrefix(name, directory) {
@@ -476,7 +478,7 @@ func below(directory string, names map[string]int) (numbers []int) {
 	return numbers
 }
 
-// operations is the history as porcupine takes it.
+// operations converts the history for porcupine.
 func (r Rules) operations(h History) (operations []porcupine.Operation, names []string) {
 	names = h.names()
 	numbers := map[string]int{}
@@ -499,7 +501,7 @@ func (r Rules) operations(h History) (operations []porcupine.Operation, names []
 	return operations, names
 }
 
-// partition divides operations into groups of names that renames and directories connect.
+// partition divides operations into groups of names that are connected by renames and directories.
 func partition(operations []porcupine.Operation, names int) [][]porcupine.Operation {
 	group := make([]int, names)
 	for i := range group {
@@ -530,7 +532,7 @@ func partition(operations []porcupine.Operation, names int) [][]porcupine.Operat
 	return slices.DeleteFunc(parts, func(part []porcupine.Operation) bool { return len(part) == 0 })
 }
 
-// model is the names as registers.
+// model returns the porcupine model of the names.
 func model(names []string) porcupine.Model {
 	seed := maphash.MakeSeed()
 	return porcupine.Model{
@@ -549,18 +551,18 @@ func model(names []string) porcupine.Model {
 			for _, f := range s.(state).files {
 				f.hash(&h)
 			}
-			for _, held := range s.(state).held {
-				held.file.hash(&h)
-				held.file = file{}
-				maphash.WriteComparable(&h, held)
+			for _, inProgress := range s.(state).inProgress {
+				inProgress.file.hash(&h)
+				inProgress.file = file{}
+				maphash.WriteComparable(&h, inProgress)
 			}
 			return h.Sum64()
 		},
 		DescribeOperation: func(input, _ any) string {
 			p := input.(step)
 			what := map[stepKind]string{
-				date: "takes the time: ", seeDeleted: "looks: ", seeMarker: "looks: ", remove: "deletes: ", readSource: "reads: ",
-				writeTarget: "writes: ", lookAtSource: "looks: ", removeSource: "deletes: ",
+				date: "takes the time: ", seeDeleted: "checks: ", seeMarker: "checks: ", remove: "deletes: ", readSource: "reads: ",
+				writeTarget: "writes: ", checkSource: "checks: ", removeSource: "deletes: ",
 			}[p.kind]
 			if p.source.Verb == "MLSD" {
 				what = names[p.file] + " in: "
@@ -570,8 +572,8 @@ func model(names []string) porcupine.Model {
 		DescribeState: func(s any) string {
 			var texts []string
 			for i, f := range s.(state).files {
-				if f.there {
-					texts = append(texts, names[i]+"="+shown(f.content))
+				if f.exists {
+					texts = append(texts, names[i]+"="+quoted(f.content))
 				}
 			}
 			return fmt.Sprintf("{%s}", strings.Join(texts, ", "))
@@ -579,25 +581,25 @@ func model(names []string) porcupine.Model {
 	}
 }
 
-// A Verdict says whether registers explain a history.
+// A Verdict is the result of checking a history.
 type Verdict string
 
 const (
-	// Explained says that there is an order of all commands that agrees with each reply.
+	// Explained means that an order of all commands agrees with every reply.
 	Explained Verdict = "explained"
 
-	// Unexplained says that there is no such order.
+	// Unexplained means that no such order exists.
 	Unexplained Verdict = "not linearizable"
 
-	// Undecided says that the time was too short to know.
+	// Undecided means that the check timed out.
 	Undecided Verdict = "undecided in time"
 )
 
-// Check judges a history. It gives up after a time.
+// Check judges a history within the given time.
 func (r Rules) Check(h History, patience time.Duration) Verdict {
 	operations, names := r.operations(h)
 	if slices.ContainsFunc(operations, func(o porcupine.Operation) bool { return o.Input.(step).kind == never }) {
-		return Unexplained // porcupine would try all orders of the others
+		return Unexplained // porcupine would try all orders of the other steps
 	}
 	switch porcupine.CheckOperationsTimeout(model(names), operations, patience) {
 	case porcupine.Ok:
@@ -609,14 +611,14 @@ func (r Rules) Check(h History, patience time.Duration) Verdict {
 	}
 }
 
-// Visualize writes a page that shows a history, and how far it can be explained.
+// Visualize writes an HTML page that shows a history and how far it can be explained.
 func (r Rules) Visualize(h History, patience time.Duration, path string) error {
 	operations, names := r.operations(h)
 	last := int64(0)
 	for _, c := range h {
 		last = max(last, int64(c.Return))
 	}
-	for i := range operations { // the page has no room for eternity
+	for i := range operations { // infinite times do not fit on the page
 		operations[i].Return = min(operations[i].Return, last+int64(time.Second))
 	}
 	m := model(names)

@@ -5,33 +5,32 @@ import (
 	"time"
 )
 
-// until is long enough for any history of these tests.
+// until is long enough to check any history in these tests.
 const until = time.Minute
 
-// at makes a command that takes from one moment to another.
+// at sets the times of a command.
 func at(call, end int, c Command) Command {
 	c.Call, c.Return = time.Duration(call), time.Duration(end)
 	return c
 }
 
-// Commands and their replies.
 func stor(name, data string, code int) Command {
 	return Command{Verb: "STOR", Name: name, Data: data, Code: code}
 }
 
-// appe appends to a.
+// appe appends to file a.
 func appe(data string, code int) Command {
 	return Command{Verb: "APPE", Name: "a", Data: data, Code: code}
 }
 
-// rest writes into a.
+// rest writes into file a.
 func rest(offset int64, data string, code int) Command {
 	return Command{Verb: "REST", Name: "a", Offset: offset, Data: data, Code: code}
 }
 
 func dele(name string, code int) Command { return Command{Verb: "DELE", Name: name, Code: code} }
 
-// rnto renames a.
+// rnto renames file a.
 func rnto(to string, code int) Command {
 	return Command{Verb: "RNTO", Name: "a", To: to, Code: code}
 }
@@ -48,12 +47,11 @@ func mlsd(listing map[string]int64) Command {
 	return Command{Verb: "MLSD", Listing: listing, Code: 226}
 }
 
-// MKD and RMD of d.
 func mkd(code int) Command { return Command{Verb: "MKD", Name: "d/", Code: code} }
 
 func rmd(code int) Command { return Command{Verb: "RMD", Name: "d/", Code: code} }
 
-// mlsdOf lists d.
+// mlsdOf lists directory d.
 func mlsdOf(listing map[string]int64, code int) Command {
 	return Command{Verb: "MLSD", Name: "d/", Listing: listing, Code: code}
 }
@@ -63,7 +61,7 @@ func settled(c Command) Command {
 	return c
 }
 
-// inTurn gives each command its own time.
+// inTurn makes commands run one after another.
 func inTurn(commands ...Command) History {
 	for i := range commands {
 		commands[i] = at(10*i, 10*i+5, commands[i])
@@ -76,23 +74,23 @@ func TestCheck(t *testing.T) {
 	const none = 0 // no reply
 	blind := rnto("b", 250)
 	blind.Blind = true
-	lateLook := blind
-	lateLook.Looked = 7
+	lateCheck := blind
+	lateCheck.CheckedFrom = 7
 	versions := Rules{Versions: true}
 	made := map[string]int64{"d/": 0}
 	mkdOfAnother := mkd(257)
 	mkdOfAnother.Client = 1
-	// The rename on MinIO has deleted what the second APPE had added.
+	// On MinIO the rename deleted the bytes that the second APPE had added.
 	deletedUnnoticed := History{
 		at(0, 6, stor("a", "x", 226)), at(73, 85, appe("b", 226)), at(90, 749, blind), at(94, 101, appe("b", 226)),
 		at(108, 113, missing("a")), at(116, 119, size("b", 2)),
 	}
-	// MinIO has stored "v" as an older version than that of APPE, whose PUT has ended 40 ms before.
+	// MinIO stored "v" as an older version than the append, whose PUT ended 40 ms earlier.
 	older := History{
 		at(0, 3, stor("a", "u", 226)), at(23, 82, stor("a", "v", 226)), at(23, 37, appe("w", 226)),
 		at(97, 99, retr("a", "uw")),
 	}
-	// MinIO has stored "y" below the delete marker of a rename.
+	// MinIO stored "y" below the delete marker of a rename.
 	covered := func(call int, after ...Command) History {
 		h := History{at(0, 3, stor("a", "x", 226)), at(10, 30, rnto("b", 250)), at(call, 40, stor("a", "y", 226)),
 			at(41, 42, retr("b", "x"))}
@@ -101,7 +99,7 @@ func TestCheck(t *testing.T) {
 		}
 		return h
 	}
-	// MinIO lists a file as a directory, in one moment.
+	// MinIO lists a file as a directory while it deletes the file.
 	ghost := func(call int) History {
 		return History{
 			at(0, 3, stor("a", "x", 226)), at(10, 14, dele("a", 250)),
@@ -144,7 +142,7 @@ func TestCheck(t *testing.T) {
 			stor("a", "x", none), size("a", 1), dele("a", 250), missing("a"), size("a", 1)), Unexplained},
 		{"doubt-of-a-delete", Rules{}, inTurn(stor("a", "x", 226), dele("a", 426), size("a", 1), missing("a")),
 			Explained},
-		{"refused-for-good-without-reason", Rules{}, History{at(0, 9, appe("x", 226)), at(0, 9, stor("a", "y", 550))},
+		{"refused-permanently-without-reason", Rules{}, History{at(0, 9, appe("x", 226)), at(0, 9, stor("a", "y", 550))},
 			Unexplained},
 
 		{"rename", Rules{}, inTurn(stor("a", "x", 226), rnto("b", 250), missing("a"), retr("b", "x")), Explained},
@@ -157,19 +155,19 @@ func TestCheck(t *testing.T) {
 			at(0, 1, stor("a", "x", 226)), at(2, 90, rnto("b", 250)), at(3, 4, retr("b", "x")),
 			at(5, 6, stor("a", "yy", 226)), at(91, 92, missing("a")),
 		}, Unexplained},
-		{"rename-may-not-delete-what-came-before-its-look", Rules{}, History{
-			at(0, 1, stor("a", "x", 226)), at(2, 90, lateLook), at(3, 4, retr("b", "x")), at(5, 6, stor("a", "yy", 226)),
+		{"rename-may-not-delete-what-came-before-its-check", Rules{}, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 90, lateCheck), at(3, 4, retr("b", "x")), at(5, 6, stor("a", "yy", 226)),
 			at(91, 92, missing("a")),
 		}, Unexplained},
-		{"rename-may-delete-what-came-after-its-look", Rules{}, History{
-			at(0, 1, stor("a", "x", 226)), at(2, 90, lateLook), at(3, 4, retr("b", "x")), at(8, 9, stor("a", "yy", 226)),
+		{"rename-may-delete-what-came-after-its-check", Rules{}, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 90, lateCheck), at(3, 4, retr("b", "x")), at(8, 9, stor("a", "yy", 226)),
 			at(91, 92, missing("a")),
 		}, Explained},
 		{"rename-deletes-nothing-after-it-saw-nothing", Rules{}, History{
 			at(0, 1, stor("a", "x", 226)), at(2, 90, blind), at(3, 4, retr("b", "x")), at(5, 6, dele("a", 250)),
 			at(7, 8, missing("a")), at(9, 10, stor("a", "yy", 226)), at(11, 12, size("a", 2)),
 			at(91, 92, missing("a")),
-		}, Explained}, // it may have looked before
+		}, Explained}, // it may have checked the source earlier
 		{"rename-to-an-older-version-than-an-append", versions, History{
 			at(0, 1, stor("a", "x", 226)), at(0, 1, stor("b", "y", 226)),
 			at(2, 9, Command{Verb: "RNTO", Name: "b", To: "a", Code: 250}), at(3, 8, appe("z", 226)),
@@ -201,7 +199,7 @@ func TestCheck(t *testing.T) {
 		{"directory-shows-without-a-file", Rules{}, inTurn(stor("d/x", "x", 226), dele("d/x", 250), mlsd(made)),
 			Unexplained},
 		{"directory-not-removed-while-empty", Rules{}, inTurn(mkd(257), rmd(550)), Unexplained},
-		{"directory-removed-beside-one-that-makes-it", Rules{},
+		{"directory-removed-during-one-that-makes-it", Rules{},
 			History{at(0, 9, rmd(250)), at(1, 8, mkdOfAnother), at(10, 11, mlsd(made))}, Explained},
 		{"directory-that-vanished-removed-twice", Rules{},
 			inTurn(stor("d/x", "x", 226), dele("d/x", 250), rmd(250), rmd(250)), Unexplained},
@@ -227,7 +225,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A refusal needs a change by another client that took place meanwhile.
+// A refusal needs a concurrent change by another client.
 func TestGroundless(t *testing.T) {
 	t.Parallel()
 	other := stor("a", "y", 226)
@@ -239,14 +237,14 @@ func TestGroundless(t *testing.T) {
 		want    int
 	}{
 		{"after-another", inTurn(other, refused), 1},
-		{"beside-another", History{at(0, 9, other), at(5, 15, refused)}, 0},
-		{"beside-another-name", History{at(0, 9, Command{Client: 1, Verb: "STOR", Name: "b", Code: 226}),
+		{"during-another", History{at(0, 9, other), at(5, 15, refused)}, 0},
+		{"during-another-name", History{at(0, 9, Command{Client: 1, Verb: "STOR", Name: "b", Code: 226}),
 			at(5, 15, refused)}, 1},
-		{"beside-a-read", History{at(0, 9, Command{Client: 1, Verb: "SIZE", Name: "a", Code: 213}), at(5, 15, refused)},
+		{"during-a-read", History{at(0, 9, Command{Client: 1, Verb: "SIZE", Name: "a", Code: 213}), at(5, 15, refused)},
 			1},
-		{"beside-the-opposite-rename", History{at(0, 9, Command{Client: 1, Verb: "RNTO", Name: "b", To: "a", Code: 451}),
+		{"during-the-opposite-rename", History{at(0, 9, Command{Client: 1, Verb: "RNTO", Name: "b", To: "a", Code: 451}),
 			at(5, 15, rnto("b", 451))}, 0},
-		{"beside-another-rename-of-the-same-file", History{
+		{"during-another-rename-of-the-same-file", History{
 			at(0, 9, Command{Client: 1, Verb: "RNTO", Name: "a", To: "c", Code: 451}), at(5, 15, rnto("b", 451)),
 		}, 2},
 		{"target-of-a-rename", History{at(0, 9, Command{Client: 1, Verb: "STOR", Name: "b", Code: 226}),

@@ -10,34 +10,34 @@ import (
 	"time"
 )
 
-// A Team is some clients of some replicas, who make one history after another.
+// A Team is a group of clients that play one history after another on the same replicas.
 type Team struct {
-	Number         int             // of all that use the same bucket
-	Replicas       []func() string // the addresses of their control connections at the time
+	Number         int             // distinguishes the teams that use the same bucket
+	Replicas       []func() string // current addresses of the control connections
 	User, Password string
 	Rules          Rules
 	Faults         *Faults
-	Large          string // what a file of more than one part begins with, empty for none
+	Large          string // beginning of a file with more than one part; empty for no such files
 
-	// Elsewhere says that the directory /elsewhere is of another bucket of the same account.
+	// Elsewhere means that the directory /elsewhere is another bucket of the same account.
 	Elsewhere bool
 
-	// Keeper is a user for each client, with %d for its number, whose interrupted uploads stay. Without Keeper none
-	// are resumed.
+	// Keeper is the name of a user whose interrupted uploads are kept, with %d for the number of the client. If it
+	// is empty, no uploads are resumed.
 	Keeper string
 
-	// Excuse says that the S3 server has no conditional delete. See [Plan.Excuse].
+	// Excuse means that the S3 server has no conditional delete. See [Plan.Excuse].
 	Excuse bool
 
-	// Steady says that the processes of replicas live on, and reach the S3 server. See [Plan.Settle].
+	// Steady means that the replicas keep running and can reach the S3 server. See [Plan.Settle].
 	Steady bool
 
 	clients []*client
 	done    int
-	head    string // of files whose upload is resumed
+	head    string // cached result of keptHead
 }
 
-// keptHead is the beginning of all files of the team whose upload is resumed.
+// keptHead returns the common beginning of the team's resumed files.
 func (t *Team) keptHead() string {
 	if t.head == "" {
 		t.head = strings.Repeat("k", keptSize)
@@ -45,30 +45,30 @@ func (t *Team) keptHead() string {
 	return t.head
 }
 
-// A Record is a history, and the requests that its replicas made.
+// A Record is a history together with the S3 requests of its replicas.
 type Record struct {
 	Seed    uint64
 	History History
-	Log     string // of the requests
-	Faults  int    // that the proxies made
+	Log     string // S3 requests
+	Faults  int    // injected faults
 }
 
-// What a history is made of.
+// Limits of a history.
 const (
 	leastClients, mostClients   = 3, 6
-	leastCommands, mostCommands = 6, 14 // of each client
+	leastCommands, mostCommands = 6, 14 // per client
 	mostNames                   = 3
 	longestPause                = 40 * time.Millisecond
 	longestRest                 = 400 * time.Millisecond
 )
 
-// A script is what all clients of a history may do.
+// A script defines what the clients of a history may do.
 type script struct {
 	names    []string
-	folder   string   // the directory of some of the names, empty for none
-	contents []string // those that several clients store
-	unique   int      // of ten contents, how many only one client stores
-	verbs    []string // each as often as it is wanted
+	folder   string   // directory of some of the names, empty for none
+	contents []string // contents that several clients store
+	unique   int      // how many of ten contents are stored by one client only
+	verbs    []string // repeated by weight
 	commands int
 }
 
@@ -95,7 +95,7 @@ func (t *Team) newScript(random *rand.Rand) script {
 		}
 	}
 	add("STOR", 3+random.IntN(4))
-	if t.Keeper == "" { // their effect on a file would depend on when an upload of it is resumed
+	if t.Keeper == "" { // with resumed uploads, the result of these would depend on when the upload is resumed
 		add("APPE", random.IntN(5))
 		add("REST", random.IntN(2))
 	} else {
@@ -117,7 +117,7 @@ func (t *Team) newScript(random *rand.Rand) script {
 	return s
 }
 
-// command draws one. known are the sizes that the client has seen.
+// command picks a random command. known holds the sizes that the client has seen.
 func (s *script) command(random *rand.Rand, client, number int, known map[string]int64, large string) Command {
 	c := Command{Verb: s.verbs[random.IntN(len(s.verbs))], Name: s.names[random.IntN(len(s.names))]}
 	c.Data = s.contents[random.IntN(len(s.contents))]
@@ -153,11 +153,11 @@ func (s *script) command(random *rand.Rand, client, number int, known map[string
 	return c
 }
 
-// A recorder collects what clients did.
+// A recorder collects the commands of all clients.
 type recorder struct {
 	mu       sync.Mutex
 	commands History
-	contents map[string]string // the same bytes in the same memory, so that comparing them takes no time
+	contents map[string]string // interns contents, so that comparing equal ones is fast
 }
 
 func (r *recorder) add(c Command) {
@@ -167,7 +167,7 @@ func (r *recorder) add(c Command) {
 	r.commands = append(r.commands, c)
 }
 
-// once returns the content that was first recorded with these bytes.
+// once returns the first recorded string with the same bytes.
 func (r *recorder) once(content string) string {
 	if r.contents == nil {
 		r.contents = map[string]string{}
@@ -179,7 +179,7 @@ func (r *recorder) once(content string) string {
 	return content
 }
 
-// Play makes a history, with faults or without.
+// Play runs one history, with or without faults.
 func (t *Team) Play(ctx context.Context, seed uint64, faults bool) (*Record, error) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := t.newScript(random)
@@ -221,7 +221,7 @@ func (t *Team) Play(ctx context.Context, seed uint64, faults bool) (*Record, err
 	return &Record{seed, h, plan.Log() + t.Faults.recordsLog(), plan.count()}, err
 }
 
-// makeDirectory makes the directory of a history, which stays when its files go.
+// makeDirectory creates the directory of a history explicitly, so that it stays when its files are deleted.
 func (t *Team) makeDirectory(ctx context.Context, random *rand.Rand, dir string) error {
 	c := t.clients[0]
 	for {
@@ -232,7 +232,7 @@ func (t *Team) makeDirectory(ctx context.Context, random *rand.Rand, dir string)
 		switch {
 		case err != nil || code == 421:
 			c.hangUp()
-		case code == 257, code == 550: // 550 if it has it after a lost answer
+		case code == 257, code == 550: // 550 if the directory was made and the reply was lost
 			return nil
 		}
 		if err := pause(ctx, connectPause); err != nil {
@@ -241,7 +241,7 @@ func (t *Team) makeDirectory(ctx context.Context, random *rand.Rand, dir string)
 	}
 }
 
-// work does what a client does in a history.
+// work runs the commands of one client.
 func (c *client) work(
 	ctx context.Context, random *rand.Rand, s script, dir string, plan *Plan, recorded *recorder,
 ) error {
@@ -278,7 +278,7 @@ func (c *client) work(
 	return nil
 }
 
-// finish reads all names, when there are no faults any more.
+// finish reads all names after the faults have stopped.
 func (t *Team) finish(
 	ctx context.Context, random *rand.Rand, s script, dir string, plan *Plan, recorded *recorder,
 ) error {

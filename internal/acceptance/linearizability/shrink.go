@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Shrink returns a part of a history that is not linearizable, which has few commands.
+// Shrink returns a smaller part of a history that is still not linearizable.
 //
-// A reply is suspect where the history is linearizable if only that reply is left open. No part leaves out a suspect,
-// and each stays suspect. So no command is left that misses what another one has stored. Where the last reply alone is
-// suspect, that proves nothing, and all commands stay that have changed something.
+// A reply is suspect if the history becomes linearizable when only that reply is ignored. Every part keeps all
+// suspects, and they must remain suspect. This prevents Shrink from removing a command whose data another reply has
+// seen. If only the last reply is suspect, that proves nothing, and all commands that changed something are kept.
 //
-// It takes about as long as it may. A part that takes more than a small share of that time is not taken.
+// Shrink uses most of the given time. It rejects a part whose check takes more than a small share of it.
 func (r Rules) Shrink(h History, patience time.Duration) History {
 	const share, smallShare = 8, 200
 	h = h.sorted()
@@ -23,7 +23,7 @@ func (r Rules) Shrink(h History, patience time.Duration) History {
 	explains := func(part History) bool {
 		return time.Now().Before(deadline) && r.Check(part, patience/smallShare) == Explained
 	}
-	low, high := 0, len(h) // the number of the command whose reply ends the shortest beginning that fails
+	low, high := 0, len(h) // binary search for the earliest reply at which the history fails
 	ends := slices.SortedFunc(slices.Values(h), func(a, b Command) int { return cmp.Compare(a.Return, b.Return) })
 	for low+1 < high {
 		if middle := (low + high) / 2; fails(h.until(ends[middle-1].Return)) {
@@ -51,7 +51,7 @@ func (r Rules) Shrink(h History, patience time.Duration) History {
 	}
 	takes := func(part History, leavesDoubtsOut bool) bool {
 		return !slices.ContainsFunc(suspects, func(c Command) bool { return !explains(part.leaveOpen(c)) }) &&
-			// what is in doubt may never take effect, so without it the others contradict each other all the more
+			// a command in doubt may never take effect, so removing it keeps the contradiction
 			(leavesDoubtsOut || fails(part))
 	}
 	for i := len(h) - 1; i >= 0; i-- {
@@ -76,11 +76,12 @@ func (r Rules) Shrink(h History, patience time.Duration) History {
 	return h
 }
 
-// is tells whether two are the same command. A client begins a command after the reply to the one before.
+// is reports whether both are the same command. A client has at most one command in flight, so its call time
+// identifies it.
 func (c *Command) is(other Command) bool { return c.Client == other.Client && c.Call == other.Call }
 
-// leaveOut is the history without some commands, but for those that must stay. It tells whether all that are left out
-// are in doubt.
+// leaveOut returns the history without the commands from from to end, except those in stay. It also reports whether
+// all removed commands are in doubt.
 func (h History) leaveOut(from, end int, stay History) (part History, doubts bool) {
 	doubts = true
 	for i := range h {
@@ -93,7 +94,7 @@ func (h History) leaveOut(from, end int, stay History) (part History, doubts boo
 	return part, doubts
 }
 
-// leaveOpen is the history without the knowledge of one reply.
+// leaveOpen returns the history as if one reply had not arrived.
 func (h History) leaveOpen(reply Command) (part History) {
 	for _, c := range h {
 		if c.is(reply) {
@@ -107,7 +108,7 @@ func (h History) leaveOpen(reply Command) (part History) {
 	return part
 }
 
-// until is what was known at a moment: a command without a reply until then is in doubt.
+// until returns the part of the history that was known at a moment: commands without a reply are in doubt.
 func (h History) until(moment time.Duration) (part History) {
 	for _, c := range h {
 		switch {
@@ -122,7 +123,8 @@ func (h History) until(moment time.Duration) (part History) {
 	return part
 }
 
-// without leaves a name out. It returns false where a rename or a directory connects the name with another one.
+// without returns the history without a name. It returns false if a rename or a directory connects the name with
+// another one.
 func (h History) without(name string) (part History, alone bool) {
 	for _, c := range h {
 		switch {
