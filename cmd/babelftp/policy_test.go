@@ -199,8 +199,8 @@ func TestPolicyOfBucket(t *testing.T) {
 		{"acme --prefix p", "babelftp: --prefix requires --bucket", 2},
 		{"acme --profile ceph", "babelftp: --profile requires --bucket", 2},
 		{"--bucket Acme", `babelftp: --bucket: "Acme" is not a valid bucket name: write lower-case letters, digits, - and . only`, 1},
-		{"--bucket acme --prefix /in", `babelftp: --prefix: "/in/" is not a prefix of keys: keys begin without a slash, remove it`, 1},
-		{"--bucket acme --profile cefh", `babelftp: --profile: "cefh" is not known: write auto, aws,`, 1},
+		{"--bucket acme --prefix /in", `babelftp: --prefix: "/in/" is not a prefix of keys: remove the slash at the beginning`, 1},
+		{"--bucket acme --profile cefh", `babelftp: --profile: unknown value "cefh": write auto, aws,`, 1},
 	} {
 		code, stdout, stderr := output(t, "", append([]string{"policy"}, strings.Fields(tt.args)...)...)
 		if code != tt.code || stdout != "" || !strings.Contains(stderr, tt.want) {

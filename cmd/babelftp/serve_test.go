@@ -335,8 +335,8 @@ func TestLanguagesThatLeavePeopleOut(t *testing.T) {
 		"default":  {"", "default_language: fr, greeting: {fr: Bienvenue, de: Willkommen}, ", ""},
 		"no-default": {
 			"", "default_language: ja, welcome: {fr: Bienvenue, de: Willkommen}, ",
-			"warning: tenants.acme.welcome has a text neither in ja, the default language, nor in English: readers " +
-				"of other languages get none: write one of the two\n",
+			"warning: tenants.acme.welcome has no text in ja, the default language, or in English, and users with " +
+				"other languages get no text: add one of them\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -385,7 +385,7 @@ func TestCheckRefusedText(t *testing.T) {
 		os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	want := file + ":2:58: tenants.acme.messages.godbye: no such message: did you mean goodbye?\n" +
+	want := file + ":2:58: tenants.acme.messages.godbye: unknown message: did you mean goodbye?\n" +
 		catalog +
 		":3:1: locales_dir: message \"goodbye\": the placeholder {User} is unknown; this message has none\n" +
 		"babelftp: the configuration has 2 problems\n"

@@ -43,7 +43,7 @@ tenants:
 	check := launch(t, binary(t), "check", "--probe", "--config", other)
 	check.succeed()
 	if text := check.stderr.String(); !strings.Contains(
-		text, "tls.acme: there is no certificate for ftp.acme.example yet") {
+		text, "tls.acme: no certificate for ftp.acme.example yet") {
 		t.Errorf("before: %s", text)
 	}
 	first := launch(t, binary(t), "serve", "--config", reached)

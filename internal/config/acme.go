@@ -85,7 +85,7 @@ func (a *ACME) check(v *validator, p yamlconf.Path) {
 	}
 	if len(a.Hosts) == 0 {
 		v.report(p.Child("hosts"),
-			"there are none: write the names by which clients reach the server, here or as hosts of "+
+			"is empty: write the host names by which clients reach the server, here or in hosts of "+
 				"the tenants")
 	}
 	for i, host := range a.Hosts {
@@ -99,12 +99,12 @@ func (a *ACME) check(v *validator, p yamlconf.Path) {
 	}
 	if a.Directory != "" && !isURL(a.Directory, "https") {
 		v.report(p.Child("directory"),
-			"%q is no URL of a directory: write it like "+
+			"%q is not a directory URL: write it like "+
 				"https://acme-v02.api.letsencrypt.org/directory", a.Directory)
 	}
 	a.checkFolder(v, p)
 	a.checkAccount(v, p)
 	if a.HTTPListen == "" && a.TLSListen == "" {
-		v.report(p.Child("http_listen"), `is missing, and tls_listen too: write one of them, like http_listen: ":80"`)
+		v.report(p.Child("http_listen"), `is missing, and so is tls_listen: set one of them, like http_listen: ":80"`)
 	}
 }

@@ -35,7 +35,7 @@ type AdminTLS struct {
 }
 
 // errAdministrator reports an invalid line, which is not shown because it may contain a password.
-var errAdministrator = errors.New("is no administrator: write NAME:HASH, with a hash by `babelftp hash-password`")
+var errAdministrator = errors.New("is not NAME:HASH: create the hash with `babelftp hash-password`")
 
 // Administrators parses `admin.users` and returns the password hashes by name. Blank lines and lines that begin with
 // # are ignored.
@@ -55,11 +55,11 @@ func (a *Admin) Administrators() (hashes map[string]string, err error) {
 		case !found || name == "":
 			return nil, fmt.Errorf("line %d %w", number, errAdministrator)
 		case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-			return nil, fmt.Errorf("line %d has a name with characters that cannot be printed", number)
+			return nil, fmt.Errorf("line %d: the name contains unprintable characters", number)
 		case twice:
-			return nil, fmt.Errorf("line %d has the administrator %s again: remove one", number, name)
+			return nil, fmt.Errorf("line %d: duplicate administrator %s: remove one", number, name)
 		case problem != "":
-			return nil, fmt.Errorf("line %d: the hash of the administrator %s %s: make one by `babelftp hash-password`",
+			return nil, fmt.Errorf("line %d: the hash of the administrator %s %s: create one with `babelftp hash-password`",
 				number, name, problem)
 		}
 		hashes[name] = hash
@@ -90,7 +90,7 @@ func (a *Admin) check(v *validator, p yamlconf.Path) {
 	case !IsLoopback(a.Listen):
 		if _, _, err := net.SplitHostPort(a.Listen); err == nil {
 			v.report(tls.Child("cert_file"),
-				"is missing: beyond this machine passwords would be readable; write a "+
+				"is missing: passwords would be sent in the clear; set a "+
 					"certificate, or listen on 127.0.0.1")
 		}
 	}

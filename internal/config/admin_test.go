@@ -12,10 +12,10 @@ func TestAdministrators(t *testing.T) {
 	for _, tc := range []struct{ users, names, problem string }{
 		{"", "", ""},
 		{"# both\n\nann:" + hash + "\r\n bob : " + hash, "ann bob", ""},
-		{"ann " + hash, "", "line 1 is no administrator"},
-		{"\n:" + hash, "", "line 2 is no administrator"},
-		{"ann:" + hash + "\nann:" + hash, "", "line 2 has the administrator ann again"},
-		{"a\u202enn:" + hash, "", "line 1 has a name with characters"},
+		{"ann " + hash, "", "line 1 is not NAME:HASH"},
+		{"\n:" + hash, "", "line 2 is not NAME:HASH"},
+		{"ann:" + hash + "\nann:" + hash, "", "line 2: duplicate administrator ann"},
+		{"a\u202enn:" + hash, "", "line 1: the name contains unprintable characters"},
 		{"ann:secret", "", "line 1: the hash of the administrator ann "},
 	} {
 		a := Admin{Users: value.NewSecret(tc.users)}

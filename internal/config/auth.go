@@ -119,7 +119,7 @@ func (a *Auth) checkOfServer(v *validator, p yamlconf.Path) {
 			"is missing: write the attribute that names the tenant of a user, like tenant: ou")
 	}
 	if a.UsesFTP() {
-		v.report(p.Child("ftp"), "has no place here: an FTP server names no tenant, write it in auth of the tenant")
+		v.report(p.Child("ftp"), "is not allowed here, because an FTP server does not name the tenant: use auth of the tenant")
 	}
 }
 
@@ -127,11 +127,11 @@ func (a *Auth) checkOfServer(v *validator, p yamlconf.Path) {
 func (a *Auth) checkOfTenant(v *validator, p yamlconf.Path, usersFile string) {
 	a.check(v, p)
 	if a.UsesFTP() && usersFile == "" {
-		v.report(p.Child("ftp"), "needs users_file of the tenant: the server stores there who has logged in")
+		v.report(p.Child("ftp"), "requires users_file, in which the server stores the users")
 	}
 	if a.LDAP.Attributes[LDAPTenant] != "" {
 		v.report(p.Child("ldap").Child("attributes").Child("tenant"),
-			"has no place here: the directory of a tenant has users of this tenant only, auth of the server has those of all")
+			"is not allowed here, because all users of this directory belong to the tenant: use auth of the server")
 	}
 }
 
@@ -150,7 +150,7 @@ func (a *Auth) check(v *validator, p yamlconf.Path) {
 		}
 		s.check(v, p.Child(s.key))
 		if before != "" {
-			v.report(p.Child(s.key), "is one service too many: a login asks one, keep %s or %s", before, s.key)
+			v.report(p.Child(s.key), "is not allowed together with %s: remove %[1]s or %s", before, s.key)
 		}
 		before = s.key
 	}
@@ -161,7 +161,7 @@ func (a *Auth) check(v *validator, p yamlconf.Path) {
 	settings := a.User.New()
 	settings.checkSettings(v, user)
 	if !a.usesLDAP() && !a.UsesFTP() && !reflect.ValueOf(a.User).IsZero() {
-		v.report(user, "is for users of ldap and ftp: the answer of a hook has the settings")
+		v.report(user, "applies to ldap and ftp only: the response of a hook has the settings")
 	}
 	names := a.LDAP.Attributes
 	for _, name := range slices.Sorted(maps.Keys(a.Groups)) {
@@ -171,12 +171,12 @@ func (a *Auth) check(v *validator, p yamlconf.Path) {
 	case len(a.Groups) == 0:
 		if names[LDAPGroups] != "" {
 			v.report(p.Child("ldap").Child("attributes").Child("groups"),
-				"needs the permissions of the groups: write auth.groups")
+				"requires auth.groups with the permissions of the groups")
 		}
 	case names[LDAPGroups] == "":
 		v.report(groups,
-			"need the name of what has the groups of a user: write it in ldap.attributes, like groups: memberOf")
+			"requires the attribute with the groups of a user: set it in ldap.attributes, like groups: memberOf")
 	case a.User.Permissions != nil || names[LDAPPermissions] != "":
-		v.report(groups, "already say what users may do: remove the permissions of user and of ldap.attributes")
+		v.report(groups, "conflicts with permissions in user or ldap.attributes: remove one of them")
 	}
 }

@@ -21,10 +21,10 @@ func TestCertificate(t *testing.T) {
 		{"suites", pair + ", cipher_suites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, " +
 			"TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA]", cert, key, ""},
 		{"insecure-suite", pair + ", cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]", cert, key,
-			`:1:62: tls.cipher_suites.0: "TLS_RSA_WITH_RC4_128_SHA" is not known: `},
-		{"key-of-another", pair, cert, otherKey, "do not work together: tls: private key does not match public key"},
+			`:1:62: tls.cipher_suites.0: unknown value "TLS_RSA_WITH_RC4_128_SHA": `},
+		{"key-of-another", pair, cert, otherKey, "tls.key: tls: private key does not match public key"},
 		{"no-certificate", pair, "", key,
-			"do not work together: tls: failed to find any PEM data in certificate input"},
+			"tls.key: tls: failed to find any PEM data in certificate input"},
 		{"acme", `required: true, acme: {hosts: [FTP.acme.example], tls_listen: ":443", ` +
 			`eab: "7:c2VjcmV0"}`, "", "", ""},
 	} {
@@ -57,14 +57,14 @@ func TestCertificateOfATenant(t *testing.T) {
 	}{
 		{"pair", server, "    hosts: [ftp.acme.example]\n" + pair, ""},
 		{"none-of-its-own", "", "    tls: {strict_data_eof: false}\n", ""},
-		{"without-hosts", server, pair, "tls: needs hosts: write the names"},
-		{"with-an-address", server, "    hosts: [203.0.113.7]\n" + pair, "tls: needs hosts: write the names"},
+		{"without-hosts", server, pair, "tls: requires hosts: write the names"},
+		{"with-an-address", server, "    hosts: [203.0.113.7]\n" + pair, "tls: requires hosts: write the names"},
 		{"without-a-certificate-of-the-server", "", "    hosts: [ftp.acme.example]\n" + pair,
-			"tls: needs a certificate of the server too"},
+			"tls: requires a certificate of the server too"},
 		{
 			"key-of-another", server,
 			"    hosts: [ftp.acme.example]\n    tls: {cert_file: acme.crt, key_file: other.key}\n",
-			"tls.cert_file: the certificate in ",
+			"tls.cert_file: cannot use the certificate in ",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -106,13 +106,13 @@ func TestClientCertificates(t *testing.T) {
 		{"tenant-requires-those-of-the-server", pair + ", client_certificates: {ca_file: ca.crt}",
 			"tls: {client_certificates: {required: true}}", "", ""},
 		{"tls-is-missing", "client_certificates: {ca_file: ca.crt}", "", "",
-			"tls.client_certificates: needs a certificate of the server"},
+			"tls.client_certificates: requires a certificate of the server"},
 		{"authorities-are-missing", pair + ", client_certificates: {required: true}", "", "",
-			"tls.client_certificates.required: needs ca_file"},
+			"tls.client_certificates.required: requires ca_file"},
 		{"tenant-has-no-authorities", pair, "tls: {client_certificates: {required: true}}", "",
-			"tenants.acme.tls.client_certificates.required: needs ca_file"},
+			"tenants.acme.tls.client_certificates.required: requires ca_file"},
 		{"list-without-authorities", pair + ", client_certificates: {crl_file: ca.crl}", "", "",
-			"tls.client_certificates.crl_file: needs ca_file"},
+			"tls.client_certificates.crl_file: requires ca_file"},
 		{"no-such-file", pair + ", client_certificates: {ca_file: nowhere}", "", "",
 			"tls.client_certificates.ca_file: cannot be used: open "},
 		{"empty-file", pair + ", client_certificates: {ca_file: none.crt}", "", "",
@@ -120,11 +120,11 @@ func TestClientCertificates(t *testing.T) {
 		{"list-of-another", pair + ", client_certificates: {ca_file: ca.crt, crl_file: other.crl}", "", "",
 			"tls.client_certificates.crl_file: cannot be used: "},
 		{"user-without-authorities", pair, "", list,
-			"tenants.acme.users.alice.certificates: needs authorities that issue them"},
+			"tenants.acme.users.alice.certificates: requires tls.client_certificates.ca_file"},
 		{"user-with-neither", pair, "", "      alice: {home: /}\n",
 			"tenants.acme.users.alice.password_hash: is missing"},
 		{"no-certificate", pair, "", `      alice: {certificates: [alice]}` + "\n",
-			`tenants.acme.users.alice.certificates.0: "alice" names no certificate`},
+			`tenants.acme.users.alice.certificates.0: "alice" does not select a certificate`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			text := "tls: {" + tc.server + "}" + minimal

@@ -56,7 +56,7 @@ func (c Cluster) Number(host string) (int, error) {
 				"the number", host)
 	case int(n) >= c.Replicas:
 		return 0, fmt.Errorf(
-			"the host name %q is that of replica %d: raise cluster.replicas above it on all replicas", host, n)
+			"the host name %q belongs to replica %d: set cluster.replicas to a higher number on all replicas", host, n)
 	}
 	return int(n), nil
 }
@@ -69,7 +69,7 @@ func (c Cluster) check(v *validator, p yamlconf.Path) {
 		v.report(p.Child("replicas"), "must be at least 1")
 		return
 	case c.Replicas == 0 && (c.Replica != nil || len(c.Peers) > 0):
-		v.report(p.Child("replicas"), "is missing: write how many replicas there may be")
+		v.report(p.Child("replicas"), "is missing: write the maximum number of replicas")
 		return
 	case c.Replica != nil && (*c.Replica < 0 || *c.Replica >= max(c.Replicas, 1)):
 		v.report(p.Child("replica"),
@@ -81,15 +81,15 @@ func (c Cluster) check(v *validator, p yamlconf.Path) {
 	}
 	switch {
 	case ports == netaddr.PortRange{}:
-		v.report(p, "needs passive.ports: write a range that all replicas share, like 30000-30299")
+		v.report(p, "requires passive.ports: write a range that all replicas share, like 30000-30299")
 	case ports.Size() < c.Replicas:
-		v.report(p.Child("replicas"), "are more than the ports of passive.ports (%s): write a larger range", ports)
+		v.report(p.Child("replicas"), "is larger than the number of ports in passive.ports (%s): write a larger range", ports)
 	}
 	if host, _, err := net.SplitHostPort(listen); err == nil && host != "" {
 		if _, err := netip.ParseAddr(host); err != nil {
 			v.report(
 				yamlconf.Path{"listen"},
-				"%q is a name, and the passive ports of a cluster need an address: write it like :21 or 10.0.0.1:21",
+				"%q is a host name, but a cluster requires an address: write it like :21 or 10.0.0.1:21",
 				host)
 		}
 	}
@@ -105,7 +105,7 @@ func (c Cluster) checkPeers(v *validator, p yamlconf.Path) {
 		return
 	case len(c.Peers) != 1 && len(c.Peers) != c.Replicas:
 		v.report(p,
-			"has %d of %d replicas: write one for each, or one name with %s", len(c.Peers), c.Replicas, replicaMark)
+			"has %d entries for %d replicas: write one for each, or one name with %s", len(c.Peers), c.Replicas, replicaMark)
 		return
 	}
 	hosts := c.Hosts()
@@ -119,7 +119,7 @@ func (c Cluster) checkPeers(v *validator, p yamlconf.Path) {
 			return
 		}
 		if slices.Contains(hosts[:n], host) {
-			v.report(at, "%q is given twice: each replica has an address of its own", host)
+			v.report(at, "duplicate %q: each replica needs its own address", host)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestNumber(t *testing.T) {
 		"no-number":  {Cluster{Replicas: 3}, "ftp-server", 0, "does not end with a number"},
 		"no-dash":    {Cluster{Replicas: 3}, "7", 0, "does not end with a number"},
 		"no-name":    {Cluster{Replicas: 3}, "", 0, "does not end with a number"},
-		"too-large":  {Cluster{Replicas: 3}, "babelftp-3", 0, "raise cluster.replicas"},
+		"too-large":  {Cluster{Replicas: 3}, "babelftp-3", 0, "set cluster.replicas to a higher number"},
 		"deployment": {Cluster{Replicas: 3}, "babelftp-6d4cf56db6-x7k2p", 0, "does not end with a number"},
 	} {
 		t.Run(name, func(t *testing.T) {

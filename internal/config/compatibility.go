@@ -74,10 +74,10 @@ func (t *Tenant) CompatibilityOfNetwork(addr netip.Addr) Compatibility {
 // check validates the section at p.
 func (x *Compatibility) check(v *validator, p yamlconf.Path) {
 	if x.Charset.Raw() && x.Normalization != "" && x.Normalization != pathname.None {
-		v.report(p.Child("normalization"), "raw names are kept as they are, byte for byte: write none, or remove the key")
+		v.report(p.Child("normalization"), "conflicts with charset: raw, which keeps names as they are: remove it")
 	}
 	if x.Charset.Raw() && x.Backslash == pathname.BackslashSeparates {
 		v.report(p.Child("backslash"),
-			"in raw names no byte is known to be a backslash: remove the key, or name the charset of the clients")
+			"conflicts with charset: raw, in which a backslash is not recognized: remove the key, or set another charset")
 	}
 }

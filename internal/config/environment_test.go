@@ -23,8 +23,8 @@ func TestEnvironment(t *testing.T) {
 		keyFile    = "s3: {access_key_id: id, secret_access_key_file: key}"
 		noKeyFile  = "s3: {access_key_id: id, secret_access_key_file: nowhere}"
 		idOfFile   = "s3: {access_key_id_file: lines, secret_access_key: secret}"
-		unset      = "is not a setting: "
-		ofTheFiles = "only secrets come from files, set "
+		unset      = "unknown variable: "
+		ofTheFiles = "only secrets can be read from files, set "
 	)
 	files := map[string]string{"key": "from a file\r\n", "lines": "id\n\n"}
 	for _, tc := range []struct {
@@ -53,7 +53,7 @@ func TestEnvironment(t *testing.T) {
 		{"unknown", "", []string{"BABELFTP_S3_SECRET_ACESS_KEY=x"},
 			"BABELFTP_S3_SECRET_ACESS_KEY: " + unset + "did you mean BABELFTP_S3_SECRET_ACCESS_KEY?"},
 		{"tenant", "", []string{"BABELFTP_TENANTS_ACME_BUCKET=b"}, "BABELFTP_TENANTS_ACME_BUCKET: " + unset +
-			"what is below tenants comes from the file only, write it there; a secret can have a file of its own"},
+			"keys below tenants can only be set in the file; a secret can be read from its own file"},
 		{"file-of-no-secret", "", []string{"BABELFTP_LISTEN_FILE=listen"},
 			"BABELFTP_LISTEN_FILE: " + unset + ofTheFiles + "BABELFTP_LISTEN"},
 		{"file-of-a-folder", "", []string{"BABELFTP_LOCALES_DIR_FILE=x"},
@@ -61,9 +61,9 @@ func TestEnvironment(t *testing.T) {
 		{"wrong-type", "", []string{"BABELFTP_LIMITS_BANS_USER_SCORE=many"},
 			`BABELFTP_LIMITS_BANS_USER_SCORE: limits.bans.user_score: "many" is not a whole number: write it like 10`},
 		{"broken-rule", "", []string{"BABELFTP_S3_ENDPOINT=http://id:hidden@127.0.0.1"},
-			"BABELFTP_S3_ENDPOINT: s3.endpoint: holds credentials: write them as access_key_id and secret_access_key"},
+			"BABELFTP_S3_ENDPOINT: s3.endpoint: contains credentials: set access_key_id and secret_access_key instead"},
 		{"two-variables", "", []string{"BABELFTP_S3_ACCESS_KEY_ID=a", "BABELFTP_S3_ACCESS_KEY_ID_FILE=id"},
-			"BABELFTP_S3_ACCESS_KEY_ID: s3.access_key_id: BABELFTP_S3_ACCESS_KEY_ID_FILE is set too: remove one"},
+			"BABELFTP_S3_ACCESS_KEY_ID: s3.access_key_id: BABELFTP_S3_ACCESS_KEY_ID_FILE is also set: remove one"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg, err := load(t, tc.text+minimal, files, tc.environ...)

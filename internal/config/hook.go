@@ -32,6 +32,6 @@ func (h *Hook) check(v *validator, p yamlconf.Path) {
 		v.report(p.Child("url"), "is missing: write the URL of the service")
 	case !isURL(h.URL, "http", "https"): // not shown, because it may contain a password
 		v.report(p.Child("url"),
-			"is no URL of a service: write it like https://auth.example.com/ftp, and a password as secret")
+			"is not an HTTP URL: write it like https://auth.example.com/ftp, and use secret for a password")
 	}
 }

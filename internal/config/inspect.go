@@ -73,9 +73,9 @@ func (i *Inspect) check(v *validator, p yamlconf.Path, t *Tenant) {
 	}
 	switch {
 	case given > 1:
-		v.report(p, "names several inspectors: write one of clamd, icap and hook")
+		v.report(p, "has several inspectors: set only one of clamd, icap and hook")
 	case given == 0 && (*i != Inspect{}):
-		v.report(p, "has no inspector: write one of clamd, icap and hook")
+		v.report(p, "has no inspector: set one of clamd, icap and hook")
 	}
 	if i.Timeout < 0 {
 		v.report(p.Child("timeout"), "must be longer than 0")
@@ -96,7 +96,7 @@ func (v *validator) quarantine(p yamlconf.Path, prefix string, t *Tenant) {
 		return
 	}
 	if v.cfg.AbandonedUploads == 0 {
-		v.report(p, "needs abandoned_uploads: a refused file of several parts gets there by an upload of its own")
+		v.report(p, "requires abandoned_uploads, because large files are copied there by multipart uploads")
 	}
 	if hidden {
 		return

@@ -98,7 +98,7 @@ func (l *LDAP) check(v *validator, p yamlconf.Path) {
 			strings.ContainsAny(strings.TrimSuffix(text[strings.Index(text, "//")+2:], "/"), "/?#") {
 			v.report(
 				p.Child("urls").Child(strconv.Itoa(i)),
-				"is no URL of a directory: write it like ldaps://ldap.example.com, without a path")
+				"is not an LDAP URL: write it like ldaps://ldap.example.com, without a path")
 		}
 	}
 	l.checkNames(v, p)
@@ -108,7 +108,7 @@ func (l *LDAP) check(v *validator, p yamlconf.Path) {
 		}
 	}
 	if strings.Contains(l.Filter, UserPlaceholder) {
-		v.report(p.Child("filter"), "needs no {user}: the server adds the condition on the name itself")
+		v.report(p.Child("filter"), "must not contain {user}: the server adds the condition on the name")
 	}
 	attribute := regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*|[0-9]+(\.[0-9]+)+)$`) // RFC 4512 1.4
 	for setting, name := range l.Attributes {
@@ -124,10 +124,10 @@ func (l *LDAP) checkNames(v *validator, p yamlconf.Path) {
 	switch {
 	case l.UserDN == "" && l.BaseDN == "":
 		v.report(p.Child("base_dn"),
-			"is missing: write where users are, like ou=people,dc=example,dc=com, or the "+
+			"is missing: write the base DN of users, like ou=people,dc=example,dc=com, or the "+
 				"pattern user_dn")
 	case l.UserDN != "" && (l.BaseDN != "" || l.BindDN != ""):
-		v.report(p.Child("user_dn"), "needs no search: remove base_dn and bind_dn, or user_dn")
+		v.report(p.Child("user_dn"), "conflicts with base_dn and bind_dn: remove them, or user_dn")
 	case l.UserDN != "":
 		dn, err := ldap.ParseDN(l.UserDN)
 		if err != nil || len(dn.RDNs[0].Attributes) != 1 || dn.RDNs[0].Attributes[0].Value != UserPlaceholder ||
@@ -144,6 +144,6 @@ func (l *LDAP) checkNames(v *validator, p yamlconf.Path) {
 	case l.BindDN != "" && l.BindPassword.Empty(): // RFC 4513 5.1.2
 		v.report(p.Child("bind_password"), "is missing: without a password the bind would be anonymous")
 	case l.BindDN == "" && !l.BindPassword.Empty():
-		v.report(p.Child("bind_dn"), "is missing: write whose password bind_password is")
+		v.report(p.Child("bind_dn"), "is missing: write the DN that bind_password belongs to")
 	}
 }

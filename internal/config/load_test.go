@@ -106,7 +106,7 @@ tenants:
 	}
 
 	write("babelftp.yaml", strings.Replace(text, "idle_timeout: 5m", "abandoned_uploads: 0s", 1))
-	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), file+":9:13: tenants.acme.resume: needs ") {
+	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), file+":9:13: tenants.acme.resume: requires ") {
 		t.Errorf("got %v", err)
 	}
 	write("babelftp.yaml", "locales_dir: texts\n"+text)

@@ -21,7 +21,7 @@ func (x ProxyProtocol) check(v *validator, p yamlconf.Path) {
 		if n.Bits() == 0 {
 			v.report(
 				p.Child("trusted").Child(strconv.Itoa(i)),
-				"%s is every address, so that any client could take that of another: write the networks of the load "+
+				"%s contains all addresses, so that any client could forge its address: write the networks of the load "+
 					"balancers", n)
 		}
 	}

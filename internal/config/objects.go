@@ -65,7 +65,7 @@ func (o *Objects) check(v *validator, p yamlconf.Path) {
 	}
 	tags := p.Child("tags")
 	if len(o.Tags) > maxObjectTags {
-		v.report(tags, "there are %d: S3 has room for %d", len(o.Tags), maxObjectTags)
+		v.report(tags, "has %d tags, but S3 allows at most %d", len(o.Tags), maxObjectTags)
 	}
 	for key, text := range o.Tags {
 		if broken := value.TagProblem(key, text); broken != "" {
@@ -91,16 +91,16 @@ func (o *Objects) checkEncryption(v *validator, p yamlconf.Path, endpoints []str
 	case o.Encryption != EncryptionCustomer:
 	case o.CustomerKey.Empty():
 		v.report(key,
-			"is missing: write the Base64 of %d random bytes (openssl rand -base64 %[1]d) into a file, and "+
+			"is missing: write the Base64 of %d random bytes (openssl rand -base64 %[1]d) into a file, and set "+
 				"customer_key_file", customerKeySize)
 	case len(o.Key()) != customerKeySize:
 		v.report(key, "is not the Base64 of %d bytes", customerKeySize)
 	case links:
-		v.report(p.Child("encryption"), "the reader of a link cannot decrypt objects whose key only this server has: "+
+		v.report(p.Child("encryption"), "conflicts with presign, because readers of a link do not have the key: "+
 			"remove presign, or choose another encryption")
 	case slices.ContainsFunc(endpoints, isPlain):
 		v.report(p.Child("encryption"),
-			"S3 takes the key over https only: correct s3.endpoint, or choose another encryption")
+			"requires https, because the key is sent to S3: correct s3.endpoint, or choose another encryption")
 	}
 }
 

@@ -44,6 +44,6 @@ const maxOldServerTimeout = 15 * time.Second
 
 func (o *OldServer) check(v *validator, p yamlconf.Path) {
 	if host, port, err := net.SplitHostPort(o.Address); err != nil || host == "" || port == "" {
-		v.report(p.Child("address"), "%q is no address of a server: write it like old.example.com:21", o.Address)
+		v.report(p.Child("address"), "%q is not a server address: write it like old.example.com:21", o.Address)
 	}
 }

@@ -33,7 +33,7 @@ func (a *PublicAddress) UnmarshalText(text []byte) error {
 		_, isName := netaddr.ParseHost(strings.ReplaceAll(host, replicaMark, "0"))
 		switch {
 		case err == nil && !addr.Unmap().Is4():
-			return fmt.Errorf("%s is no IPv4 address: PASV can show no other, and EPSV needs none", addr)
+			return fmt.Errorf("%s is not an IPv4 address, which PASV requires; EPSV needs no address", addr)
 		case err != nil && !isName:
 			return fmt.Errorf(
 				"%q is neither an address nor a host name: write it like 203.0.113.7 or ftp.example.com", host)
@@ -68,9 +68,9 @@ func (a PublicAddress) check(v *validator, p yamlconf.Path) {
 	switch {
 	case len(a.hosts) > 1 && len(a.hosts) != replicas:
 		v.report(p,
-			"has %d addresses for %d replicas: write one for each, as many as cluster.replicas, or one for all",
+			"has %d addresses for %d replicas: write one for each (cluster.replicas), or one for all",
 			len(a.hosts), replicas)
 	case strings.Contains(a.String(), replicaMark) && replicas == 1:
-		v.report(p, "%s needs cluster.replicas: write it, or an address", replicaMark)
+		v.report(p, "%s requires cluster.replicas: set it, or write an address", replicaMark)
 	}
 }

@@ -24,7 +24,7 @@ func (a *Audit) Stdout() bool { return a.File == yamlconf.StandardOutput }
 func (a *Audit) check(v *validator, p yamlconf.Path) {
 	a.Webhook.check(v, p.Child("webhook"))
 	if a.Required && a.File == "" && a.Webhook.URL == "" {
-		v.report(p.Child("required"), "needs a place for the lines: write audit.file or webhook")
+		v.report(p.Child("required"), "requires audit.file or audit.webhook")
 	}
 }
 
@@ -83,6 +83,6 @@ func (r *Receiver) check(v *validator, p yamlconf.Path) {
 	}
 	if len(r.Secret.Reveal()) < minReceiverSecret {
 		v.report(p.Child("secret"),
-			"is shorter than 16 bytes: write a random one, like that of `openssl rand -hex 32`")
+			"is shorter than 16 bytes: write a random one, for example from `openssl rand -hex 32`")
 	}
 }

@@ -100,7 +100,7 @@ func (r *AssumeRole) check(v *validator, p yamlconf.Path, tenants []string) {
 		text.check(v, p.Child(text.key), tenants)
 	}
 	if len(r.SessionTags) > maxSessionTags {
-		v.report(p.Child("session_tags"), "there are %d: a session has room for %d", len(r.SessionTags), maxSessionTags)
+		v.report(p.Child("session_tags"), "has %d tags, but STS allows at most %d", len(r.SessionTags), maxSessionTags)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.SessionTags)) {
 		at := p.Child("session_tags").Child(key)
@@ -122,7 +122,7 @@ func (t roleText) check(v *validator, p yamlconf.Path, tenants []string) {
 	}
 	if first := wrongFor(tenants, wrong); first != "" {
 		v.report(p,
-			"%q does not work for the tenant %s: write %s; {tenant} stands for its name", t.value, first, t.advice)
+			"%q is invalid for the tenant %s: write %s; {tenant} is replaced by its name", t.value, first, t.advice)
 	}
 }
 

@@ -74,9 +74,9 @@ func (s *S3) check(v *validator, p yamlconf.Path, tenants []string) {
 	id, secret := p.Child("access_key_id"), p.Child("secret_access_key")
 	switch {
 	case s.AccessKeyID == "" && !s.SecretAccessKey.Empty():
-		v.report(id, "is missing: it belongs to %s", secret)
+		v.report(id, "is missing: it must be set together with %s", secret)
 	case s.AccessKeyID != "" && s.SecretAccessKey.Empty():
-		v.report(secret, "is missing: it belongs to %s", id)
+		v.report(secret, "is missing: it must be set together with %s", id)
 	}
 	s.AssumeRole.check(v, p.Child("assume_role"), tenants)
 }

@@ -110,11 +110,11 @@ func (t *Tenant) checkVersionsDirectory(v *validator, p yamlconf.Path) {
 		return
 	}
 	if value.DirectoryProblem("/"+dir, "a name") != "" || value.PrefixProblem(dir) != "" || strings.Contains(dir, "/") {
-		v.report(p, "%q is not a name: write one without a slash, like .versions", dir)
+		v.report(p, "%q is not a directory name: write one without a slash, like .versions", dir)
 	}
 	for name := range t.Folders {
 		if first, _, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/"); first == dir {
-			v.report(p, "%q leads to the folder %s: write another name", dir, name)
+			v.report(p, "%q conflicts with the folder %s: write another name", dir, name)
 		}
 	}
 }
@@ -129,7 +129,7 @@ type Restore struct {
 
 func (r *Restore) check(v *validator, p yamlconf.Path) {
 	if r.Days < 0 || r.Days > math.MaxInt32 {
-		v.report(p.Child("days"), "%d is no number of days that S3 takes: write 1 or more", r.Days)
+		v.report(p.Child("days"), "%d is not a valid number of days: write 1 or more", r.Days)
 	}
 	if r.Days == 0 && r.Tier != "" {
 		v.report(p.Child("days"), "is missing: write for how many days a restored file can be read")
@@ -174,7 +174,7 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	t.checkVersionsDirectory(v, p.Child("versions_directory"))
 	t.Restore.check(v, p.Child("restore"))
 	if t.Resume == KeepInterrupted && v.cfg.AbandonedUploads == 0 {
-		v.report(p.Child("resume"), "needs abandoned_uploads: an upload that no client resumes would stay permanently")
+		v.report(p.Child("resume"), "requires abandoned_uploads, which removes uploads that no client resumes")
 	}
 	t.Objects.check(v, p.Child("objects"))
 	t.checkEncryption(v, p.Child("objects"))
@@ -187,7 +187,7 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 		if t.UsersFile != "" {
 			key = "users_file"
 		}
-		v.report(p.Child(key), "there are none: write one at least, so that a client can log in")
+		v.report(p.Child(key), "is empty: add at least one user, so that a client can log in")
 	}
 	for name, u := range t.Users {
 		at := p.Child("users").Child(name)
@@ -195,7 +195,7 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 		v.oneOf(at.Child("language"), u.Language, offered)
 		if len(u.Certificates) > 0 && t.TLS.ClientCertificatesOf(&v.cfg.TLS).CAFile == "" {
 			v.report(at.Child("certificates"),
-				"needs authorities that issue them: write tls.client_certificates.ca_file")
+				"requires tls.client_certificates.ca_file with the CA that issues them")
 		}
 	}
 }
@@ -209,12 +209,12 @@ const maxPresign = 7 * 24 * time.Hour
 func (t *Tenant) checkPresign(v *validator, p yamlconf.Path) {
 	if t.Presign != 0 && (t.Presign < time.Second || t.Presign > maxPresign) {
 		v.report(p,
-			"%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links",
+			"%s is not between 1s and %.0fh, which S3 allows: correct it, or remove the key to disable links",
 			t.Presign, maxPresign.Hours())
 	}
 	for _, s := range v.cfg.storagesOf(t) {
 		if most := maxRoleDuration - RoleRenewBefore; s.AssumeRole.Given() && t.Presign > most {
-			v.report(p, "%s is longer than the credentials of s3.assume_role are good: write at most %s", t.Presign, most)
+			v.report(p, "%s is longer than the credentials of s3.assume_role are valid: write at most %s", t.Presign, most)
 			return
 		}
 	}
@@ -261,7 +261,7 @@ func (t *Tenant) checkFolders(v *validator, p yamlconf.Path) {
 		case f.Bucket == "" && f.S3.Given():
 			v.report(at.Child("bucket"), "is missing: name the bucket at the S3 server of the folder")
 		case f.Bucket == "" && f.Prefix == "":
-			v.report(at, "says nothing: name a bucket, or a prefix in the bucket of the tenant")
+			v.report(at, "is empty: set bucket, or prefix for a part of the tenant's bucket")
 		}
 		v.bucketAndPrefix(at, f.Bucket, f.Prefix)
 		f.S3.check(v, at.Child("s3"), p[1:2])

@@ -53,14 +53,14 @@ tenants:
 		writeFile(t, filepath.Join(dir, name), text)
 	}
 	_, err := Load(file, nil)
-	if err == nil || !strings.Contains(err.Error(), "the tenant acme has a user of this name too, and wayne has no host") {
+	if err == nil || !strings.Contains(err.Error(), "the tenant acme has a user with this name too, and wayne has no host") {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
 	must.OK(t, err)
 	writeFile(t, file, string(text)+"    hosts: [ftp.wayne.example]\n")
 	cfg, err := Load(file, []string{"BABELFTP_TENANT_DEFAULTS_BUCKET=x"})
-	if err == nil || !strings.Contains(err.Error(), "what is below tenant_defaults comes from the file only") {
+	if err == nil || !strings.Contains(err.Error(), "keys below tenant_defaults can only be set in the file") {
 		t.Error(cfg, err)
 	}
 	l := NewLoader(file, nil)
@@ -174,14 +174,14 @@ func TestTenantsDir(t *testing.T) {
 	want := strings.Join([]string{
 		`babelftp.yaml:1:30: tenants_dir.2: cannot read missing: no such file or directory`,
 		`babelftp.yaml:1:39: tenants_dir.3: cannot read empty: the folder has no file whose name ends in .yaml or .yml`,
-		`babelftp.yaml:1:46: tenants_dir.4: cannot read other/wayne.yml: it is a file: name the folder that has it`,
+		`babelftp.yaml:1:46: tenants_dir.4: cannot read other/wayne.yml: it is a file: name its folder`,
 		`other/a b.yaml:1:1: tenants.a b: "a b" is not a valid tenant name: write up to 63 ASCII letters, digits, -, _ and .`,
-		`other/broken.yaml:2:1: this is not YAML: did not find expected node content`,
-		`other/umbrella.yaml:1:1: tenants.umbrella: is given at secret/umbrella.yaml:1 too: remove one`,
+		`other/broken.yaml:2:1: invalid YAML: did not find expected node content`,
+		`other/umbrella.yaml:1:1: tenants.umbrella: is already set at secret/umbrella.yaml:1: remove one`,
 		`other/wayne.yml:3:1: tenants.wayne.buckets: unknown key: did you mean bucket?`,
 		`other/wayne.yml:5:26: tenants.wayne.users.alice.password_hash: is not a password hash; passwords are not kept ` +
 			"in plain text: write what `babelftp hash-password` prints",
-		`secret/acme.yaml:1:1: tenants.acme: is given at babelftp.yaml:2 too: remove one`,
+		`secret/acme.yaml:1:1: tenants.acme: is already set at babelftp.yaml:2: remove one`,
 	}, "\n")
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -20,7 +20,7 @@ import (
 func (t *Tenant) checkLanguages(v *validator, p yamlconf.Path) *i18n.Bundle {
 	list := p.Child("languages")
 	if t.Languages != nil && len(t.Languages) == 0 {
-		v.report(list, "there are none: write one at least, or remove the key for all of them")
+		v.report(list, "is empty: add a language, or remove the key to offer all languages")
 	}
 	known := true
 	for i, tag := range t.Languages {
@@ -64,8 +64,8 @@ func (c *Config) RefusedTexts() Problems {
 func (c *Config) Warnings() []string {
 	var warnings []string
 	if c.TLS.CertFile == "" && !c.TLS.ACME.Given() && c.TLS.Required == nil && !IsLoopback(c.Listen) {
-		warnings = append(warnings, "tls has no certificate, so passwords and files cross the network in the clear: write "+
-			"cert_file and key_file, or acme, or required: false to have it so")
+		warnings = append(warnings, "tls has no certificate, so passwords and files are sent in the clear: set "+
+			"cert_file and key_file, or acme, or required: false to accept this")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {
 		t := c.Tenants[name]
@@ -77,8 +77,8 @@ func (c *Config) Warnings() []string {
 			if _, text := i18n.SelectText([]language.Tag{own}, of.texts); len(of.texts) > 0 && text == "" {
 				warnings = append(
 					warnings, fmt.Sprintf(
-						"tenants.%s.%s has a text neither in %s, the default language, nor in English: "+
-							"readers of other languages get none: write one of the two", name, of.key, own))
+						"tenants.%s.%s has no text in %s, the default language, or in English, and users with "+
+							"other languages get no text: add one of them", name, of.key, own))
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func (t *Tenant) checkMessages(v *validator, p yamlconf.Path) {
 			at = at.Child(d.Language.String())
 		} else if known := v.bundle.IDs(); !slices.Contains(known, d.Message) {
 			message = "unknown message: " +
-				yamlconf.Suggest(string(d.Message), known, "take the identifiers from the English catalog")
+				yamlconf.Suggest(string(d.Message), known, "use an identifier of the English catalog")
 		}
 		if problem := v.cfg.positions.Problem(at, message); problem != nil {
 			v.refused = append(v.refused, problem)

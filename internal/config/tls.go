@@ -89,7 +89,7 @@ func (t *TLS) Optional() []netip.Prefix { return prefixesOf(t.OptionalNetworks) 
 func (v *validator) checkRequired(p yamlconf.Path, required *bool) {
 	if required != nil && *required && !v.cfg.TLS.Given() {
 		v.report(p.Child("required"),
-			"needs a certificate of the server: write tls.cert_file and tls.key_file, or tls.acme")
+			"requires a certificate of the server: set tls.cert_file and tls.key_file, or tls.acme")
 	}
 }
 
@@ -102,7 +102,7 @@ func (t *TLS) files() []*string {
 func (t *TLS) check(v *validator, p yamlconf.Path) {
 	t.checkSuites(v, p.Child("cipher_suites"))
 	if len(t.OptionalNetworks) > 0 && !t.IsRequired() {
-		v.report(p.Child("optional_networks"), "works only where TLS is required: remove it, or write required: true")
+		v.report(p.Child("optional_networks"), "has no effect, because TLS is not required: remove it, or set required: true")
 	}
 	t.ClientCertificates.check(v, p.Child("client_certificates"), t.ClientCertificates)
 	t.ACME.check(v, p.Child("acme"))
@@ -113,10 +113,10 @@ func (t *TLS) check(v *validator, p yamlconf.Path) {
 		return
 	}
 	if t.IsRequired() {
-		v.report(p.Child("required"), "needs a certificate: write tls.cert_file and tls.key_file, or tls.acme")
+		v.report(p.Child("required"), "requires a certificate: set tls.cert_file and tls.key_file, or tls.acme")
 	}
 	if t.ImplicitListen != "" {
-		v.report(p.Child("implicit_listen"), "needs a certificate: write tls.cert_file and tls.key_file, or tls.acme")
+		v.report(p.Child("implicit_listen"), "requires a certificate: set tls.cert_file and tls.key_file, or tls.acme")
 	}
 }
 
@@ -142,14 +142,14 @@ func (c *ClientCertificates) check(v *validator, p yamlconf.Path, all ClientCert
 	case *c == ClientCertificates{}:
 		return
 	case !v.cfg.TLS.Given():
-		v.report(p, "needs a certificate of the server: write tls.cert_file and tls.key_file")
+		v.report(p, "requires a certificate of the server: set tls.cert_file and tls.key_file")
 		return
 	case c.Required && all.CAFile == "":
 		v.report(p.Child("required"),
-			"needs ca_file: name the PEM file of the authorities that issue the certificates "+
+			"requires ca_file: name the PEM file of the CAs that issue the certificates "+
 				"of clients")
 	case c.CRLFile != "" && c.CAFile == "":
-		v.report(p.Child("crl_file"), "needs ca_file: name the PEM file of the authorities that have signed the lists")
+		v.report(p.Child("crl_file"), "requires ca_file: name the PEM file of the CAs that have signed the lists")
 	}
 	if c.CAFile == "" {
 		return
@@ -173,12 +173,12 @@ func (t *TenantTLS) check(v *validator, p yamlconf.Path, hosts []string) {
 	isName := func(host string) bool { _, err := netip.ParseAddr(host); return err != nil }
 	if !slices.ContainsFunc(hosts, isName) {
 		v.report(p,
-			"needs hosts: write the names by which clients reach the tenant; TLS tells no addresses (RFC 6066, "+
+			"requires hosts: write the names by which clients reach the tenant; TLS does not send addresses (RFC 6066, "+
 				"section 3)")
 	}
 	if !server.Given() {
 		v.report(p,
-			"needs a certificate of the server too, for clients that name no host to TLS: write tls.cert_file and "+
+			"requires a certificate of the server too, for clients that send no server name: set tls.cert_file and "+
 				"tls.key_file, or tls.acme")
 	}
 	v.certificate(p, t.CertFile, t.KeyFile)
@@ -221,7 +221,7 @@ func (t *TLS) checkSuites(v *validator, p yamlconf.Path) {
 	switch {
 	case t.CipherSuites == nil:
 	case len(t.CipherSuites) == 0:
-		v.report(p, "there are none: write one at least, or remove the key for all secure ones")
+		v.report(p, "is empty: add a cipher suite, or remove the key to enable all secure suites")
 	case t.MinVersion == tls.VersionTLS13:
 		v.report(p, "works with TLS 1.2 only: remove it, or min_version")
 	}

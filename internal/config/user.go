@@ -88,7 +88,7 @@ func (u *User) checkSettings(v *validator, p yamlconf.Path) {
 			v.report(p.Child(d.key), "%q contains control characters", d.value)
 		case d.key == "root":
 			if broken := value.PrefixProblem(strings.TrimPrefix(d.value, "/")); broken != "" {
-				v.report(p.Child(d.key), "%q cannot be one: %s", d.value, broken)
+				v.report(p.Child(d.key), "%q is not valid: %s", d.value, broken)
 			}
 		}
 	}
@@ -107,15 +107,15 @@ func (u *User) checkSettings(v *validator, p yamlconf.Path) {
 // checkNotLocal reports settings that only users in the configuration can have.
 func (u *User) checkNotLocal(v *validator, p yamlconf.Path) {
 	if !u.PasswordHash.Empty() {
-		v.report(p.Child("password_hash"), "has no place here: the service compares the password")
+		v.report(p.Child("password_hash"), "is not allowed here: the service verifies the password")
 	}
 	if u.TLS.Required != nil {
 		v.report(p.Child("tls").Child("required"),
-			"has no place here: write it in the tenant, because the server does not know the user before the password")
+			"is not allowed here: set it in the tenant, because the user is unknown before the password is verified")
 	}
 	if u.Overwrite != "" {
 		v.report(p.Child("overwrite"),
-			"has no place here: write it in the tenant, because the server checks at its start "+
+			"is not allowed here: set it in the tenant, because the server checks at its start "+
 				"what the bucket can do")
 	}
 }

@@ -65,7 +65,7 @@ func (v *validator) report(p yamlconf.Path, format string, args ...any) {
 // refuseEmpty reports a list or section that is given but empty, and therefore restricts nothing.
 func (v *validator) refuseEmpty(p yamlconf.Path) {
 	if v.cfg.positions.Given(p) {
-		v.report(p, "is empty, and so restricts nothing: write a value, or remove the key")
+		v.report(p, "is empty and restricts nothing: write a value, or remove the key")
 	}
 }
 
@@ -147,11 +147,11 @@ func (v *validator) addresses() {
 			continue
 		}
 		if other, taken := ports[int(port)]; taken {
-			v.report(l.path, "port %d is that of %s too: choose another", port, other)
+			v.report(l.path, "port %d is already used by %s: choose another one", port, other)
 		}
 		ports[int(port)] = l.path
 		if data.Contains(uint16(port)) {
-			v.report(l.path, "port %d lies in passive.ports (%s): choose another, or another range", port, data)
+			v.report(l.path, "port %d is in passive.ports (%s): choose another port or range", port, data)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (v *validator) durations() {
 		}
 	}
 	if v.cfg.CommitDelay > maxCommitDelay {
-		v.report(yamlconf.Path{"commit_delay"}, "must be at most %s: uploads wait so long", maxCommitDelay)
+		v.report(yamlconf.Path{"commit_delay"}, "must be at most %s, because it delays uploads", maxCommitDelay)
 	}
 }
 
@@ -184,7 +184,7 @@ func (v *validator) uploads() {
 	}
 	if c.Memory < c.PartSize {
 		v.report(
-			yamlconf.Path{"memory"}, "%s has no room for one part of an upload: write at least %s", c.Memory,
+			yamlconf.Path{"memory"}, "%s is less than one part of an upload: write at least %s", c.Memory,
 			c.PartSize)
 	}
 	if c.AbandonedUploads != 0 && c.AbandonedUploads < minAbandonedUploads {

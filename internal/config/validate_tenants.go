@@ -14,7 +14,7 @@ import (
 func (v *validator) tenants() {
 	p := yamlconf.Path{"tenants"}
 	if len(v.cfg.Tenants) == 0 && len(v.cfg.TenantsDir) == 0 { // an empty tenants_dir was already reported
-		v.report(p, "there are none: write one at least, with its bucket and users")
+		v.report(p, "is empty: add at least one tenant with its bucket and users")
 	}
 	tenantName := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	for name, t := range v.cfg.Tenants {
@@ -44,7 +44,7 @@ func (v *validator) sharedHosts() {
 				v.report(p, "%s is written twice: remove one", host)
 			case taken:
 				v.report(p,
-					"%s leads to the tenant %s too: a host chooses one tenant, remove it from one of them", host,
+					"%s is also a host of the tenant %s: remove it from one of them", host,
 					owner)
 			default:
 				owners[host] = name
@@ -71,7 +71,7 @@ func (v *validator) ambiguousUsers() {
 			name := NormalizeUser(user)
 			if other, taken := qualified[name]; taken {
 				v.report(p,
-					"%s is also how the user %s of the tenant %s logs in without a host: rename one", user,
+					"%s is also the login name of the user %s of the tenant %s: rename one of them", user,
 					other.user, other.tenant)
 			}
 			first, taken := plain[name]
@@ -79,10 +79,10 @@ func (v *validator) ambiguousUsers() {
 			case !taken:
 				plain[name] = owner{tenant, user}
 			case first.tenant == tenant:
-				v.report(p, "%s and %s differ in their Unicode form only: remove one", user, first.user)
+				v.report(p, "%s and %s differ only in Unicode normalization: remove one", user, first.user)
 			case len(t.Hosts) == 0 || len(v.cfg.Tenants[first.tenant].Hosts) == 0:
 				v.report(p,
-					"the tenant %s has a user of this name too, and %s has no host to tell them apart: give both "+
+					"the tenant %s has a user with this name too, and %s has no host to distinguish them: give both "+
 						"tenants hosts, "+
 						"or rename one user", first.tenant, v.hostless(first.tenant, tenant))
 			}

@@ -28,7 +28,7 @@ func (v *validator) certificate(p yamlconf.Path, cert, key string) {
 		{"key_file", key, "cert_file"},
 	} {
 		if f.name == "" {
-			v.report(p.Child(f.key), "is missing: it belongs to %s", p.Child(f.other))
+			v.report(p.Child(f.key), "is missing: it must be set together with %s", p.Child(f.other))
 			readable = false
 		} else if _, err := os.ReadFile(f.name); err != nil {
 			v.report(p.Child(f.key), "cannot read %s: %v", f.name, yamlconf.WithoutPath(err))
@@ -39,7 +39,7 @@ func (v *validator) certificate(p yamlconf.Path, cert, key string) {
 		return
 	}
 	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
-		v.report(p.Child("cert_file"), "the certificate in %s and the key in %s do not work together: %v", cert, key, err)
+		v.report(p.Child("cert_file"), "cannot use the certificate in %s with the key in %s: %v", cert, key, err)
 	}
 }
 
@@ -72,7 +72,7 @@ func withAuthorities(pool *x509.CertPool, name string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("cannot read %s: %w", name, yamlconf.WithoutPath(err))
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s has no certificate in PEM: name the file of the authorities", name)
+		return nil, fmt.Errorf("%s contains no PEM certificate: name a file with CA certificates", name)
 	}
 	return pool, nil
 }
@@ -96,12 +96,12 @@ func (v *validator) serverURL(p yamlconf.Path, text string) {
 		return
 	}
 	if strings.Contains(text, "@") { // the value is not shown, because it may contain a password
-		v.report(p, "holds credentials: write them as access_key_id and secret_access_key")
+		v.report(p, "contains credentials: set access_key_id and secret_access_key instead")
 		return
 	}
 	if u, err := url.Parse(text); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" ||
 		u.RawQuery != "" {
-		v.report(p, "%q is not an address of an S3 server: write it like https://s3.example.com", text)
+		v.report(p, "%q is not the URL of an S3 server: write it like https://s3.example.com", text)
 	}
 }
 
@@ -124,7 +124,7 @@ func (v *validator) language(p yamlconf.Path, tag language.Tag) bool {
 		return true
 	}
 	v.report(p,
-		"there is no catalog for %s: write one that `babelftp languages` shows, or add a catalog in locales_dir",
+		"unknown language %s: write one that `babelftp languages` lists, or add a catalog in locales_dir",
 		tag)
 	return false
 }
@@ -135,7 +135,7 @@ func (v *validator) oneOf(p yamlconf.Path, tag language.Tag, offered *i18n.Bundl
 		return
 	}
 	if _, ok := offered.Match(tag); !ok {
-		v.report(p, "%s is none of the tenant's languages: add it to them, or write one that is there", tag)
+		v.report(p, "%s is not one of the tenant's languages: add it, or write one of them", tag)
 	}
 }
 
@@ -155,7 +155,7 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 	all, paths := p.Child("permissions"), p.Child("path_permissions")
 	if everywhere != nil && len(everywhere) == 0 && len(byPath) == 0 {
 		v.report(all,
-			"there are none: write one of %s, or remove the key for all of them",
+			"is empty: write at least one of %s, or remove the key to allow all",
 			yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
 	}
 	v.checkDuplicates(all, everywhere)
@@ -174,7 +174,7 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 func (v *validator) sameName(p yamlconf.Path, seen map[string]bool, name string) {
 	composed := norm.NFC.String(name)
 	if seen[composed] {
-		v.report(p, "another one differs from it in its Unicode form only: remove one")
+		v.report(p, "differs only in Unicode normalization from another one: remove one")
 	}
 	seen[composed] = true
 }

@@ -50,7 +50,7 @@ func (c *ClientCertificate) UnmarshalText(text []byte) error {
 	}
 	if !ok {
 		return fmt.Errorf(
-			"%q names no certificate: write sha256: and its fingerprint, subject:CN=alice,O=Acme, "+
+			"%q does not select a certificate: write sha256: and the fingerprint, subject:CN=alice,O=Acme, "+
 				"email:alice@acme.example, "+
 				"dns:till-7.acme.example or uri:spiffe://acme.example/till-7", text)
 	}

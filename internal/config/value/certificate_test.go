@@ -61,7 +61,7 @@ func TestClientCertificate(t *testing.T) {
 		"sha256:" + strings.Repeat("zz", sha256.Size), "subject:alice", "subject:", "email:alice", "uri:till-7", "dns:",
 		"sha1:00"} {
 		if err := new(ClientCertificate).UnmarshalText([]byte(text)); err == nil ||
-			!strings.Contains(err.Error(), "names no certificate: write sha256:") {
+			!strings.Contains(err.Error(), "does not select a certificate: write sha256:") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

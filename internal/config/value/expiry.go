@@ -27,7 +27,7 @@ func (e *Expiry) UnmarshalText(text []byte) error {
 	}
 	end, err := time.Parse(time.RFC3339, string(text))
 	if err != nil {
-		return fmt.Errorf("%q is no date or time: write the last day like 2027-01-31, or a time like "+
+		return fmt.Errorf("%q is not a date or time: write the last day like 2027-01-31, or a time like "+
 			"2027-01-31T18:00:00Z", text)
 	}
 	*e = Expiry{end.UTC(), string(text)}

@@ -27,9 +27,9 @@ func BucketProblem(name string) string {
 	case !edge(name[0]) || !edge(name[len(name)-1]):
 		return "begin and end it with a letter or a digit"
 	case strings.Contains(name, ".."):
-		return "write no two dots in a row"
+		return "remove one of two dots in a row"
 	case notAddress == nil:
-		return "an IP address cannot be one"
+		return "it must not be an IP address"
 	}
 	return ""
 }
@@ -47,17 +47,17 @@ func PrefixProblem(prefix string) string {
 	case prefix == "":
 		return ""
 	case strings.HasPrefix(prefix, "/"):
-		return "keys begin without a slash, remove it"
+		return "remove the slash at the beginning"
 	case strings.Contains(prefix, "//"):
-		return "write no two slashes in a row"
+		return "remove one of two slashes in a row"
 	case len(prefix) > maxPrefix:
-		return "it leaves too little of a key's 1,024 bytes, write a shorter one"
+		return "write at most 512 of a key's 1,024 bytes"
 	case strings.ContainsFunc(prefix, unicode.IsControl):
 		return "it contains control characters"
 	case slices.ContainsFunc(strings.Split(prefix, "/"), func(s string) bool { return s == "." || s == ".." }):
-		return "write no . and no .. in it"
+		return "it must not contain . or .. as a segment"
 	case slices.Contains(strings.Split(prefix, "/"), Reserved):
-		return Reserved + " is where babelftp keeps its own objects"
+		return Reserved + " is reserved for objects of babelftp"
 	}
 	return ""
 }
@@ -71,9 +71,9 @@ func DirectoryProblem(name, instead string) string {
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return "contains control characters"
 	case name == "/":
-		return "is everything: write " + instead + " instead"
+		return "is the whole tree: use " + instead + " instead"
 	case path.Clean(name) != name:
-		return "is " + path.Clean(name) + ": write that"
+		return "should be written as " + path.Clean(name)
 	}
 	return ""
 }
@@ -86,7 +86,7 @@ func PatternProblem(pattern string) string {
 	}
 	for segment := range strings.SplitSeq(pattern[len("/"):], "/") {
 		if _, err := path.Match(segment, ""); err != nil {
-			return segment + ` is no pattern: close its [, or write \ before a character that means itself`
+			return segment + ` is not a pattern: close the [, or escape special characters with \`
 		}
 	}
 	return ""
@@ -99,11 +99,11 @@ func FileNameProblem(pattern string) string {
 	case pattern == "":
 		return "matches no name: write one like *.part"
 	case strings.Contains(pattern, "/"):
-		return "holds a slash: write the name without directories, it counts in all of them"
+		return "contains a slash: write the name without directories; it applies to all of them"
 	case strings.ContainsFunc(pattern, unicode.IsControl):
 		return "contains control characters"
 	case err != nil:
-		return `is no pattern: close its [, or write \ before a character that means itself`
+		return `is not a pattern: close the [, or escape special characters with \`
 	}
 	return ""
 }
@@ -129,7 +129,7 @@ func GreetingProblems(text string) (problems []string) {
 		if !slices.Contains(greetingVariables(), name) {
 			problems = append(problems,
 				fmt.Sprintf(
-					"%s stands for nothing: write one of %s, or leave out the braces", name,
+					"unknown variable %s: write one of %s, or remove the braces", name,
 					strings.Join(greetingVariables(), ", ")))
 		}
 	}
@@ -175,7 +175,7 @@ func TagProblem(key, value string) string {
 		return fmt.Sprintf(
 			"write up to %d characters for the key of a tag and %d for its value", maxTagKey, maxTagValue)
 	case strings.HasPrefix(strings.ToLower(key), "aws:"):
-		return "tags that begin with aws: are those of AWS itself: choose another name"
+		return "the prefix aws: is reserved: choose another name"
 	case strings.ContainsFunc(key+value, notInTags):
 		return "write letters, digits, spaces and + - = . _ : / @ only"
 	}

@@ -68,7 +68,7 @@ func (d *decoder) entries(p Path, n *yaml.Node) []entry {
 			continue
 		}
 		if first, twice := seen[e.key]; twice {
-			d.report(p.Child(e.key), e.at, "the key is given twice: remove this one or that of line %d", first.line)
+			d.report(p.Child(e.key), e.at, "duplicate key: remove this one or the one in line %d", first.line)
 			continue
 		}
 		seen[e.key] = e.at
@@ -185,10 +185,10 @@ func HasFileForm(f reflect.StructField) bool {
 func (d *decoder) unknownKey(p Path, value *yaml.Node, known []string) (advice string, meant Path) {
 	key, section := p[len(p)-1], p[:len(p)-1]
 	if key == "<<" {
-		return "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias", nil
+		return "merge keys are not supported: repeat the keys, or use an alias for the whole mapping", nil
 	}
 	if plain, ok := strings.CutSuffix(key, FileSuffix); ok && !d.noFiles && slices.Contains(known, plain) {
-		return "only secrets come from files: write " + plain, section.Child(plain)
+		return "only secrets can be read from files: write " + plain, section.Child(plain)
 	}
 	if near, ok := nearest(key, known); ok {
 		return "unknown key: did you mean " + near + "?", section.Child(near)
@@ -239,7 +239,7 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 		child := p.Child(fmt.Sprint(key))
 		before := v.MapIndex(key)
 		if first := d.positions[child.key()]; before.IsValid() && (first.defaults == nil || d.filling != nil) {
-			d.report(child, e.at, "is given at %s too: remove one", first)
+			d.report(child, e.at, "is already set at %s: remove one", first)
 			continue
 		}
 		if v.IsNil() {
@@ -417,7 +417,7 @@ func (d *decoder) jsonOf(p Path, n *yaml.Node, levels int) any {
 		return text
 	}
 	if levels == 0 {
-		d.report(p, d.at(n), "has too many levels: take some out")
+		d.report(p, d.at(n), "is nested too deeply: remove some levels")
 		return nil
 	}
 	object := map[string]any{}

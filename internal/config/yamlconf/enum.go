@@ -30,7 +30,7 @@ func OneOf(words []string) string {
 // checkEnum returns an error if text is not a value of the Enum.
 func checkEnum(e Enum, text string) error {
 	if words := e.Values(); !slices.Contains(words, text) {
-		return fmt.Errorf("%q is not known: write %s", text, OneOf(words))
+		return fmt.Errorf("unknown value %q: write %s", text, OneOf(words))
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (d *decoder) fromEnvironment(p Path, withFile bool, v reflect.Value) bool {
 	}
 	switch {
 	case value != "" && inFile != "":
-		d.report(p, positionOfVariable(name), "%s is set too: remove one", name+environmentFile)
+		d.report(p, positionOfVariable(name), "%s is also set: remove one", name+environmentFile)
 	case value != "":
 		d.set(p, positionOfVariable(name), v, value)
 	case inFile != "":
@@ -71,12 +71,12 @@ func (d *decoder) unknownVariables(t reflect.Type) {
 		advice := Suggest(name, known, "correct its name or remove it")
 		inMap := slices.IndexFunc(maps, func(p Path) bool { return strings.HasPrefix(name, d.env.variable(p)+"_") })
 		if value, ok := strings.CutSuffix(name, environmentFile); inMap >= 0 {
-			advice = "what is below " + maps[inMap].String() +
-				" comes from the file only, write it there; a secret can have a file of its own"
+			advice = "keys below " + maps[inMap].String() +
+				" can only be set in the file; a secret can be read from its own file"
 		} else if ok && slices.Contains(known, value) {
-			advice = "only secrets come from files, set " + value
+			advice = "only secrets can be read from files, set " + value
 		}
-		d.report(nil, positionOfVariable(name), "is not a setting: %s", advice)
+		d.report(nil, positionOfVariable(name), "unknown variable: %s", advice)
 	}
 }
 

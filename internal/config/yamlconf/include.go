@@ -71,7 +71,7 @@ func (d *decoder) folders(p Path, v reflect.Value) {
 	}
 }
 
-var errNoFolder = errors.New("it is a file: name the folder that has it")
+var errNoFolder = errors.New("it is a file: name its folder")
 
 // entryFile adds a file as an entry to the map v at p.
 func (d *decoder) entryFile(p Path, file document, v reflect.Value) {
@@ -86,7 +86,7 @@ func (d *decoder) entryFile(p Path, file document, v reflect.Value) {
 		d.report(child, position{source: file.name}, "cannot be read: %v", WithoutPath(file.err))
 		return
 	case v.MapIndex(key).IsValid():
-		d.report(child, at, "is given at %s too: remove one", d.positions[child.key()])
+		d.report(child, at, "is already set at %s: remove one", d.positions[child.key()])
 		return
 	case v.IsNil():
 		v.Set(reflect.MakeMap(v.Type()))

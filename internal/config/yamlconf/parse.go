@@ -22,7 +22,7 @@ var errTooDeep = errors.New("too deep")
 // parse returns the mapping in text, or nil if text is empty. ok is false if text is not a single YAML document.
 func (d *decoder) parse(text []byte) (body *yaml.Node, ok bool) {
 	if !utf8.Valid(text) {
-		d.report(nil, d.offset(text, invalidUTF8(text)), "this is not UTF-8: save the file in that encoding")
+		d.report(nil, d.offset(text, invalidUTF8(text)), "the file is not UTF-8: save it in that encoding")
 		return nil, false
 	}
 	if at := bytes.IndexAny(text, otherLineEnds); at >= 0 {
@@ -78,24 +78,24 @@ func (d *decoder) syntax(text []byte, err error, deep bool) {
 	}
 	switch {
 	case deep:
-		d.report(nil, at, "has values in more than %d others: write it in fewer levels", maxDepth)
+		d.report(nil, at, "is nested more than %d levels deep: use fewer levels", maxDepth)
 	case ok && found.Stage == yaml.ComposerStage: // undefined alias
 		d.report(
-			nil, at, "no anchor before this alias has its name: define it with & before, or put a text that begins with "+
-				"* into quotes")
+			nil, at, "unknown alias: define its anchor with & before it, or quote a string that begins with "+
+				"*")
 	case ok && found.Stage == yaml.ScannerStage && charAt(text, found.Mark) == '\t':
-		d.report(nil, at, "this is not YAML: a tab cannot indent: write spaces")
+		d.report(nil, at, "invalid YAML: tabs must not be used for indentation: use spaces")
 	case ok && found.Stage == yaml.ScannerStage && indicator(text, found) != 0:
 		d.report(
-			nil, at, "this is not YAML: no text begins with %c outside of quotes: put it into quotes",
+			nil, at, "invalid YAML: a string that begins with %c must be in quotes",
 			indicator(text, found))
 	case ok && found.ContextMark.Line > 0 && found.ContextMark.Line < at.line:
 		d.report(
-			nil, at, "this is not YAML: %s, %s from line %d", found.Message, found.ContextMsg, found.ContextMark.Line)
+			nil, at, "invalid YAML: %s, %s from line %d", found.Message, found.ContextMsg, found.ContextMark.Line)
 	case ok:
-		d.report(nil, at, "this is not YAML: %s", found.Message)
+		d.report(nil, at, "invalid YAML: %s", found.Message)
 	default:
-		d.report(nil, at, "this is not YAML: %v", err)
+		d.report(nil, at, "invalid YAML: %v", err)
 	}
 }
 
@@ -184,7 +184,7 @@ func (d *decoder) expand(alias *yaml.Node) bool {
 	if d.expanded += size; d.expanded > maxExpanded {
 		d.report(
 			nil, d.at(alias),
-			"aliases stand for more than %d values up to here: write fewer aliases, or of shorter values", maxExpanded)
+			"aliases expand to more than %d values up to here: use fewer aliases, or shorter values", maxExpanded)
 		return false
 	}
 	return true

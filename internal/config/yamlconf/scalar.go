@@ -35,7 +35,7 @@ func setScalar(v reflect.Value, text string) error {
 		return setDuration(target, text)
 	case *netip.Addr:
 		if target.UnmarshalText([]byte(text)) != nil {
-			return fmt.Errorf("%q is no IP address: write it like 203.0.113.7", text)
+			return fmt.Errorf("%q is not an IP address: write it like 203.0.113.7", text)
 		}
 		return nil
 	case *language.Tag:
@@ -88,7 +88,7 @@ func setBool(target *bool, text string) error {
 	case "false":
 		*target = false
 	default:
-		return fmt.Errorf("%q is neither true nor false: write one of them", text)
+		return fmt.Errorf("%q is not a boolean: write true or false", text)
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func TestUnknownKeys(t *testing.T) {
 		"timeout":  "unknown key: correct its name or remove it",
 		"Named":    "unknown key: did you mean named?",
 		"internal": "unknown key: correct its name or remove it",
-		"<<":       "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias",
+		"<<":       "merge keys are not supported: repeat the keys, or use an alias for the whole mapping",
 	} {
 		_, problems := Loader{}.Decode("f.yaml", []byte(key+": {}\n"), new(settings))
 		if want = "f.yaml:1:1: " + key + ": " + want; problems.Error() != want {
@@ -133,7 +133,7 @@ func TestDeepValues(t *testing.T) {
 			if used := after.TotalAlloc - before.TotalAlloc; used > 4<<20 {
 				t.Errorf("%d bytes take %d bytes of memory", len(text), used)
 			}
-			if len(problems) != 1 || !strings.Contains(problems[0].Error(), ": has values in more than 50 others") {
+			if len(problems) != 1 || !strings.Contains(problems[0].Error(), ": is nested more than 50 levels deep") {
 				t.Errorf("%.300q", problems.Error())
 			}
 		})
@@ -153,10 +153,10 @@ func TestAliasBombs(t *testing.T) {
 	}
 	for _, tc := range []struct{ name, text, want string }{
 		{"long-value", "named:\n" + many + aliases(3000),
-			"f.yaml:86:8: aliases stand for more than 250000 values up to here"},
+			"f.yaml:86:8: aliases expand to more than 250000 values up to here"},
 		{"few", "named:\n" + many + aliases(50), ""},
 		{"within-aliases", "named:\n  a: {ports: &p [" + strings.Repeat("1, ", 3000) + "1]}\n  c: &x {ports: *p}\n" +
-			aliases(3000), "f.yaml:3:17: aliases stand for more than 250000 values up to here"},
+			aliases(3000), "f.yaml:3:17: aliases expand to more than 250000 values up to here"},
 		{"many-of-little", "named:\n  a: &x {ports: [1, 2]}\n" + aliases(5000), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func TestMove(t *testing.T) {
 	}
 
 	for _, tc := range []struct{ name, file, want string }{
-		{"carol", "users: {}\n", "has a user of this name too"}, {"dora", "users: {", "not YAML"},
+		{"carol", "users: {}\n", "has a user with this name too"}, {"dora", "users: {", "invalid YAML"},
 	} {
 		write(tc.file)
 		log.Reset()

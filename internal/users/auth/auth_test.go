@@ -126,12 +126,12 @@ func TestHookRefuses(t *testing.T) {
 		"other-key":     {answers(200, `{"user": {}, "users": {}}`), "users: unknown key"},
 		"file":          {answers(200, `{"user": {"home_file": "/etc/hostname"}}`), "user.home_file: unknown key"},
 		"relative-root": {answers(200, `{"user": {"root": "a"}}`), `user.root: "a" is not absolute`},
-		"permission":    {answers(200, `{"user": {"permissions": ["fly"]}}`), `"fly" is not known`},
-		"none":          {answers(200, `{"user": {"permissions": []}}`), "user.permissions: there are none"},
-		"hash":          {answers(200, `{"user": {"password_hash": "$6$"}}`), "user.password_hash: has no place here"},
+		"permission":    {answers(200, `{"user": {"permissions": ["fly"]}}`), `unknown value "fly"`},
+		"none":          {answers(200, `{"user": {"permissions": []}}`), "user.permissions: is empty"},
+		"hash":          {answers(200, `{"user": {"password_hash": "$6$"}}`), "user.password_hash: is not allowed here"},
 		"raw-names": {answers(200, `{"user": {"compatibility": {"charset": "raw", "backslash": "separator"}}}`),
-			"user.compatibility.backslash: in raw names"},
-		"overwrite": {answers(200, `{"user": {"overwrite": "deny"}}`), "user.overwrite: has no place here"},
+			"user.compatibility.backslash: conflicts with charset: raw"},
+		"overwrite": {answers(200, `{"user": {"overwrite": "deny"}}`), "user.overwrite: is not allowed here"},
 		"deep": {answers(200, `{"user": `+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`),
 			"nested more than 20 levels deep"},
 		"null-root":        {answers(200, `{"user": {"root": null}}`), "user.root: has no value"},
@@ -219,7 +219,7 @@ func TestHookUnderTLS(t *testing.T) {
 		must.WriteFile(t, name, string(text))
 	}
 	for file, want := range map[string]string{
-		own: "", "": "certificate", broken: "has no certificate in PEM", filepath.Join(dir, "none.pem"): "no such file",
+		own: "", "": "certificate", broken: "contains no PEM certificate", filepath.Join(dir, "none.pem"): "no such file",
 	} {
 		cfg := &config.Auth{Hook: config.Hook{URL: server.URL, CAFile: file, Timeout: time.Minute}}
 		source, err := New(cfg)
