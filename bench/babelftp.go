@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// configuration is the default one with the place of the bucket, for any number of sessions of one client.
+// configuration is the default configuration with a bucket. It allows any number of sessions of one client.
 const configuration = `
 listen: "127.0.0.1:0"
 metrics_listen: ""
@@ -36,17 +36,17 @@ tenants:
 
 const userAndPassword = "bench"
 
-// babelftp is a binary, and the processes that run it, one for each link.
+// babelftp is a binary and its running processes, one for each link.
 type babelftp struct {
 	binary  string
-	lines   []string // added to the configuration
+	lines   []string // appended to the configuration
 	server  *s3test.Server
 	content content
-	dir     string // of configurations and logs
+	dir     string // for configurations and logs
 	running map[string]*running
 }
 
-// build builds babelftp into a folder, as for a release.
+// build builds babelftp like a release.
 func build(ctx context.Context, repository, dir string) (string, error) {
 	binary := filepath.Join(dir, "babelftp")
 	cmd := exec.CommandContext(
@@ -59,7 +59,7 @@ func build(ctx context.Context, repository, dir string) (string, error) {
 	return binary, nil
 }
 
-// start starts a process for the S3 of a link. It replaces the link's former process.
+// start starts a process that uses the S3 server at endpoint. It replaces the previous process of the link.
 func (b *babelftp) start(ctx context.Context, link, endpoint string) (*ftpServer, error) {
 	b.stop(link)
 	dir, err := os.MkdirTemp(b.dir, "babelftp-")
@@ -77,7 +77,7 @@ func (b *babelftp) start(ctx context.Context, link, endpoint string) (*ftpServer
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	output, err := os.Create(filepath.Join(dir, "output.log")) // a pipe would take processor time here
+	output, err := os.Create(filepath.Join(dir, "output.log")) // reading from a pipe would use CPU time of the bench
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (b *babelftp) start(ctx context.Context, link, endpoint string) (*ftpServer
 	}
 	go func() {
 		defer close(r.ended)
-		_ = r.cmd.Wait() // the output tells why
+		_ = r.cmd.Wait() // the output has the reason
 	}()
 	b.running[link] = r
 	address, err := r.address(ctx, output.Name())
@@ -100,7 +100,7 @@ func (b *babelftp) start(ctx context.Context, link, endpoint string) (*ftpServer
 		nil
 }
 
-// hash is the password's hash.
+// hash returns the hash of the password.
 func (b *babelftp) hash(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, b.binary, "hash-password")
 	cmd.Stdin = strings.NewReader(userAndPassword + "\n")
@@ -108,10 +108,10 @@ func (b *babelftp) hash(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// stop ends the process of a link at once.
+// stop kills the process of a link.
 func (b *babelftp) stop(link string) {
 	if r := b.running[link]; r != nil {
-		_ = r.cmd.Process.Kill() // it may have ended
+		_ = r.cmd.Process.Kill() // the process may have ended
 		<-r.ended
 		delete(b.running, link)
 	}
@@ -126,13 +126,13 @@ func (b *babelftp) stopAll() {
 // running is a process of babelftp.
 type running struct {
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when it has
+	ended chan struct{} // closed when the process has ended
 }
 
-// listens is what babelftp logs when its listener is open.
+// listens matches the log line for the open listener.
 var listens = regexp.MustCompile(`msg=listening key=listen address=(\S+)`)
 
-// address waits until the process serves, and returns where.
+// address waits until the process serves and returns its address.
 func (r *running) address(ctx context.Context, output string) (string, error) {
 	const interval = 10 * time.Millisecond
 	for {

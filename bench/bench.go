@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// The distance of the slow S3.
+// The latency and bandwidth of the slow S3 link.
 const (
 	slowLatency   = 20 * time.Millisecond
 	slowBandwidth = 25 << 20
@@ -28,14 +28,15 @@ const (
 
 const bucket = "bench"
 
-// The links are ways to the S3 server: straight, over the distance, and through the proxy that counts requests.
+// The links are the connections to the S3 server: direct, with the latency and bandwidth of a distant server,
+// and through a proxy that counts requests.
 const (
 	direct  = "direct"
 	slow    = "slow"
 	counted = "counted"
 )
 
-// A bench is what all works share: the S3 server, the links to it and the contenders.
+// A bench holds the state that all works share: the S3 server, the links and the contenders.
 type bench struct {
 	server     *s3test.Server
 	client     *s3.Client
@@ -45,22 +46,22 @@ type bench struct {
 	content    content
 	log        io.Writer
 
-	names int            // how many names were given out
-	dirs  map[int]string // directories to list, by their number of files
+	names int            // number of names given out
+	dirs  map[int]string // directories to list, by number of files
 	stops []func()
 }
 
-// errNoTarget means that a contender has no way to the bucket over a link.
-var errNoTarget = errors.New("not there")
+// errNoTarget reports that a contender does not support a link.
+var errNoTarget = errors.New("link not supported")
 
 // A contender is a column of the table: the raw S3 client, babelftp or another server.
 type contender struct {
 	name    string
 	targets map[string]target // by link
-	own     *babelftp         // nil when it is not started here
+	own     *babelftp         // nil if the bench does not run the server
 }
 
-// start starts the S3 server and the links to it. data is a folder for its files.
+// start starts the S3 server and the links. data is the directory for its files.
 func start(ctx context.Context, o options, data string, log io.Writer) (b *bench, err error) {
 	b = &bench{content: newContent(), log: log, dirs: map[int]string{}}
 	defer func() {
@@ -99,12 +100,12 @@ func (b *bench) stop() {
 	}
 }
 
-// endpoints are the URLs of the bucket's server, by link.
+// endpoints returns the URLs of the S3 server by link.
 func (b *bench) endpoints() map[string]string {
 	return map[string]string{direct: b.server.Endpoint, slow: b.distance.endpoint(), counted: b.proxy.Server().Endpoint}
 }
 
-// addRaw adds the S3 client.
+// addRaw adds the raw S3 client.
 func (b *bench) addRaw() {
 	c := &contender{name: "raw S3", targets: map[string]target{}}
 	for link, endpoint := range b.endpoints() {
@@ -115,7 +116,7 @@ func (b *bench) addRaw() {
 	b.contenders = append(b.contenders, c)
 }
 
-// addBabelftp adds a binary of babelftp, with a folder for its logs and lines that are added to its configuration.
+// addBabelftp adds a binary of babelftp. dir is for its logs, and lines are appended to its configuration.
 func (b *bench) addBabelftp(ctx context.Context, binary, dir string, lines []string) error {
 	own := &babelftp{binary: binary, lines: lines, server: b.server, content: b.content, dir: dir,
 		running: map[string]*running{}}
@@ -132,7 +133,7 @@ func (b *bench) addBabelftp(ctx context.Context, binary, dir string, lines []str
 	return nil
 }
 
-// addPeer adds a server that the user starts, and waits until it accepts connections.
+// addPeer adds a server that the user runs, and waits until it accepts connections.
 func (b *bench) addPeer(ctx context.Context, p peer) error {
 	c := &contender{name: p.name, targets: map[string]target{}}
 	b.contenders = append(b.contenders, c)
@@ -169,7 +170,7 @@ func (j *job) open(ctx context.Context, link string) (session, error) {
 	return t.open(ctx)
 }
 
-// process is the contender's server, nil where there is none on this machine.
+// process returns the contender's server, or nil if it does not run on this machine.
 func (j *job) process(link string) (*process, error) {
 	server, ok := j.contender.targets[link].(*ftpServer)
 	if !ok {
@@ -186,7 +187,7 @@ func (j *job) process(link string) (*process, error) {
 	return listening(n)
 }
 
-// freshProcess is the contender's server, restarted where the bench can do that.
+// freshProcess returns the contender's server, restarted if the bench runs it.
 func (j *job) freshProcess(ctx context.Context) (*process, error) {
 	if j.contender.own != nil {
 		server, err := j.contender.own.start(ctx, direct, j.endpoints()[direct])
@@ -198,7 +199,7 @@ func (j *job) freshProcess(ctx context.Context) (*process, error) {
 	return j.process(direct)
 }
 
-// cpu returns the processor time that the contender's server has used, 0 where there is no server.
+// cpu returns the CPU time that the contender's server has used, or 0 without a server.
 func (j *job) cpu(link string) (time.Duration, error) {
 	p, err := j.process(link)
 	if p == nil || err != nil {
@@ -207,7 +208,7 @@ func (j *job) cpu(link string) (time.Duration, error) {
 	return p.cpu()
 }
 
-// cpuOf returns the processor time that the contender's server uses for a work, 0 where there is no server.
+// cpuOf returns the CPU time that the contender's server uses during work, or 0 without a server.
 func (j *job) cpuOf(link string, work func() error) (time.Duration, error) {
 	before, err := j.cpu(link)
 	if err != nil {
@@ -226,7 +227,7 @@ func (b *bench) newName() string {
 	return fmt.Sprintf("work-%d", b.names)
 }
 
-// remove removes a file, or all files of a directory, whose name ends with a slash.
+// remove removes a file, or all files in a directory if the name ends with a slash.
 func (b *bench) remove(ctx context.Context, name string) {
 	if err := b.tryRemove(ctx, name); err != nil {
 		fmt.Fprintf(b.log, "remove %s: %v\n", name, err)
@@ -256,7 +257,8 @@ func (b *bench) tryRemove(ctx context.Context, name string) error {
 	return nil
 }
 
-// directory returns the name of a directory of n small files.
+// directory returns the name of a directory with this number of small files, which it creates on the first
+// call.
 func (b *bench) directory(ctx context.Context, entries int) (string, error) {
 	if dir, made := b.dirs[entries]; made {
 		return dir, nil
@@ -277,8 +279,8 @@ func (b *bench) directory(ctx context.Context, entries int) (string, error) {
 	return dir, nil
 }
 
-// run does all works whose name contains a text. Each round takes the contenders in turn. The error has the works
-// that failed, and the table the others.
+// run runs all works whose name contains only. Each round runs all contenders. The error joins the errors of
+// failed works; the table has the results of the others.
 func (b *bench) run(ctx context.Context, all []work, only string, rounds int) (*table, error) {
 	t := &table{}
 	for _, c := range b.contenders {
@@ -291,7 +293,7 @@ func (b *bench) run(ctx context.Context, all []work, only string, rounds int) (*
 		}
 		for round := range rounds {
 			for i := range b.contenders {
-				c := b.contenders[(i+round)%len(b.contenders)] // who goes first is not always the same
+				c := b.contenders[(i+round)%len(b.contenders)] // a different contender starts each round
 				err := w.run(ctx, &job{bench: b, contender: c, report: func(r row, value float64) {
 					t.add(r, c.name, round, value)
 					fmt.Fprintf(

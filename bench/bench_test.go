@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestSmoke measures a 1,024th of everything, once.
+// TestSmoke runs all works once with 1/1024 of the data.
 func TestSmoke(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short runs no tools; this test needs MinIO")

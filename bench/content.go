@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// period is after how many bytes the content repeats. It is no multiple of any part or buffer, so that the check
-	// finds a part in the place of another.
+	// period is the number of bytes after which the content repeats. It is not a multiple of any part or
+	// buffer size, so that the check notices swapped parts.
 	period = 16<<20 - 3
-	// stretch is how many bytes of content lie together in memory, wherever they begin.
+	// stretch is the number of contiguous bytes available at every offset.
 	stretch = rawThreshold
 )
 
-// content is the bytes of all files. They are random, so that no compression makes them fewer.
+// content holds the bytes of all files. They are random, so that they cannot be compressed.
 type content []byte
 
 func newContent() content {
@@ -26,19 +26,19 @@ func newContent() content {
 	return c
 }
 
-// at returns at most length bytes, from an offset on, that lie together.
+// at returns up to length contiguous bytes starting at offset.
 func (c content) at(offset, length int64) []byte {
 	from := offset % period
 	return c[from : from+min(length, stretch)]
 }
 
-// How many bytes one write to a connection, and one read from it, has.
+// The sizes of single writes to and reads from a connection.
 const (
 	writeSize = 256 << 10
 	readSize  = 256 << 10
 )
 
-// send writes a file of so many bytes.
+// send writes a file of this size.
 func (c content) send(w io.Writer, size int64) error {
 	for offset := int64(0); offset < size; {
 		n, err := w.Write(c.at(offset, min(writeSize, size-offset)))
@@ -50,9 +50,9 @@ func (c content) send(w io.Writer, size int64) error {
 	return nil
 }
 
-// check reads a file, or a part of one from an offset on, and compares it with the content.
+// check reads a file, or the part of a file that starts at offset, and compares it with the content.
 func (c content) check(r io.Reader, offset, length int64) error {
-	buffer := make([]byte, min(length, readSize)+1) // a byte too many shows
+	buffer := make([]byte, min(length, readSize)+1) // one more, to detect excess bytes
 	for end := offset + length; ; {
 		n, err := r.Read(buffer)
 		for rest := buffer[:n]; len(rest) > 0; {

@@ -11,17 +11,17 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A distance is what bytes take to a server. The zero value has no delay.
+// A distance is the delay of a connection to a distant server. The zero value has no delay.
 type distance struct {
-	latency   time.Duration // of each byte, each way
-	bandwidth int64         // bytes per second of a connection, each way; 0 for what the machine can
+	latency   time.Duration // one way
+	bandwidth int64         // bytes per second and connection in each direction; 0 is unlimited
 }
 
-// chunkSize is how many bytes travel together. At 25 MiB/s they take 2.5 ms.
+// chunkSize is the number of bytes that are delayed together. At 25 MiB/s they take 2.5 ms.
 const chunkSize = 64 << 10
 
-// A distantServer is a server at a distance. It forwards connections to the server, and delays bytes as the distance
-// says. Connections open without delay, because the kernel accepts them.
+// A distantServer simulates a server at a distance. It forwards connections and delays the bytes. Opening a
+// connection is not delayed, because the kernel accepts it.
 type distantServer struct {
 	distance distance
 	target   string
@@ -32,7 +32,7 @@ type distantServer struct {
 	conns  map[net.Conn]struct{}
 }
 
-// newDistantServer listens on an address such as "127.0.0.1:0" for a server that clients reach over TCP.
+// newDistantServer listens on an address such as "127.0.0.1:0" and forwards to s.
 func newDistantServer(s *s3test.Server, address string, way distance) (*distantServer, error) {
 	endpoint, err := url.Parse(s.Endpoint)
 	if err != nil {
@@ -47,10 +47,10 @@ func newDistantServer(s *s3test.Server, address string, way distance) (*distantS
 	return d, nil
 }
 
-// endpoint is the URL of the distant server.
+// endpoint returns the URL of the distant server.
 func (d *distantServer) endpoint() string { return "http://" + d.listener.Addr().String() }
 
-// close ends all connections.
+// close closes all connections.
 func (d *distantServer) close() error {
 	err := d.listener.Close()
 	d.mu.Lock()
@@ -73,14 +73,14 @@ func (d *distantServer) serve() {
 			_ = near.Close()
 			continue
 		}
-		if d.enter(near, far) {
+		if d.register(near, far) {
 			go d.connect(near, far)
 		}
 	}
 }
 
-// enter records both sides of a connection.
-func (d *distantServer) enter(conns ...net.Conn) bool {
+// register adds both sides of a connection. It returns false after close.
+func (d *distantServer) register(conns ...net.Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, conn := range conns {
@@ -93,7 +93,7 @@ func (d *distantServer) enter(conns ...net.Conn) bool {
 	return !d.closed
 }
 
-// connect copies bytes both ways until both sides have ended.
+// connect copies bytes in both directions until both sides are closed.
 func (d *distantServer) connect(near, far net.Conn) {
 	var ways sync.WaitGroup
 	ways.Go(func() { d.distance.carry(far, near) })
@@ -107,18 +107,18 @@ func (d *distantServer) connect(near, far net.Conn) {
 	}
 }
 
-// A chunk is bytes in transit.
+// A chunk is data in transit.
 type chunk struct {
 	data []byte
-	due  time.Time // at the other end
+	due  time.Time // arrival time
 }
 
-// carry copies the bytes of one side, and their end, to the other. When that accepts no more, carry resets the first
-// side.
+// carry copies bytes and the end of the stream from one side to the other. If a write fails, it resets the
+// reading side.
 func (w distance) carry(to, from net.Conn) {
-	const least = 16 // chunks on their way, so that the two goroutines need not alternate
+	const least = 16 // minimum number of chunks in transit, so that the two goroutines need not alternate
 	line := make(chan chunk, least+int(float64(w.bandwidth)*w.latency.Seconds())/chunkSize)
-	free := make(chan []byte, cap(line)+2) // and those in the hands of the two goroutines
+	free := make(chan []byte, cap(line)+2) // plus one for each goroutine
 	var delivered sync.WaitGroup
 	delivered.Go(func() {
 		broken := false
@@ -135,7 +135,7 @@ func (w distance) carry(to, from net.Conn) {
 			}
 		}
 	})
-	var sent time.Time // when the last byte has left: no other leaves before
+	var sent time.Time // departure of the last byte, which later bytes cannot overtake
 	for {
 		var buffer []byte
 		select {

@@ -16,13 +16,13 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
-// workTimeout is the maximum time for one answer of a server, and for one transfer.
+// workTimeout limits the wait for a reply, and the duration of a transfer.
 const workTimeout = 15 * time.Minute
 
-// An ftpServer is an FTP server, as a URL names it: ftp://user:password@host:port/directory.
+// An ftpServer is an FTP server at a URL such as ftp://user:password@host:port/directory.
 type ftpServer struct {
 	address, user, password string
-	dir                     string // of what is stored and fetched
+	dir                     string // base directory of all files
 	content                 content
 }
 
@@ -32,7 +32,7 @@ func parseFTP(text string, c content) (*ftpServer, error) {
 		return nil, err
 	}
 	if u.Scheme != "ftp" || u.Port() == "" || u.User == nil {
-		return nil, fmt.Errorf("%q is not like ftp://user:password@host:port/directory", text)
+		return nil, fmt.Errorf("invalid URL %q: want ftp://user:password@host:port/directory", text)
 	}
 	password, _ := u.User.Password()
 	return &ftpServer{
@@ -44,7 +44,7 @@ func parseFTP(text string, c content) (*ftpServer, error) {
 func (f *ftpServer) open(ctx context.Context) (session, error) {
 	s, err := f.login(ctx)
 	if err != nil {
-		return nil, err // not a session that is nil
+		return nil, err // must not be a non-nil interface with a nil session
 	}
 	if err := s.command("2", "TYPE I"); err != nil {
 		s.close()
@@ -60,7 +60,7 @@ func (f *ftpServer) login(ctx context.Context) (*ftpSession, error) {
 	}
 	s := &ftpSession{f, ftptest.NewConn(conn)}
 	s.Timeout = workTimeout
-	defer context.AfterFunc(ctx, s.close)() // a server answers wrong passwords late
+	defer context.AfterFunc(ctx, s.close)() // a server delays replies to wrong passwords
 	err = s.completed()
 	if err == nil {
 		err = s.command("3", "USER "+f.user)
@@ -75,13 +75,13 @@ func (f *ftpServer) login(ctx context.Context) (*ftpSession, error) {
 	return s, nil
 }
 
-// An ftpSession is a session on a server.
+// An ftpSession is a session on an [ftpServer].
 type ftpSession struct {
 	server *ftpServer
 	*ftptest.Conn
 }
 
-// completed reads the greeting or the last reply of a transfer, and checks that it is positive.
+// completed reads the greeting or the final reply of a transfer, and returns an error unless it is positive.
 func (s *ftpSession) completed() error {
 	reply, err := s.Reply()
 	if err == nil && !strings.HasPrefix(reply, "2") {
@@ -98,7 +98,7 @@ func (s *ftpSession) command(digit string, line string) error {
 	return err
 }
 
-// data opens a passive data connection for a command and waits for its first reply.
+// data sends a command with a passive data connection, and waits for the preliminary reply.
 func (s *ftpSession) data(line string) (net.Conn, error) {
 	conn, reply, err := s.Begin(line)
 	if err == nil && conn == nil {

@@ -1,8 +1,9 @@
-// Command bench measures babelftp and its S3 server. The AWS SDK does the same work alone and over FTP, in turn, in
-// one run. The bench prints ratios, because absolute numbers of one machine say little about another. It needs Linux.
+// Command bench measures babelftp against its S3 server. In one run, the AWS SDK does the same work
+// alternately with S3 and over FTP. The bench prints ratios, because absolute numbers of one machine say
+// little about another machine. It requires Linux.
 //
 //	make bench                                   # everything, against MinIO
-//	go run ./bench -short -only "direct: 1"      # works whose name has the text, an eighth of the bytes
+//	go run ./bench -short -only "direct: 1"      # works whose name contains the text, with an eighth of the bytes
 //	go run ./bench -binary ./before -binary ./after
 //	go run ./bench -peer other=ftp://user:password@127.0.0.1:2121/bench
 package main
@@ -33,14 +34,14 @@ func main() {
 	}
 }
 
-// options are the command line.
+// options are the parsed command line.
 type options struct {
 	shrink   int
 	short    bool
 	only     string
 	rounds   int
 	json     bool
-	page     string // the page to write the table into, empty for none
+	page     string // page to write the table to, or empty
 	minio    string
 	data     string
 	binaries []string
@@ -50,7 +51,7 @@ type options struct {
 	s3Address, slowAddress string
 }
 
-// A peer is an FTP server that the user starts for the S3 server of this program.
+// A peer is another FTP server, which the user runs in front of the S3 server of the bench.
 type peer struct {
 	name string
 	urls map[string]string // by link
@@ -60,15 +61,15 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	o := &options{shrink: 1}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.BoolVar(&o.short, "short", false, "an eighth of the bytes and files")
-	f.StringVar(&o.only, "only", "", "works whose name has this `text`")
-	f.IntVar(&o.rounds, "rounds", 5, "how often each work is done by each; the table has the medians")
+	f.BoolVar(&o.short, "short", false, "use an eighth of the bytes and files")
+	f.StringVar(&o.only, "only", "", "only run works whose name contains this `text`")
+	f.IntVar(&o.rounds, "rounds", 5, "number of runs of each work by each contender; the table shows the medians")
 	f.BoolVar(&o.json, "json", false, "print all values as JSON")
 	f.StringVar(
 		&o.page, "page", "",
-		"write the table into this `file` too, with the date and the machine, like docs/benchmarks.md")
+		"also write the table to this `file`, with the date and the machine, for example docs/benchmarks.md")
 	f.StringVar(&o.minio, "minio", "", "MinIO's `binary` (default .tools/bin/minio, from make tools)")
-	f.StringVar(&o.data, "data", "", "`folder` for MinIO's files (default a temporary one)")
+	f.StringVar(&o.data, "data", "", "`directory` for MinIO's files (default a temporary one)")
 	f.Func(
 		"binary", "a `binary` of babelftp to measure, instead of one built from this source; may be repeated",
 		func(s string) error {
@@ -113,7 +114,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	return o, nil
 }
 
-// run runs a command line.
+// run executes a command line.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {
@@ -134,7 +135,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// measure returns the table of the measured values, and the errors of the others.
+// measure returns a table of the results, and the errors of works that failed.
 func measure(ctx context.Context, o options, log io.Writer) (*table, error) {
 	dir, err := os.MkdirTemp(o.data, "babelftp-bench-")
 	if err != nil {

@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// The comments of a page between which the figures are.
+// Comments that enclose the figures on a page.
 const (
 	figuresBegin = "<!-- begin: make bench BENCH='-page docs/benchmarks.md' -->\n"
 	figuresEnd   = "<!-- end -->"
 )
 
-// writePage replaces the figures of a page by the table, with the date, the machine and the arguments of the command
-// line.
+// writePage replaces the figures on a page by the table, with the date, the machine and the command line.
 func (t *table) writePage(file string, args []string, date time.Time) error {
 	page, err := os.ReadFile(file)
 	if err != nil {
@@ -27,7 +26,7 @@ func (t *table) writePage(file string, args []string, date time.Time) error {
 	_, tail, closed := bytes.Cut(rest, []byte(figuresEnd))
 	if !found || !closed {
 		return fmt.Errorf(
-			"%s: no place for figures: add the lines %q and %q", file, strings.TrimSpace(figuresBegin), figuresEnd)
+			"%s: missing markers: add the lines %q and %q", file, strings.TrimSpace(figuresBegin), figuresEnd)
 	}
 	var figures bytes.Buffer
 	fmt.Fprintf(
@@ -40,7 +39,7 @@ func (t *table) writePage(file string, args []string, date time.Time) error {
 	return os.WriteFile(file, page, 0o644)
 }
 
-// machine describes this machine by Linux's /proc.
+// machine describes the machine from /proc.
 func machine() string {
 	parts := []string{procField("cpuinfo", "model name"), fmt.Sprintf("%d processors", runtime.NumCPU())}
 	if memory := procField("meminfo", "MemTotal"); memory != "" {
@@ -57,7 +56,7 @@ func machine() string {
 	return strings.Join(append(parts, runtime.Version()), ", ")
 }
 
-// procField returns the first value of a key in a file of /proc, "" without one.
+// procField returns the first value of a key in a file of /proc, or an empty string.
 func procField(file, key string) string {
 	text, err := os.ReadFile(filepath.Join("/proc", file))
 	if err != nil {

@@ -10,26 +10,27 @@ import (
 	"time"
 )
 
-// A process is a server as Linux's /proc shows it (proc(5)).
+// A process is a running server, as seen in /proc (proc(5)).
 type process struct{ pid int }
 
 func (p *process) file(name string) string { return filepath.Join("/proc", strconv.Itoa(p.pid), name) }
 
-// tick is the unit of times in /proc, USER_HZ: 100 a second on every architecture that Go runs on.
+// tick is the unit of times in /proc. USER_HZ is 100 on all architectures that Go supports.
 const tick = 10 * time.Millisecond
 
-// cpu is the processor time that the process has taken.
+// cpu returns the CPU time that the process has used.
 func (p *process) cpu() (time.Duration, error) {
 	text, err := os.ReadFile(p.file("stat"))
 	if err != nil {
 		return 0, err
 	}
-	// The second field is the name in parentheses, which may hold anything. utime and stime are fields 14 and 15.
+	// The second field is the program name in parentheses, which may contain anything. utime and stime are
+	// fields 14 and 15.
 	_, rest, _ := strings.Cut(string(text[strings.LastIndex(string(text), ")")+1:]), " ")
 	fields := strings.Fields(rest)
 	const utime, stime = 14 - 3, 15 - 3
 	if len(fields) <= stime {
-		return 0, fmt.Errorf("%s is not as expected", p.file("stat"))
+		return 0, fmt.Errorf("%s has an unexpected format", p.file("stat"))
 	}
 	var total time.Duration
 	for _, field := range []string{fields[utime], fields[stime]} {
@@ -42,7 +43,7 @@ func (p *process) cpu() (time.Duration, error) {
 	return total, nil
 }
 
-// memory is a line of /proc/PID/status, in bytes: VmRSS, what the process has now, or VmHWM, the most that it had.
+// memory returns a value of /proc/PID/status in bytes: VmRSS is the current size, VmHWM the peak.
 func (p *process) memory(key string) (int64, error) {
 	text, err := os.ReadFile(p.file("status"))
 	if err != nil {
@@ -57,13 +58,14 @@ func (p *process) memory(key string) (int64, error) {
 	return 0, fmt.Errorf("%s has no %s", p.file("status"), key)
 }
 
-// resetPeak makes VmHWM begin anew.
+// resetPeak resets VmHWM.
 func (p *process) resetPeak() error {
 	const peak = "5"
 	return os.WriteFile(p.file("clear_refs"), []byte(peak), 0)
 }
 
-// listening finds the process that listens on a TCP port of this machine, nil where none does that may be looked at.
+// listening finds the process that listens on a TCP port of this machine. It returns nil if there is no such
+// process or its files are not accessible.
 func listening(port int) (*process, error) {
 	sockets := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

@@ -12,19 +12,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The defaults of the SDK's transfer manager for large files.
+// The defaults of the SDK's transfer manager.
 const (
 	rawPart        = 8 << 20
-	rawThreshold   = 16 << 20 // the largest file that is moved by one request
+	rawThreshold   = 16 << 20 // largest file in a single request
 	rawConcurrency = 5
 )
 
-// rawS3 is the bucket without an FTP server: one client of the AWS SDK for all sessions, with the SDK's defaults.
+// rawS3 accesses the bucket without an FTP server. All sessions share one client of the AWS SDK with default
+// settings.
 type rawS3 struct {
 	client  *s3.Client
 	bucket  string
 	content content
-	whole   bool // downloads are one request whatever their size, which is the fastest where S3 is near
+	whole   bool // download in a single request, which is fastest if S3 is near
 }
 
 func (r *rawS3) open(context.Context) (session, error) { return rawSession{r}, nil }
@@ -88,7 +89,7 @@ func (r rawSession) fetch(ctx context.Context, name string, size int64) error {
 	return group.Wait()
 }
 
-// get fetches a file, or the range of it that begins at offset and has length bytes.
+// get fetches and checks a range of a file, or the whole file if byteRange is nil.
 func (r rawSession) get(ctx context.Context, name string, byteRange *string, offset, length int64) error {
 	out, err := r.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &r.bucket, Key: &name, Range: byteRange})
 	if err != nil {

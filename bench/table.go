@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// A row is one thing that is measured.
+// A row is a measured quantity.
 type row struct {
 	name string
 	unit string
-	// speed says that more is better and that it is shown as a ratio to the first contender's in the same round.
-	// Anything else is an amount, shown as it is.
+	// speed marks a value for which more is better. The table shows it as a ratio to the first contender in
+	// the same round. Other values are shown as they are.
 	speed bool
 }
 
@@ -24,7 +24,7 @@ func amount(name, unit string) row { return row{name, unit, false} }
 // A table collects values by row, contender and round.
 type table struct {
 	contenders []string
-	rows       []row // in the order they came
+	rows       []row // in the order of their first values
 	values     map[cell]map[int]float64
 }
 
@@ -44,16 +44,17 @@ func (t *table) add(r row, contender string, round int, value float64) {
 	t.values[c][round] = value
 }
 
-// A result is what the rounds of a contender say of a row.
+// A result summarizes the rounds of a contender for a row.
 type result struct {
 	Contender string    `json:"contender"`
-	Values    []float64 `json:"values"` // of the rounds
+	Values    []float64 `json:"values"` // by round
 	Median    float64   `json:"median"`
-	// Ratio is the median of the ratios to the raw client's value in the same round, 0 where that has none.
+	// Ratio is the median of the ratios to the raw client in the same round, or 0 if the raw client has no
+	// values.
 	Ratio float64 `json:"ratio,omitempty"`
 }
 
-// results are those of a row, by contender; one without a value is left out.
+// results returns the results of a row by contender. Contenders without values are left out.
 func (t *table) results(r row) map[string]result {
 	all := map[string]result{}
 	raw := t.values[cell{r.name, t.contenders[0]}]
@@ -86,8 +87,8 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// print writes the table in Markdown. The first contender's column has what it did, the others' the ratio to it where
-// there is one.
+// print writes the table in Markdown. Speeds of contenders other than the first are shown as ratios to the
+// first.
 func (t *table) print(w io.Writer) error {
 	lines := [][]string{append([]string{"work (unit)"}, t.contenders...)}
 	for _, r := range t.rows {
@@ -127,7 +128,7 @@ func (t *table) print(w io.Writer) error {
 	return nil
 }
 
-// number is a number with as many digits as tell something.
+// number formats a value with three significant digits.
 func number(v float64) string {
 	switch {
 	case v >= 100:

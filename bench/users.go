@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// twoUsers measures what two users lose by sharing the S3 server fairly: how many files they move together, each in
-// so many sessions, against one of them in twice as many.
+// twoUsers measures the cost of sharing the S3 server fairly. It compares the files that two users move at
+// the same time with those that one user moves in twice as many sessions.
 func twoUsers(sessions, files int, size int64) work {
 	name := fmt.Sprintf("2 users: %d sessions of each, %d files of %s a session", sessions, files, bytesText(size))
 	return work{name, func(ctx context.Context, j *job) error {
 		first, ok := j.contender.targets[direct].(*ftpServer)
-		if !ok || j.contender.own == nil { // a server without a second user
+		if !ok || j.contender.own == nil { // needs a second user
 			return nil
 		}
 		second := *first
@@ -47,7 +47,7 @@ func twoUsers(sessions, files int, size int64) work {
 			{"down", func(s session, name string) error { return s.fetch(ctx, name, size) }},
 		} {
 			var took [2]time.Duration
-			for run, users := range []int{1, 2, 2, 1} { // so that what changes with time counts for both
+			for run, users := range []int{1, 2, 2, 1} { // this order cancels drift over time
 				all := [][]session{one, two}[users-1]
 				begin := time.Now()
 				err := atOnce(len(all), func(i int) error {

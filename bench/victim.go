@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// attackerName is a further user of the server that the bench starts, with the password of the first one.
+// attackerName is a second user of babelftp with the password of the first one.
 const attackerName = "attacker"
 
-// victims measure what small uploads of one user lose while another user keeps sessions busy: with one kind of work
-// each, and with all of them. What a session can do to S3 itself is measured there as well.
+// victims measures how much slower small uploads of one user become while another user keeps sessions busy,
+// with one kind of work at a time and with all kinds. It also measures the same load directly on S3.
 func victims(sessions, files int) []work {
 	ofS3 := []activity{{"uploads", (*attack).upload}, {"downloads", (*attack).download}, {"listings", (*attack).list}}
 	ofFTP := []activity{{"wrong passwords", (*attack).guess}, {"renames", (*attack).rename},
@@ -30,9 +30,9 @@ func victims(sessions, files int) []work {
 	return append(works, victim(sessions, files, false, append(ofS3, ofFTP...)...))
 }
 
-// victim measures what the victim loses while the sessions do some kinds of work. The ratio is of one run. The
-// machine shares its processors among the server, S3 and the attacker, so the attacker slows the victim outside of
-// the server too. How much that is, the row of one session with raw S3 shows.
+// victim measures the slowdown of the victim during some kinds of work, as a ratio within one run. The
+// server, S3 and the attacker share the processors of the machine, so the attacker also slows down the victim
+// outside of the server. The row with one session of raw S3 shows this effect.
 func victim(sessions, files int, withS3 bool, do ...activity) work {
 	what, by := "all of these", strconv.Itoa(sessions)+" sessions"
 	if len(do) == 1 {
@@ -50,7 +50,7 @@ func victim(sessions, files int, withS3 bool, do ...activity) work {
 				return nil
 			}
 		case *ftpServer:
-			if j.contender.own == nil { // a server without a second user
+			if j.contender.own == nil { // needs a second user
 				return nil
 			}
 			other := *t
@@ -89,25 +89,25 @@ func victim(sessions, files int, withS3 bool, do ...activity) work {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(j.log, "the attacker has done %d operations meanwhile\n", a.done.Load()-before)
+		fmt.Fprintf(j.log, "the attacker has done %d operations\n", a.done.Load()-before)
 		j.report(amount(name, "ratio"), beside/alone)
 		return nil
 	}}
 }
 
-// An attack is the sessions of an attacker.
+// An attack runs the sessions of an attacker.
 type attack struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	job    *job
-	target target // as the attacker
+	target target // logs in as the attacker
 	dir    string
 
-	done    atomic.Int64 // operations
+	done    atomic.Int64 // number of operations
 	stopped atomic.Bool
 	running sync.WaitGroup
 	mu      sync.Mutex
-	open    []func() // closes what the sessions have open
+	open    []func() // closes resources of the sessions
 }
 
 // The files of an attack.
@@ -116,7 +116,7 @@ const (
 	attackTree = 200 // files in a directory that is renamed and listed
 )
 
-// start begins the attack. When it returns, each session has done its first operation.
+// start starts the attack. It returns when each session has done its first operation.
 func (a *attack) start(sessions int, do []activity) error {
 	raw := rawSession{&rawS3{client: a.job.client, bucket: bucket, content: a.job.content}}
 	if err := raw.store(a.ctx, path.Join(a.dir, "file"), attackFile); err != nil {
@@ -142,13 +142,13 @@ func (a *attack) start(sessions int, do []activity) error {
 	return nil
 }
 
-// An activity is what one session of an attack repeats. An operation that lasts calls began.
+// An activity is the work that a session of an attack repeats. An operation that blocks calls began first.
 type activity struct {
 	name string
 	do   func(a *attack, s session, i int, began func()) error
 }
 
-// session repeats an operation in one session until it fails. Limits of the server may refuse what an attacker does.
+// session repeats an activity in one session until it fails, because limits of the server may refuse it.
 func (a *attack) session(do func(*attack, session, int, func()) error, i int, first func()) {
 	s, err := a.target.open(a.ctx)
 	if err != nil {
@@ -167,7 +167,7 @@ func (a *attack) session(do func(*attack, session, int, func()) error, i int, fi
 	}
 }
 
-// keep closes something at the end.
+// keep registers a function that stop calls.
 func (a *attack) keep(closing func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -201,9 +201,9 @@ func (a *attack) list(s session, _ int, _ func()) error {
 	return err
 }
 
-// guess tries a password in a connection of its own.
+// guess tries a password in a new connection.
 func (a *attack) guess(_ session, _ int, began func()) error {
-	began() // the answer comes late, when the password has long been checked
+	began() // the server delays the reply, although the password was checked
 	wrong := *a.target.(*ftpServer)
 	wrong.password = "wrong"
 	if s, err := wrong.login(a.ctx); err == nil {
@@ -212,9 +212,9 @@ func (a *attack) guess(_ session, _ int, began func()) error {
 	return nil
 }
 
-// rename moves the directory back and forth. One of the sessions succeeds each time.
+// rename moves the directory back and forth. Only one of the sessions succeeds each time.
 func (a *attack) rename(s session, i int, began func()) error {
-	began() // renames of one directory wait for each other
+	began() // renames of the same directory wait for each other
 	root := a.target.(*ftpServer).dir
 	from, to := path.Join(root, a.dir, "tree"), path.Join(root, a.dir, "moved")
 	if i%2 == 0 {

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A target is one way to the bucket.
+// A target is a way to access the bucket.
 type target interface {
 	open(ctx context.Context) (session, error)
 }
 
-// A session works on files of the content, one operation after another. Names have no slash at their beginning.
+// A session does one operation at a time. Names are relative.
 type session interface {
 	store(ctx context.Context, name string, size int64) error
 	fetch(ctx context.Context, name string, size int64) error
@@ -26,33 +26,33 @@ type session interface {
 	close()
 }
 
-// A work is something to do for every contender, and what it shows.
+// A work is a benchmark that runs for every contender.
 type work struct {
 	name string
 	run  func(ctx context.Context, j *job) error
 }
 
-// A job is a work for one contender, in one round.
+// A job is one run of a work, for one contender in one round.
 type job struct {
 	*bench
 	contender *contender
 	report    func(row row, value float64)
 }
 
-// sizes says by how much the works are smaller than the full ones.
+// sizes divides the sizes of the works by shrink.
 type sizes struct{ shrink int }
 
-// short is what -short shrinks by.
+// short is the value of shrink for -short.
 const short = 8
 
-// bytes is a size of files.
+// bytes returns the reduced size of a file.
 func (s sizes) bytes(n int64) int64 { return max(n/int64(s.shrink), 4<<10) }
 
-// count is a number of files.
+// count returns the reduced number of files.
 func (s sizes) count(n int) int { return max(n/s.shrink, 4) }
 
-// idle is how long a session says nothing before it counts as idle: the server gives memory back by then. Only a trial
-// of the program does not wait.
+// idle is the time after which a session counts as idle, because the server has released its memory. The
+// smoke test does not wait.
 func (s sizes) idle() time.Duration {
 	if s.shrink > short {
 		return 0
@@ -60,7 +60,7 @@ func (s sizes) idle() time.Duration {
 	return 20 * time.Second
 }
 
-// works lists what is measured.
+// works returns all works.
 func works(s sizes) []work {
 	return slices.Concat([]work{
 		memoryOfUploads(8, s.bytes(128<<20)),
@@ -81,7 +81,7 @@ func works(s sizes) []work {
 	})
 }
 
-// big moves one file, and measures the processor time of the server.
+// big moves a single file and measures the CPU time of the server.
 func big(link string, size int64) work {
 	name := link + ": " + bytesText(size)
 	return work{name, func(ctx context.Context, j *job) error {
@@ -115,7 +115,7 @@ func big(link string, size int64) work {
 	}}
 }
 
-// many moves files in several sessions in parallel, in each one after another.
+// many moves files in parallel sessions, one after another in each session.
 func many(link string, sessions, files int, size int64) work {
 	name := fmt.Sprintf("%s: %d x %d files of %s", link, sessions, files, bytesText(size))
 	unit, scale := "files/s", 1.0
@@ -166,7 +166,7 @@ func many(link string, sessions, files int, size int64) work {
 	}}
 }
 
-// listing lists a directory of so many files.
+// listing lists a directory with this number of files.
 func listing(link string, entries int) work {
 	name := fmt.Sprintf("%s: MLSD of %d", link, entries)
 	return work{name, func(ctx context.Context, j *job) error {
@@ -193,7 +193,7 @@ func listing(link string, entries int) work {
 	}}
 }
 
-// logins opens sessions, logs in and quits, one after another in several clients in parallel.
+// logins logs in and quits repeatedly, in several parallel clients.
 func logins(n int) work {
 	const clients = 4
 	return work{"login and quit", func(ctx context.Context, j *job) error {
@@ -222,7 +222,7 @@ func logins(n int) work {
 	}}
 }
 
-// requests counts the requests to S3 for one small file, in new sessions.
+// requests counts the S3 requests for a small file in new sessions.
 func requests() work {
 	const size = 4 << 10
 	return work{"S3 requests", func(ctx context.Context, j *job) error {
@@ -255,7 +255,7 @@ func requests() work {
 	}}
 }
 
-// memoryOfUploads measures the memory of a server during several uploads in parallel.
+// memoryOfUploads measures the peak memory of a server during parallel uploads.
 func memoryOfUploads(n int, size int64) work {
 	name := fmt.Sprintf("peak memory of %d x %s up at once", n, bytesText(size))
 	return work{name, func(ctx context.Context, j *job) error {
@@ -286,7 +286,7 @@ func memoryOfUploads(n int, size int64) work {
 	}}
 }
 
-// memoryOfSessions measures the memory of a session that has logged in and then has said nothing for a time.
+// memoryOfSessions measures the memory of an idle session after the login.
 func memoryOfSessions(n int, idle time.Duration) work {
 	const name = "memory of an idle session"
 	return work{name, func(ctx context.Context, j *job) error {
@@ -294,7 +294,8 @@ func memoryOfSessions(n int, idle time.Duration) work {
 		if p == nil || err != nil {
 			return err
 		}
-		// The sessions before make the server allocate what it needs only once. To check a password needs megabytes.
+		// The first batch makes the server allocate what it only needs once, such as megabytes for checking
+		// passwords.
 		var before int64
 		for range 2 {
 			all, err := j.openAll(ctx, direct, n)
@@ -320,7 +321,7 @@ func memoryOfSessions(n int, idle time.Duration) work {
 	}}
 }
 
-// openAll opens sessions.
+// openAll opens n sessions.
 func (j *job) openAll(ctx context.Context, link string, n int) ([]session, error) {
 	all := make([]session, n)
 	for i := range all {
@@ -356,7 +357,7 @@ func atOnce(n int, do func(i int) error) error {
 
 func perSecond(n float64, begin time.Time) float64 { return n / time.Since(begin).Seconds() }
 
-// bytesText is a number of bytes in the largest unit that divides it.
+// bytesText formats a size in the largest unit that divides it.
 func bytesText(n int64) string {
 	for shift, unit := range []string{"B", "KiB", "MiB"} {
 		if n%(1<<(10*shift+10)) != 0 {

@@ -1,4 +1,5 @@
-// Package docs_test checks the Markdown of the repository: its links, and the configurations that it shows.
+// Package docs_test checks the Markdown pages of the repository: their links, configurations and generated
+// parts.
 package docs_test
 
 import (
@@ -18,10 +19,10 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// root is the folder of the repository.
+// root is the root directory of the repository.
 const root = ".."
 
-// pages returns all Markdown files, by their paths from root.
+// pages returns all Markdown files, relative to root.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -42,11 +43,11 @@ func pages(t *testing.T) []string {
 	return found
 }
 
-// A line of Markdown and the fenced block that it is in.
+// A line is a line of Markdown.
 type line struct {
 	number int
 	text   string
-	fence  string // the language of the block, "text" for none; empty outside of blocks
+	fence  string // language of the fenced block that has the line, "text" by default; empty outside of blocks
 }
 
 func lines(t *testing.T, page string) []line {
@@ -69,7 +70,7 @@ func lines(t *testing.T, page string) []line {
 		all = append(all, line{i + 1, text, fence})
 	}
 	if fence != "" {
-		t.Errorf("%s: a block is not closed", page)
+		t.Errorf("%s: unclosed block", page)
 	}
 	return all
 }
@@ -80,7 +81,7 @@ var (
 	heading = regexp.MustCompile(`^#{1,6} (.*)$`)
 )
 
-// anchors returns the headings of a page as GitHub links to them.
+// anchors returns the anchors that GitHub generates for the headings of a page.
 func anchors(t *testing.T, page string) []string {
 	t.Helper()
 	var names []string
@@ -107,8 +108,8 @@ func anchors(t *testing.T, page string) []string {
 	return names
 }
 
-// TestLinks follows the links from each page to files and headings of the repository, and wants each mention of a
-// page to be a link.
+// TestLinks checks that links to files and headings of the repository work, and that every mention of a page
+// is a link.
 func TestLinks(t *testing.T) {
 	for _, page := range pages(t) {
 		t.Run(page, func(t *testing.T) {
@@ -122,14 +123,14 @@ func TestLinks(t *testing.T) {
 					}
 				}
 				for _, m := range mention.FindAllStringSubmatch(link.ReplaceAllString(l.text, ""), -1) {
-					t.Errorf("%s:%d: %s is no link", page, l.number, m[1])
+					t.Errorf("%s:%d: %s is not a link", page, l.number, m[1])
 				}
 			}
 		})
 	}
 }
 
-// follow returns an error where a link of a page leads nowhere. It does not ask other hosts.
+// follow returns an error if a link leads nowhere. It does not check links to other hosts.
 func follow(t *testing.T, page, target string) error {
 	t.Helper()
 	if strings.Contains(target, "://") {
@@ -149,13 +150,13 @@ func follow(t *testing.T, page, target string) error {
 	return nil
 }
 
-// firstLine is how a configuration begins that is complete.
+// firstLine marks a complete configuration.
 const firstLine = "# babelftp.yaml"
 
-// hash is the password hash that the pages write as "$argon2id$...".
+// hash replaces "$argon2id$..." in the configurations on pages.
 const hash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs"
 
-// TestConfigurations loads every complete configuration that a page shows.
+// TestConfigurations loads all complete configurations on the pages.
 func TestConfigurations(t *testing.T) {
 	found := 0
 	for _, page := range pages(t) {
@@ -173,7 +174,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// configurations returns the complete configurations of a page, by the numbers of their first lines.
+// configurations returns the complete configurations on a page, by the numbers of their first lines.
 func configurations(t *testing.T, page string) map[int]string {
 	t.Helper()
 	blocks := map[int]string{}
@@ -193,7 +194,7 @@ func configurations(t *testing.T, page string) map[int]string {
 	return blocks
 }
 
-// load loads a configuration, next to the files that it names.
+// load loads a configuration in a directory with the files that it refers to.
 func load(t *testing.T, text string) error {
 	t.Helper()
 	dir := t.TempDir()
@@ -228,7 +229,7 @@ func load(t *testing.T, text string) error {
 	return err
 }
 
-// TestGoVersion compares the version of Go that pages ask for with the version in go.mod.
+// TestGoVersion checks that the pages require the version of Go in go.mod.
 func TestGoVersion(t *testing.T) {
 	_, version, _ := strings.Cut(must.ReadFile(t, filepath.Join(root, "go.mod")), "\ngo ")
 	major, rest, _ := strings.Cut(version, ".")

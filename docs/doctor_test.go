@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/doctor"
 )
 
-// TestDoctor compares the list of what babelftp doctor finds with the program, or writes it with -update.
+// TestDoctor compares the list of findings with the program. With -update, it writes the list.
 func TestDoctor(t *testing.T) {
 	places := []string{"server and log", "server", "log", "debug lines"}
 	found := map[string][]string{}

@@ -16,17 +16,17 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A block is a fenced block of a page.
+// A block is a fenced block on a page.
 type block struct {
 	page   string
-	number int // of its first line
+	number int // of the first line
 	fence  string
 	text   string
 }
 
 func (b block) name() string { return fmt.Sprintf("%s:%d", b.page, b.number) }
 
-// blocks returns the blocks of all pages in these languages.
+// blocks returns the blocks in these languages on all pages.
 func blocks(t *testing.T, fences ...string) []block {
 	t.Helper()
 	var all []block
@@ -47,7 +47,7 @@ func blocks(t *testing.T, fences ...string) []block {
 	return all
 }
 
-// A schema is as much of a JSON Schema as this package asks for.
+// A schema is the subset of JSON Schema that the tests need.
 type schema struct {
 	Ref                  string            `json:"$ref"`
 	AllOf                []schema          `json:"allOf"`
@@ -57,7 +57,7 @@ type schema struct {
 	Definitions          map[string]schema `json:"definitions"`
 }
 
-// UnmarshalJSON also takes true and false, which say whether any value is right.
+// UnmarshalJSON also accepts true and false, which are schemas too.
 func (s *schema) UnmarshalJSON(text []byte) error {
 	if text[0] != '{' {
 		return nil
@@ -66,7 +66,7 @@ func (s *schema) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(s))
 }
 
-// configurationSchema is the schema of the configuration, and chartSchema that of the chart's values.
+// configurationSchema returns the schema of the configuration.
 func configurationSchema() schema { return decodeSchema(config.Schema()) }
 
 func chartSchema(t *testing.T) schema {
@@ -76,7 +76,7 @@ func chartSchema(t *testing.T) schema {
 	return decodeSchema(text)
 }
 
-// decodeSchema panics where the text, which other tests have checked, is no schema.
+// decodeSchema panics for invalid schemas, because other tests have checked them.
 func decodeSchema(text []byte) (s schema) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		panic(err)
@@ -84,7 +84,7 @@ func decodeSchema(text []byte) (s schema) {
 	return s
 }
 
-// child returns the schemas that the value of a key must meet. It returns none where there is no such key.
+// child returns the schemas for the value of a key, or none if the key is unknown.
 func (s schema) child(key string, definitions map[string]schema) []schema {
 	if s.Ref != "" {
 		s = definitions[strings.TrimPrefix(s.Ref, "#/definitions/")]
@@ -103,7 +103,7 @@ func (s schema) child(key string, definitions map[string]schema) []schema {
 	return found
 }
 
-// has reports whether a path of keys leads to a value.
+// has reports whether the path of keys exists.
 func (s schema) has(path ...string) bool {
 	at := []schema{s}
 	for _, key := range path {
@@ -116,8 +116,8 @@ func (s schema) has(path ...string) bool {
 	return len(at) > 0
 }
 
-// partOf puts a part of a configuration where it belongs in a complete one: to the server, or to the tenant acme if
-// it has another key.
+// partOf completes a part of a configuration. The part belongs to the top level, or to the tenant acme if it
+// has a key that the top level does not have.
 func partOf(s schema, text string) (string, error) {
 	var part map[string]any
 	if err := yaml.Unmarshal([]byte(text), &part); err != nil {
@@ -141,7 +141,7 @@ func partOf(s schema, text string) (string, error) {
 	return string(complete), err
 }
 
-// merge adds the values of from to those of to.
+// merge copies the values in from to to, recursively.
 func merge(to, from map[string]any) {
 	for key, value := range from {
 		before, isMap := to[key].(map[string]any)
@@ -153,8 +153,8 @@ func merge(to, from map[string]any) {
 	}
 }
 
-// How blocks begin that are values of the chart, objects of Kubernetes, and rules of a language. On the page about
-// the chart all others are values.
+// Prefixes of blocks with chart values, Kubernetes objects and language rules. On the page about the chart,
+// blocks without a prefix are values.
 const (
 	firstLineOfValues = "# values.yaml"
 	firstLineOfObject = "apiVersion: "
@@ -173,8 +173,8 @@ func (b block) isPart() bool {
 	return filepath.ToSlash(b.page) != chartPage
 }
 
-// TestFragments loads every part of a configuration that a page shows, within a complete one. The tests of deploy
-// load values of the chart.
+// TestFragments completes and loads all parts of configurations on the pages. The tests of deploy check chart
+// values.
 func TestFragments(t *testing.T) {
 	found := 0
 	s := configurationSchema()
@@ -198,18 +198,17 @@ func TestFragments(t *testing.T) {
 
 var (
 	inlineCode = regexp.MustCompile("`([^`]+)`")
-	// A dottedKey is a path of keys in the words of a page, such as passive.ports or tenants.acme.bucket.
+	// A dottedKey is a path of keys in the text of a page, such as passive.ports or tenants.acme.bucket.
 	dottedKey = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+$`)
 )
 
-// TestKeys wants each path of keys that a page names to be one of the configuration, of a tenant, of a user or of the
-// chart's values.
+// TestKeys checks that the paths of keys in the text of pages exist in the configuration or the chart values.
 func TestKeys(t *testing.T) {
 	s, chart := configurationSchema(), chartSchema(t)
 	found := 0
 	for _, page := range pages(t) {
 		if page == "CONTRIBUTING.md" {
-			continue // it shows how to add a key
+			continue // has an example of a new key
 		}
 		for _, l := range lines(t, page) {
 			for _, m := range inlineCode.FindAllStringSubmatch(l.text, -1) {
@@ -218,11 +217,11 @@ func TestKeys(t *testing.T) {
 				}
 				path := strings.Split(m[1], ".")
 				if !isKey(s, chart, path[0]) {
-					continue // another file, package or program
+					continue // of another file, package or program
 				}
 				found++
 				if !isKey(s, chart, path...) {
-					t.Errorf("%s:%d: there is no key %s", page, l.number, m[1])
+					t.Errorf("%s:%d: unknown key %s", page, l.number, m[1])
 				}
 			}
 		}
@@ -232,8 +231,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// isKey also takes keys of a tenant and of a user, and those of the server below config of the chart. What resources
-// has is Kubernetes' own.
+// isKey accepts paths from the top level of the configuration, from a tenant or a user, and chart values. The
+// contents of resources are defined by Kubernetes.
 func isKey(s, chart schema, path ...string) bool {
 	tenant := []string{"tenants", "NAME"}
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// TestLanguages compares the list of languages with those that are built in, or writes it with -update.
+// TestLanguages compares the list of languages with the built-in ones. With -update, it writes the list.
 func TestLanguages(t *testing.T) {
 	bundle, err := i18n.Load()
 	must.OK(t, err)
@@ -31,7 +31,7 @@ func TestLanguages(t *testing.T) {
 	generated(t, filepath.Join("guides", "languages-and-greetings.md"), map[string]string{"languages": b.String()})
 }
 
-// TestRulesOfALanguage shows that the guide's example of rules is right, but for the terms that it leaves out.
+// TestRulesOfALanguage checks the guide's example of language rules, except for the terms that it leaves out.
 func TestRulesOfALanguage(t *testing.T) {
 	found := 0
 	for _, b := range blocks(t, "yaml") {

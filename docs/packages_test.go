@@ -18,28 +18,28 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts of pages")
 
-// module is the path of the module, with a slash.
+// module is the path of the module with a trailing slash.
 const module = "github.com/babelftp/babelftp/"
 
-// programPackages returns the first sentence of the comment of each package of the program, by their folders. Packages
-// for tests are not among them.
-func programPackages(t *testing.T) map[string]string {
+// programPackages returns the packages of the program, without those that are only for tests, relative to the
+// module.
+func programPackages(t *testing.T) []string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-f", "{{if .GoFiles}}{{.ImportPath}}\t{{.Doc}}{{end}}", module+"cmd/...",
+	out, err := exec.Command("go", "list", "-f", "{{if .GoFiles}}{{.ImportPath}}{{end}}", module+"cmd/...",
 		module+"driver/...", module+"i18n/...", module+"internal/...", module+"locales/...").Output()
 	must.OK(t, err)
-	found := map[string]string{}
+	var found []string
 	forTests := regexp.MustCompile(`^(internal/(testkit|acceptance|conformance|dialects)|driver/drivertest)(/|$)`)
-	for line := range strings.Lines(string(out)) {
-		name, synopsis, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+	for _, name := range strings.Fields(string(out)) {
 		if name = strings.TrimPrefix(name, module); !forTests.MatchString(name) {
-			found[name] = synopsis
+			found = append(found, name)
 		}
 	}
 	return found
 }
 
-// group returns the group of a package: its first two folders in internal, else the first.
+// group returns the group of a package, which is its top-level directory, or the first two directories in
+// internal.
 func group(name string) string {
 	folders := strings.Split(name, "/")
 	if folders[0] == "internal" {
@@ -48,7 +48,7 @@ func group(name string) string {
 	return folders[0]
 }
 
-// purposes is what each group of packages is for.
+// purposes describes the groups of packages.
 var purposes = map[string]string{
 	"cmd":               "the command line, one file a subcommand",
 	"driver":            "S3 as a file system whose methods take a context, and as an `afero.Fs`; usable without FTP",
@@ -67,10 +67,10 @@ var purposes = map[string]string{
 	"locales":           "one folder of texts for each language",
 }
 
-// table lists the packages by their groups.
-func table(packages map[string]string) string {
+// table returns a Markdown table of the packages by group.
+func table(packages []string) string {
 	members := map[string][]string{}
-	for _, name := range slices.Sorted(maps.Keys(packages)) {
+	for _, name := range slices.Sorted(slices.Values(packages)) {
 		members[group(name)] = append(members[group(name)], fmt.Sprintf("[`%s`](../%s)", path.Base(name), name))
 	}
 	var b strings.Builder
@@ -81,13 +81,11 @@ func table(packages map[string]string) string {
 	return b.String()
 }
 
-// TestPackages compares the table of docs/architecture.md with the packages, or writes it with -update.
+// TestPackages compares the table in docs/architecture.md with the packages. With -update, it writes the
+// table.
 func TestPackages(t *testing.T) {
 	all := programPackages(t)
-	for name, synopsis := range all {
-		if synopsis == "" {
-			t.Errorf("%s has no package comment", name)
-		}
+	for _, name := range all {
 		if purposes[group(name)] == "" {
 			t.Errorf("purposes lacks %s", group(name))
 		}
@@ -95,8 +93,8 @@ func TestPackages(t *testing.T) {
 	generated(t, "architecture.md", map[string]string{"packages": table(all)})
 }
 
-// generated compares the generated parts of a page of docs, by their names, with their content, or writes them with
-// -update.
+// generated compares the generated parts of a page in docs with parts, which are keyed by name. With -update,
+// it writes them.
 func generated(t *testing.T, page string, parts map[string]string) {
 	t.Helper()
 	file := filepath.Join(root, "docs", page)
@@ -107,7 +105,7 @@ func generated(t *testing.T, page string, parts map[string]string) {
 		head, rest, found := strings.Cut(text, begin)
 		_, tail, closed := strings.Cut(rest, end)
 		if !found || !closed {
-			t.Fatalf("%s has no place for %s", file, name)
+			t.Fatalf("%s: missing markers for %s", file, name)
 		}
 		text = head + begin + content + end + tail
 	}

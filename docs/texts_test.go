@@ -20,12 +20,9 @@ import (
 )
 
 // A use is a place in the program that sends a message.
-type use struct {
-	file, function string
-	code           string // of the reply, empty where the place does not name it
-}
+type use struct{ file, function string }
 
-// uses finds the places of each constant of a message in the program.
+// uses finds all uses of messages in the program, by the names of their constants.
 func uses(t *testing.T) map[string][]use {
 	t.Helper()
 	found := map[string][]use{}
@@ -45,18 +42,10 @@ func uses(t *testing.T) map[string][]use {
 				of = f.Name.Name
 			}
 			ast.Inspect(d, func(n ast.Node) bool {
-				for _, list := range lists(n) {
-					for i, e := range list {
-						if id := messageOf(e); id != "" {
-							code := ""
-							if i > 0 {
-								code = codeOf(list[i-1])
-							}
-							u := use{filepath.ToSlash(name), of, code}
-							if !slices.Contains(found[id], u) {
-								found[id] = append(found[id], u)
-							}
-						}
+				for _, e := range children(n) {
+					u := use{filepath.ToSlash(name), of}
+					if id := messageOf(e); id != "" && !slices.Contains(found[id], u) {
+						found[id] = append(found[id], u)
 					}
 				}
 				return true
@@ -68,26 +57,26 @@ func uses(t *testing.T) map[string][]use {
 	return found
 }
 
-// lists are the expressions below a node, as far as they stand side by side.
-func lists(n ast.Node) [][]ast.Expr {
+// children returns the expressions directly below a node.
+func children(n ast.Node) []ast.Expr {
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		return [][]ast.Expr{n.Args}
+		return n.Args
 	case *ast.CompositeLit:
-		return [][]ast.Expr{n.Elts}
+		return n.Elts
 	case *ast.ReturnStmt:
-		return [][]ast.Expr{n.Results}
+		return n.Results
 	case *ast.AssignStmt:
-		return [][]ast.Expr{n.Rhs}
+		return n.Rhs
 	case *ast.KeyValueExpr:
-		return [][]ast.Expr{{n.Value}}
+		return []ast.Expr{n.Value}
 	case *ast.ValueSpec:
-		return [][]ast.Expr{n.Values}
+		return n.Values
 	}
 	return nil
 }
 
-// messageOf is the name of the constant of a message, empty for another expression.
+// messageOf returns the name of the constant if the expression is a message, or an empty string.
 func messageOf(e ast.Expr) string {
 	if s, ok := e.(*ast.SelectorExpr); ok {
 		if of, ok := s.X.(*ast.Ident); ok && of.Name == "i18n" && ast.IsExported(s.Sel.Name) {
@@ -97,16 +86,8 @@ func messageOf(e ast.Expr) string {
 	return ""
 }
 
-// codeOf is the code of a reply, empty for another expression.
-func codeOf(e ast.Expr) string {
-	if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.INT && len(l.Value) == len("250") {
-		return l.Value
-	}
-	return ""
-}
-
-// TestTexts compares the table of the texts of replies with the places that send them, or writes it with -update. The
-// note for translators has each code that these places name.
+// TestTexts compares the table of reply texts with the places that send them. With -update, it writes the
+// table. It fails for texts that nothing sends.
 func TestTexts(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(root, "locales", "en", "messages.gotext.json"))
 	must.OK(t, err)
@@ -123,15 +104,11 @@ func TestTexts(t *testing.T) {
 	for _, m := range english.Messages {
 		id := string(m.ID)
 		if m.ID.OnPage() || strings.HasPrefix(id, "syntax-") || strings.HasPrefix(id, "doctor-") ||
-			strings.HasPrefix(id, "size-") { // a value in other texts
+			strings.HasPrefix(id, "size-") { // part of other texts
 			continue
 		}
 		var places []string
 		for _, u := range all[names[id]] {
-			if u.code != "" && !strings.Contains(m.TranslatorComment, u.code) {
-				t.Errorf("the comment of %s in the English catalogue lacks %s, which %s in %s sends", id, u.code,
-					u.function, u.file)
-			}
 			place := fmt.Sprintf("[`%s`](../%s)", cmp.Or(u.function, filepath.Base(u.file)), u.file)
 			sends := u.function != "AboutFile" && !strings.HasPrefix(u.file, "internal/doctor")
 			if sends && !slices.Contains(places, place) {
@@ -146,7 +123,7 @@ func TestTexts(t *testing.T) {
 	generated(t, filepath.Join("..", "locales", "README.md"), map[string]string{"texts": b.String()})
 }
 
-// constants are the names of the constants of i18n by the identifiers of their messages.
+// constants returns the names of the constants in i18n, by message ID.
 func constants(t *testing.T) map[string]string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "i18n", "id.go"), nil, 0)

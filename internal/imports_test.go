@@ -1,4 +1,4 @@
-// Package internal_test checks which package may import which.
+// Package internal_test checks the imports between packages.
 package internal_test
 
 import (
@@ -10,105 +10,105 @@ import (
 
 const module = "github.com/babelftp/babelftp/"
 
-// house lists the groups of packages from top to bottom. A package imports packages of its own group and of those
-// below, never of one above.
-func house() []string {
+// layers lists the groups of packages from top to bottom. A package may only import packages of its own layer
+// and of lower ones.
+func layers() []string {
 	return []string{
-		"cmd",               // the command line.
-		"internal/server",   // puts everything together.
-		"internal/admin",    // what administrators see and do.
-		"internal/ftp",      // speaks FTP.
-		"internal/doctor",   // looks at servers and their logs from outside.
-		"internal/report",   // logs, audit, events and traces.
-		"internal/users",    // tenants and users, and how they log in.
-		"internal/storage",  // what a user sees of S3, and the S3 clients.
-		"internal/certs",    // certificates of the server.
-		"internal/config",   // the configuration: describes, and makes nothing.
-		"driver",            // S3 as a file system: any program can use it, so it knows no FTP and no language.
-		"internal/pathname", // names on the wire and in the storage.
-		"internal/base",     // what works for any server.
-		"i18n",              // texts and languages.
-		"locales",           // the catalogs.
+		"cmd",               // the command line
+		"internal/server",   // connects everything
+		"internal/admin",    // API, page and metrics for administrators
+		"internal/ftp",      // the FTP protocol
+		"internal/doctor",   // examines servers and their logs from outside
+		"internal/report",   // logs, audit log, events and traces
+		"internal/users",    // tenants, users and logins
+		"internal/storage",  // S3 clients, and what a user sees of a bucket
+		"internal/certs",    // certificates of the server
+		"internal/config",   // parses and checks the configuration, and creates nothing
+		"driver",            // S3 as a file system, usable by any program, so without FTP and texts
+		"internal/pathname", // names on the wire and in storage
+		"internal/base",     // useful for any server
+		"i18n",              // texts and languages
+		"locales",           // the catalogs
 	}
 }
 
-// driverHouse lists the packages below driver/internal in the same way.
-func driverHouse() []string {
+// driverLayers lists the packages below driver/internal in the same way.
+func driverLayers() []string {
 	return strings.Fields(`
 		listing upload file quota journal membudget
 		s3api s3object`)
 }
 
-// A keeper says who may import a package, or who may not, and why.
-type keeper struct {
-	kept    string // a package, or all below it if it ends in /...
-	folders string // those that may; if they begin with "not", those that may not
+// A restriction says which packages may import a package, and why.
+type restriction struct {
+	pkg     string // a package, or a tree of packages if it ends in /...
+	folders string // directories of packages that may import it, or may not if it starts with "not"
 	reason  string
 }
 
-func keepers() []keeper {
-	return []keeper{
-		{"github.com/fclairamb/ftpserverlib/...", "internal/ftp/engine", "the session engine has one adapter"},
-		{"github.com/pires/go-proxyproto/...", "internal/ftp/relay", "PROXY headers are read in one place"},
+func restrictions() []restriction {
+	return []restriction{
+		{"github.com/fclairamb/ftpserverlib/...", "internal/ftp/engine", "only the adapter uses the session engine"},
+		{"github.com/pires/go-proxyproto/...", "internal/ftp/relay", "only one package parses PROXY headers"},
 		{"go.opentelemetry.io/otel/sdk/...", "internal/report/tracing", "spans are sent from one place"},
 		{"go.opentelemetry.io/otel/exporters/...", "internal/report/tracing", "spans are sent from one place"},
 		{"github.com/prometheus/client_golang/...", "internal/admin",
-			"others count, and these show the counts"},
+			"other packages count, and this one exports the counts"},
 		{"github.com/spf13/afero/...", "driver internal/ftp/engine",
-			"afero is how the engine and the driver meet"},
+			"afero is the interface between the engine and the driver"},
 		{"github.com/aws/aws-sdk-go-v2/service/s3",
 			"cmd driver/internal/s3object driver/internal/s3api internal/report/events internal/storage",
-			"requests are made, and answers checked, in few places"},
+			"few packages send requests and check responses"},
 		{module + "driver", "internal/server internal/admin internal/users/account internal/storage",
-			"a session asks for a view, and the server makes one of the driver"},
+			"sessions use a view, which the server creates from the driver"},
 		{module + "i18n/...",
 			"cmd i18n internal/doctor internal/server internal/admin internal/ftp internal/users internal/config",
-			"the session writes what a client reads; the others return errors"},
-		{module + "internal/pathname", "not driver", "any program can use the driver, so it knows no FTP"},
-		{module + "internal/storage/embeddeds3", "cmd", "only the demonstration has an S3 server inside"},
+			"sessions render texts for clients; other packages return errors"},
+		{module + "internal/pathname", "not driver", "any program can use the driver, so it must not depend on FTP"},
+		{module + "internal/storage/embeddeds3", "cmd", "only the demo has a built-in S3 server"},
 		{"net", "not i18n internal/ftp/reply internal/ftp/list internal/pathname",
-			"these packages make texts, and write to no socket"},
+			"these packages create texts and do not send them"},
 	}
 }
 
-// covers reports whether the keeper keeps a package.
-func (k keeper) covers(name string) bool {
-	folder, all := strings.CutSuffix(k.kept, "/...")
-	return name == k.kept || all && below(name, []string{folder})
+// covers reports whether the restriction applies to imports of this package.
+func (r restriction) covers(name string) bool {
+	folder, all := strings.CutSuffix(r.pkg, "/...")
+	return name == r.pkg || all && below(name, []string{folder})
 }
 
-// allows reports whether a package may import what the keeper keeps.
-func (k keeper) allows(name string) bool {
-	others, refused := strings.CutPrefix(k.folders, "not ")
+// allows reports whether this package may import the restricted package.
+func (r restriction) allows(name string) bool {
+	others, refused := strings.CutPrefix(r.folders, "not ")
 	return below(name, strings.Fields(others)) != refused
 }
 
-// below reports whether a package is in one of these folders.
+// below reports whether a package is in one of these directories.
 func below(name string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		return name == folder || strings.HasPrefix(name, folder+"/")
 	})
 }
 
-// forTests reports whether a package is only for tests and measurements.
+// forTests reports whether a package is only for tests and benchmarks.
 func forTests(name string) bool {
 	return below(
 		name, []string{"internal/testkit", "internal/acceptance", "internal/conformance", "internal/dialects",
 			"driver/drivertest", "bench", "tools", "deploy", "docs"})
 }
 
-// TestImports holds the imports of the program against these tables.
+// TestImports checks all imports of the program against the layers and restrictions.
 func TestImports(t *testing.T) {
 	out, err := exec.Command(
 		"go", "list", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}`, module+"...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	floor := func(name string) int {
-		return slices.IndexFunc(house(), func(group string) bool { return below(name, []string{group}) })
+	layer := func(name string) int {
+		return slices.IndexFunc(layers(), func(group string) bool { return below(name, []string{group}) })
 	}
-	driverFloor := func(name string) int {
-		return slices.Index(driverHouse(), strings.TrimPrefix(name, "driver/internal/"))
+	driverLayer := func(name string) int {
+		return slices.Index(driverLayers(), strings.TrimPrefix(name, "driver/internal/"))
 	}
 	for line := range strings.Lines(string(out)) {
 		from, to, imports := strings.Cut(strings.TrimSpace(line), " ")
@@ -116,9 +116,9 @@ func TestImports(t *testing.T) {
 		if !imports || forTests(from) {
 			continue
 		}
-		for _, k := range keepers() {
-			if k.covers(to) && !k.allows(from) {
-				t.Errorf("%s imports %s: %s", from, to, k.reason)
+		for _, r := range restrictions() {
+			if r.covers(to) && !r.allows(from) {
+				t.Errorf("%s imports %s: %s", from, to, r.reason)
 			}
 		}
 		to, ours := strings.CutPrefix(to, module)
@@ -126,13 +126,13 @@ func TestImports(t *testing.T) {
 		case !ours:
 		case forTests(to):
 			t.Errorf("%s imports %s, which is for tests", from, to)
-		case floor(from) < 0 || floor(to) < 0:
-			t.Errorf("%s or %s is in no group", from, to)
-		case floor(to) < floor(from):
-			t.Errorf("%s imports %s, whose group is above", from, to)
+		case layer(from) < 0 || layer(to) < 0:
+			t.Errorf("%s or %s is in no layer", from, to)
+		case layer(to) < layer(from):
+			t.Errorf("%s imports %s, which is in a higher layer", from, to)
 		case strings.HasPrefix(from, "driver/internal/") && strings.HasPrefix(to, "driver/internal/") &&
-			driverFloor(to) <= driverFloor(from):
-			t.Errorf("%s imports %s, which is above", from, to)
+			driverLayer(to) <= driverLayer(from):
+			t.Errorf("%s imports %s, which is in a higher layer", from, to)
 		}
 	}
 }

@@ -1,7 +1,7 @@
-// Command testreport reads what go test -json prints and writes what a person wants to know. That is each package
-// with its time, and the whole output of a test that fails or does not end. At the end it lists the slowest tests and
-// the skipped ones, and counts all. It repeats lines that are no JSON, such as those of make. The exit code is 1 if a
-// test or a package has failed, or if a test was skipped.
+// Command testreport summarizes the output of go test -json for people. It prints each package with its time,
+// and the complete output of tests that fail or do not end. At the end, it lists the slowest and the skipped
+// tests, and prints totals. Lines that are not JSON, such as the output of make, are passed through. The exit
+// code is 1 if a test or a package failed, or if a test was skipped.
 package main
 
 import (
@@ -15,14 +15,14 @@ import (
 	"strings"
 )
 
-// An event is one line of go test -json (go doc test2json).
+// An event is a line of go test -json (see go doc test2json).
 type event struct {
 	Action, Package, Test, Output string
 	Elapsed                       float64 // seconds
-	ImportPath                    string  // of a build that writes or fails
+	ImportPath                    string  // of a build that writes output or fails
 }
 
-// A result is a test that has ended.
+// A result is a finished test.
 type result struct {
 	pkg, test string
 	seconds   float64
@@ -30,10 +30,10 @@ type result struct {
 
 func (r result) String() string { return fmt.Sprintf("%7.1f s  %s %s", r.seconds, r.pkg, r.test) }
 
-// A report collects events.
+// A report collects the events.
 type report struct {
 	out             io.Writer
-	outputs         map[result]*strings.Builder // of tests that run, and of packages
+	outputs         map[result]*strings.Builder // of running tests and packages
 	passed          []result
 	failed, skipped []string
 }
@@ -105,8 +105,8 @@ func (r *report) add(e event) {
 	}
 }
 
-// interrupted writes the output of the tests that were running when the process of their package ended, by a panic
-// for example.
+// interrupted prints the output of tests that were running when the process of their package ended, for
+// example because of a panic.
 func (r *report) interrupted(pkg string) {
 	for key, output := range r.outputs {
 		if key.pkg == pkg {
