@@ -16,18 +16,18 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// Afero returns the file system as an [afero.Fs], for programs that know no more of it. The end of ctx ends all of its
-// operations, and the transfers of the files that it opens. Modes are not kept. An object cannot be overwritten in
-// place, so os.O_RDWR needs os.O_TRUNC or os.O_EXCL, and is then the same as os.O_WRONLY.
+// Afero returns the file system as an [afero.Fs], for programs that only know this interface. Canceling ctx stops all
+// of its operations and the transfers of the files that it opens. Permission bits are ignored. An object cannot be
+// overwritten in place, so os.O_RDWR needs os.O_TRUNC or os.O_EXCL, and then means the same as os.O_WRONLY.
 func (f *Fs) Afero(ctx context.Context) afero.Fs { return aferoFs{f, ctx} }
 
-// An aferoFs binds a context to a file system, because the methods of afero have none.
+// An aferoFs binds a context to a file system, because the methods of afero take none.
 type aferoFs struct {
 	fs  *Fs
 	ctx context.Context
 }
 
-// accessMode is the bits of a flag that tell reading from writing.
+// accessMode masks the bits of a flag that distinguish reading from writing.
 const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 
 func (a aferoFs) OpenFile(name string, flag int, _ fs.FileMode) (afero.File, error) {
@@ -83,7 +83,7 @@ func (a aferoFs) Chtimes(name string, _, mtime time.Time) error {
 }
 func (a aferoFs) Name() string { return a.fs.Name() }
 
-// Remove removes a file or, if there is no file with this name, an empty directory.
+// Remove removes a file or, if no file with this name exists, an empty directory.
 func (a aferoFs) Remove(name string) error {
 	err := a.fs.RemoveFile(a.ctx, name)
 	if errors.Is(err, syscall.EISDIR) {
@@ -92,17 +92,17 @@ func (a aferoFs) Remove(name string) error {
 	return err
 }
 
-// Chmod fails, because S3 keeps no permission bits.
+// Chmod fails, because S3 does not store permission bits.
 func (a aferoFs) Chmod(name string, _ fs.FileMode) error {
 	return s3error.PathError("chmod", name, errors.ErrUnsupported)
 }
 
-// Chown fails, because the owner of an object is an account of S3.
+// Chown fails, because the owner of an object is an S3 account.
 func (a aferoFs) Chown(name string, _, _ int) error {
 	return s3error.PathError("chown", name, errors.ErrUnsupported)
 }
 
-// An aferoReader is a file open for reading. The methods of the Reader hide those of the rest.
+// An aferoReader is a file open for reading. The methods of Reader take precedence over the methods of rest.
 type aferoReader struct {
 	*Reader
 	rest
@@ -130,7 +130,7 @@ func (w aferoWriter) Truncate(size int64) error {
 	return err
 }
 
-// An aferoDir is a directory open for Readdir and Readdirnames.
+// An aferoDir is an open directory. It supports Readdir and Readdirnames.
 type aferoDir struct {
 	rest
 	info   fs.FileInfo
@@ -141,8 +141,8 @@ type aferoDir struct {
 
 func (d *aferoDir) Stat() (fs.FileInfo, error) { return d.info, nil }
 
-// Readdir returns the next count entries, and io.EOF after the last. A count of 0 or less stands for all that are
-// left, without an io.EOF. The order is that of [Fs.List].
+// Readdir returns the next count entries, or io.EOF after the last one. If count is 0 or negative, it returns all
+// remaining entries and never io.EOF. The order is the order of [Fs.List].
 func (d *aferoDir) Readdir(count int) ([]fs.FileInfo, error) {
 	infos := []fs.FileInfo{}
 	for !d.closed && (count <= 0 || len(infos) < count) {
@@ -161,7 +161,7 @@ func (d *aferoDir) Readdir(count int) ([]fs.FileInfo, error) {
 	return infos, d.open("readdir")
 }
 
-// Readdirnames is Readdir for the names alone.
+// Readdirnames is like Readdir, but returns only the names.
 func (d *aferoDir) Readdirnames(count int) ([]string, error) {
 	infos, err := d.Readdir(count)
 	names := make([]string, len(infos))
@@ -186,11 +186,11 @@ func (d *aferoDir) open(op string) error {
 	return nil
 }
 
-// A rest holds the methods of [afero.File] that a kind of file does not offer. It lies one level deeper than the
-// methods that the file offers, so these are promoted in their place.
+// A rest has the methods of [afero.File] that a kind of file does not support. It is embedded one level deeper than the
+// supported methods, so that Go promotes the supported ones.
 type rest struct{ refusal }
 
-// A refusal refuses the operations on an open file.
+// A refusal returns an error for every operation on an open file.
 type refusal struct {
 	name string
 	err  error

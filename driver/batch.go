@@ -12,22 +12,22 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// maxBatch is how many objects S3 deletes by one request.
+// maxBatch is the maximum number of objects that S3 deletes with one request.
 const maxBatch = 1000
 
-// A batch collects the objects of a directory that is walked through, to delete as many by one request as S3 takes.
+// A batch collects the objects of a directory during a walk, and deletes as many as possible with each request.
 type batch struct {
 	fs      *Fs
-	prefix  string             // of all keys
-	submit  func(func() error) // runs a request in parallel to the walk
-	waiting []s3api.Version    // for the next request
+	prefix  string             // prefix of all keys
+	submit  func(func() error) // runs a request in parallel with the walk
+	waiting []s3api.Version    // to be deleted by the next request
 	stale   staleEntry
 }
 
-// add deletes an object, soon or by send at the latest.
+// add deletes an object, at the latest when send is called.
 //
-// If the server takes no markers together with files, a marker is deleted before add returns. Keys that XML cannot hold
-// go one by one, because the SDK would write other characters in their place.
+// If the server does not accept markers together with files, add deletes a marker before it returns. Keys that cannot
+// be sent in XML are deleted one by one, because the SDK would replace their characters.
 func (b *batch) add(ctx context.Context, v s3api.Version) error {
 	deleteOne := func() error { return b.stale.note(b.prefix, v.Key, b.fs.deleteCurrent(ctx, v)) }
 	p := &b.fs.bucket.Profile
@@ -44,7 +44,7 @@ func (b *batch) add(ctx context.Context, v s3api.Version) error {
 	return nil
 }
 
-// send deletes what waits.
+// send deletes the waiting objects.
 func (b *batch) send(ctx context.Context) {
 	versions := b.waiting
 	b.waiting = nil
@@ -84,7 +84,7 @@ func (s *staleEntry) note(prefix, key string, err error) error {
 	return nil
 }
 
-// cause returns the error that names the entry, nil if there is none. It is ESTALE.
+// cause returns the error that names the entry, whose kind is ESTALE, or nil.
 func (s *staleEntry) cause() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// TestBatch deletes objects of a directory, and wants as few requests as the server allows.
+// TestBatch deletes objects of a directory, and checks that this takes as few requests as the server allows.
 func TestBatch(t *testing.T) {
 	for _, test := range []struct {
 		label   string
 		profile profile.Profile
 		keys    []string
-		changed string // another client replaces it before it is deleted
-		stays   bool   // the replaced object
+		changed string // object that another client replaces before it is deleted
+		stays   bool   // whether the replaced object stays
 		want    []string
 	}{
 		{
@@ -74,7 +74,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// run performs what is submitted at once.
+// run returns a submit function that runs the work immediately.
 func run(t *testing.T) func(func() error) {
 	return func(work func() error) {
 		if err := work(); err != nil {
@@ -96,7 +96,7 @@ func TestBatchOfMany(t *testing.T) {
 	}
 	b.send(t.Context())
 	s.wantRequests("delete 1000 from d/0000 on, 0 by ETag", "delete 2 from d/1000 on, 0 by ETag")
-	b.send(t.Context()) // nothing
+	b.send(t.Context()) // nothing is waiting
 	if len(s.requests) != 2 {
 		t.Errorf("requests are %q", s.requests)
 	}

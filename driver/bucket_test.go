@@ -20,21 +20,21 @@ import (
 
 const bucketName = "bucket"
 
-// A bucket is a bucket of a simulated S3 server. It records the requests of its file system.
+// A bucket is a bucket on a simulated S3 server. It records the requests of its file system.
 type bucket struct {
 	*testing.T
 	server *s3sim.Server
-	client *s3.Client // of other software
+	client *s3.Client // other software uses this client
 	fs     *Fs
-	first  map[string]*s3sim.Object // as they were at first
+	first  map[string]*s3sim.Object // objects in their initial state
 
 	mu       sync.Mutex
-	requests []string // without lists
+	requests []string // without listings
 	lists    int
-	refused  string // the prefix of the lists that fail, empty for none
+	refused  string // prefix of the listings that fail; empty for none
 }
 
-// newBucket returns a bucket with objects, on a server with a profile. Each object has its key as its bytes.
+// newBucket returns a bucket with objects on a server with this profile. The content of each object is its key.
 func newBucket(t *testing.T, p profile.Profile, keys ...string) *bucket {
 	t.Helper()
 	b := &bucket{T: t, server: s3sim.New(s3sim.Options{Profile: p}), first: map[string]*s3sim.Object{}}
@@ -52,7 +52,7 @@ func newBucket(t *testing.T, p profile.Profile, keys ...string) *bucket {
 	return b
 }
 
-// put lets other software store an object.
+// put stores an object with the client of other software.
 func (b *bucket) put(key, content string) {
 	b.Helper()
 	if _, err := b.client.PutObject(b.Context(), &s3.PutObjectInput{
@@ -62,12 +62,12 @@ func (b *bucket) put(key, content string) {
 	}
 }
 
-// has reports whether there is an object.
+// has reports whether an object exists.
 func (b *bucket) has(key string) bool {
 	return slices.ContainsFunc(b.server.Objects(bucketName), func(o *s3sim.Object) bool { return o.Key == key })
 }
 
-// version describes an object as it was at first, as a listing does.
+// version returns the initial version of an object as a listing describes it.
 func (b *bucket) version(key string) s3api.Version {
 	v := s3api.Version{Bucket: b.fs.bucket, Key: key}
 	if o := b.first[key]; o != nil {
@@ -112,7 +112,7 @@ func (b *bucket) record(_ context.Context, in any, send func() (any, error)) err
 	return err
 }
 
-// known is "as at first" for the ETag that an object had at first.
+// known returns "as at first" for the ETag that an object had initially.
 func (b *bucket) known(key, etag string) string {
 	if o := b.first[key]; o != nil && o.ETag == etag {
 		return "as at first"
@@ -120,7 +120,7 @@ func (b *bucket) known(key, etag string) string {
 	return etag
 }
 
-// wantRequests compares the requests, which parallel ones may make in any order.
+// wantRequests compares the requests in any order, because some of them run in parallel.
 func (b *bucket) wantRequests(want ...string) {
 	b.Helper()
 	b.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// change calls do with the key of a name, and with the context of its requests. It returns errors as [*fs.PathError].
+// change calls do with the key of a name and a context for its requests. It returns errors as [*fs.PathError].
 func (f *Fs) change(
 	ctx context.Context, op, name string, do func(ctx context.Context, key string) error,
 ) error {
@@ -20,7 +20,7 @@ func (f *Fs) change(
 	return s3error.PathError(op, name, err)
 }
 
-// changeFile is change for the name of a file. The name of a directory is an error.
+// changeFile is like change, but returns an error for the name of a directory.
 func (f *Fs) changeFile(
 	ctx context.Context, op, name string, do func(ctx context.Context, key string) error,
 ) error {
@@ -32,13 +32,14 @@ func (f *Fs) changeFile(
 	})
 }
 
-// An entryName is the key of a file, or of a directory without its final slash.
+// An entryName is the key of a file, or the key of a directory without the final slash.
 type entryName struct {
 	key       string
-	directory bool // the name can only be a directory
+	directory bool // the name had a final slash, so it can only be a directory
 }
 
-// move calls do with the keys of a name here and of another one in target. It returns errors as [*os.LinkError].
+// move calls do with the keys of oldname in this file system and newname in target. It returns errors as
+// [*os.LinkError].
 func (f *Fs) move(
 	ctx context.Context, op string, target *Fs, oldname, newname string,
 	do func(ctx context.Context, oldName, newName entryName) error,
@@ -57,8 +58,8 @@ func (f *Fs) move(
 	return s3error.LinkError(op, oldname, newname, err)
 }
 
-// changing tells the journal that files or directories change. The caller calls end when their operation has ended,
-// also after an error, because a directory moves file by file.
+// changing reports changed files or directories to the journal, now and when the caller calls end. The caller must call
+// end even after an error, because directories are moved file by file.
 func (f *Fs) changing(names ...entryName) (end func()) {
 	note := func() {
 		for _, name := range names {
@@ -69,7 +70,7 @@ func (f *Fs) changing(names ...entryName) (end func()) {
 	return note
 }
 
-// changed tells the journal that keys have changed, unless no user of the bucket can resume uploads.
+// changed reports changed keys to the journal, unless no user of the bucket can resume uploads.
 func (f *Fs) changed(keys ...string) {
 	if f.opts.Owner != "" {
 		f.opts.Journal.Changed(keys...)

@@ -22,8 +22,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestChecksumsRequired transfers without the checksums that the AWS SDK computes by itself. Over https it would send
-// those at the end of a body, which not every server understands.
+// TestChecksumsRequired transfers files without the checksums that the AWS SDK computes by default. With HTTPS, the SDK
+// would send them in trailers, which some servers do not understand.
 func TestChecksumsRequired(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"sim-aws", "minio", "versitygw", "minio-tls"} {
@@ -41,7 +41,7 @@ func TestChecksumsRequired(t *testing.T) {
 	}
 }
 
-// checkTransfers writes, appends, copies, reads and deletes. One of its files has more than two parts.
+// checkTransfers writes, appends, copies, reads and deletes files. One of them has more than two parts.
 func checkTransfers(t *testing.T, f *drivertest.Fs, partSize int) {
 	t.Helper()
 	files := map[string][]byte{"/empty": nil, "/small": []byte("content"), "/large": patterned(2*partSize + 10)}
@@ -77,7 +77,8 @@ func checkTransfers(t *testing.T, f *drivertest.Fs, partSize int) {
 	}
 }
 
-// TestChecksumsRefused transfers to servers that refuse each request which mentions a checksum. So do links.
+// TestChecksumsRefused transfers files to servers that refuse every request with a checksum parameter. Presigned links
+// must not have one either.
 //
 // Reported for Backblaze B2: vatesfr/xen-orchestra#8358 ("Unsupported header 'x-amz-checksum-mode'"), diced/zipline#746
 func TestChecksumsRefused(t *testing.T) {
@@ -87,7 +88,7 @@ func TestChecksumsRefused(t *testing.T) {
 		if p.Checksums {
 			continue
 		}
-		p.MisreadPartSources, p.Decompresses = false, false // no simulator does so
+		p.MisreadPartSources, p.Decompresses = false, false // not simulated
 		for _, scheme := range []string{"http", "https"} {
 			t.Run(name+"/"+scheme, func(t *testing.T) {
 				t.Parallel()
@@ -115,7 +116,7 @@ func TestChecksumsRefused(t *testing.T) {
 	}
 }
 
-// refusesChecksums is a server that knows no checksums.
+// refusesChecksums is a server that does not support checksums.
 type refusesChecksums struct{ s3.HTTPClient }
 
 func (c refusesChecksums) Do(r *http.Request) (*http.Response, error) {

@@ -20,11 +20,11 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A strictClock is the clock of an S3 server that refuses requests signed more than 15 minutes before or after its
-// time, as S3 does.
+// A strictClock simulates the clock of an S3 server that refuses requests whose signature time differs from its own
+// time by more than 15 minutes, as S3 does.
 type strictClock struct {
 	s3.HTTPClient
-	ahead atomic.Int64 // nanoseconds
+	ahead atomic.Int64 // in nanoseconds
 }
 
 // Do implements [s3.HTTPClient].
@@ -52,8 +52,8 @@ func (c *strictClock) Do(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// TestClockOfSignatures sets the clock of S3 between requests, or that of this machine, which is the same. The next
-// one of any kind works: a HEAD too, whose refusal says no reason.
+// TestClockOfSignatures changes the clock of S3 between requests, which has the same effect as changing the local
+// clock. The next request of every kind must succeed, even a HEAD request, whose refusal does not contain a reason.
 func TestClockOfSignatures(t *testing.T) {
 	t.Parallel()
 	for label, first := range map[string]func(afero.Fs) error{

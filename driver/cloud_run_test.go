@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCloud runs the suite on the server that the environment names: see make cloud.
+// TestCloud runs the suite on the server that environment variables describe. See make cloud.
 func TestCloud(t *testing.T) {
 	c, err := cloudFrom(os.Getenv)
 	if err != nil {

@@ -26,19 +26,19 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A cloud is a bucket of which the suite may use a prefix. make cloud takes it from the environment.
+// A cloud describes a bucket in which the suite may use a prefix. It comes from the environment of make cloud.
 type cloud struct {
-	Endpoint                     string // "aws" for AWS itself
+	Endpoint                     string // "aws" for AWS
 	Region, Bucket               string
-	Prefix                       string // the suite makes another one below it
+	Prefix                       string // the suite creates another prefix below it
 	AccessKeyID, SecretAccessKey string
 	PathStyle                    bool
 	Profile                      config.Profile
-	Limits                       []string // of drivertest
-	Groups                       []string // of drivertest; none stands for all
+	Limits                       []string // limits of drivertest
+	Groups                       []string // groups of drivertest; empty for all
 }
 
-// cloudFrom reads the variables of make cloud. The error names all that are missing or wrong.
+// cloudFrom parses the variables of make cloud. The error names all missing or invalid variables.
 func cloudFrom(env func(string) string) (cloud, error) {
 	var problems []string
 	needed := func(name string) string {
@@ -71,7 +71,7 @@ func cloudFrom(env func(string) string) (cloud, error) {
 	return c, nil
 }
 
-// open connects to the server and finds its profile, as babelftp does.
+// open connects to the server and detects its profile, as babelftp does.
 func (c cloud) open(ctx context.Context, prefix string) (*s3client.Bucket, error) {
 	cfg := config.Default()
 	cfg.S3 = config.S3{
@@ -105,7 +105,7 @@ func (c cloud) open(ctx context.Context, prefix string) (*s3client.Bucket, error
 	return b, nil
 }
 
-// conform runs the suite below a prefix that it makes, and removes the prefix in the end.
+// conform runs the suite below a new prefix, and removes the prefix at the end.
 func (c cloud) conform(t *testing.T) {
 	t.Helper()
 	prefix := c.Prefix + "babelftp-cloud-" + strings.ToLower(rand.Text()[:8]) + "/"
@@ -127,7 +127,7 @@ func (c cloud) conform(t *testing.T) {
 		all[drivertest.Limit(limit)] = "CLOUD_LIMITS"
 	}
 	p := b.Profile
-	p.GhostPrefixes = false // as for a bucket that has never kept versions
+	p.GhostPrefixes = false // as for a bucket that never had versioning
 	client := s3test.Below(b.Client, c.Bucket, prefix)
 	drivertest.Run(t, drivertest.Harness{
 		Bucket: func(testing.TB) (*s3.Client, string) { return client, strconv.FormatInt(made.Add(1), 10) },
@@ -135,7 +135,7 @@ func (c cloud) conform(t *testing.T) {
 	})
 }
 
-// The suite leaves everything outside of its prefix alone, including keys with a similar prefix, and removes its
+// The suite must not touch anything outside of its prefix, such as keys with a similar prefix, and must remove its
 // prefix.
 func TestCloudLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
@@ -166,7 +166,7 @@ func TestCloudLeavesOthersAlone(t *testing.T) {
 			cloud{
 				Endpoint: s.Endpoint, Region: s.Region, Bucket: bucket, Prefix: "team/", PathStyle: true,
 				AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey, Profile: config.AutoProfile,
-				Groups: []string{"stat", "remove", "other-bucket"}, // what deletes
+				Groups: []string{"stat", "remove", "other-bucket"}, // groups that delete objects
 			}.conform(t)
 		})
 		if after := state(); !slices.Equal(after, before) {
@@ -181,7 +181,7 @@ func TestCloudLeavesOthersAlone(t *testing.T) {
 	})
 }
 
-// The error names each variable that is missing or wrong.
+// The error names each missing or invalid variable.
 func TestCloudVariables(t *testing.T) {
 	t.Parallel()
 	good := map[string]string{
@@ -190,7 +190,7 @@ func TestCloudVariables(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change map[string]string
-		want   string // empty for no error
+		want   string // empty for success
 	}{
 		"complete":       {nil, ""},
 		"missing-secret": {map[string]string{"CLOUD_SECRET_ACCESS_KEY": ""}, "CLOUD_SECRET_ACCESS_KEY is missing"},

@@ -20,10 +20,11 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// lateCompletion is when a slow server performs a request to complete an upload: after the client has given up.
+// lateCompletion is the time after which a slow server performs a request to complete an upload, long after the client has given up.
 const lateCompletion = 8 * time.Minute
 
-// onOverlapping runs a test in virtual time on a server that completes an upload although it aborts it meanwhile.
+// onOverlapping runs a test in virtual time on a server that completes an upload even if it aborts the upload at the
+// same time.
 func onOverlapping(t *testing.T, run func(x *journalTest)) {
 	synctest.Test(t, func(t *testing.T) {
 		profile, _ := driver.ProfileNamed("swift")
@@ -33,7 +34,7 @@ func onOverlapping(t *testing.T, run func(x *journalTest)) {
 	})
 }
 
-// wantWhole wants to read a file.
+// wantWhole checks the content of a file.
 func (x *journalTest) wantWhole(name string, content []byte) {
 	x.Helper()
 	f, _, _ := x.replica(x.Context(), "")
@@ -42,8 +43,8 @@ func (x *journalTest) wantWhole(name string, content []byte) {
 	}
 }
 
-// The copy of one file of a directory is refused while S3 completes that of another one. The rename fails, and the
-// second one loses nothing.
+// While S3 completes the copy of one file in a directory, the copy of another one is refused. The rename fails, and the
+// first file must not lose any data.
 func TestRenameRefusedDuringCompletion(t *testing.T) {
 	t.Parallel()
 	onOverlapping(t, func(x *journalTest) {
@@ -79,8 +80,8 @@ func TestRenameRefusedDuringCompletion(t *testing.T) {
 	})
 }
 
-// S3 performs a request to complete an upload long after its client has given up, or never does. Whatever comes
-// between, the file that appears is whole, and nothing is left in the end.
+// S3 performs a request to complete an upload long after its client has given up, or never. Whatever happens in
+// between, the file that appears must be complete, and nothing may be left in the end.
 func TestLateCompletion(t *testing.T) {
 	t.Parallel()
 	content := patterned(2*journalPart + 1)
@@ -150,7 +151,7 @@ func TestLateCompletion(t *testing.T) {
 	}
 }
 
-// completeLate stores a file on a server that does not answer the request to complete it.
+// completeLate stores a file on a server that does not respond to the request to complete the upload.
 func (x *journalTest) completeLate(owner string, content []byte, performed bool) {
 	x.Helper()
 	asked := false

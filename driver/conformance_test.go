@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// conform runs some groups of the suite on a server, or all.
+// conform runs the given groups of the suite on a server, or all groups if none are given.
 func conform(t *testing.T, s *s3test.Server, groups ...string) {
 	t.Helper()
 	drivertest.Run(t, drivertest.Harness{
@@ -41,18 +41,18 @@ func conform(t *testing.T, s *s3test.Server, groups ...string) {
 	})
 }
 
-// profile is that of a server. The simulators are called after theirs.
+// profile returns the profile of a server. The names of simulators contain the name of their profile.
 func profile(tb testing.TB, s *s3test.Server) driver.Profile {
 	name := strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(s.Name, "-tls"), "-versions"), "sim-")
 	p, known := driver.ProfileNamed(name)
 	if !known {
 		tb.Fatalf("no profile is called %q", name)
 	}
-	p.GhostPrefixes = false // as the server sets it for a bucket that has never kept versions
+	p.GhostPrefixes = false // the server sets it this way for a bucket that never had versioning
 	return p
 }
 
-// limits is what a server is known not to do, each with the reason. The suite fails where it does so after all.
+// limits returns what a server does not support, with the reasons. The suite fails if the server does support it.
 func limits(s *s3test.Server) drivertest.Limits {
 	l := drivertest.Limits{}
 	switch s.Name {
@@ -82,8 +82,8 @@ func limits(s *s3test.Server) drivertest.Limits {
 	return l
 }
 
-// simulated is a simulated server with the profile of that name and an empty bucket "bucket". It takes parts from
-// journalPart on.
+// simulated returns a simulated server with the named profile and an empty bucket "bucket". It accepts parts of
+// journalPart and more.
 func simulated(t *testing.T, name string) (driver.Profile, *s3sim.Server) {
 	t.Helper()
 	p, known := driver.ProfileNamed(name)

@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// CopyTo copies a file or, if there is no file with this name, a directory to a name in target, by the same rules as
-// [Fs.RenameTo], and the source stays. It completes a directory that an interrupted attempt has copied in part.
+// CopyTo copies a file or, if no file with this name exists, a directory to a name in target. It follows the same rules
+// as [Fs.RenameTo], but the source stays. It completes a directory that an interrupted attempt has partly copied.
 func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) error {
 	return f.move(ctx, "copy", target, oldname, newname, func(ctx context.Context, oldName, newName entryName) error {
 		defer target.changing(newName)()
@@ -20,11 +20,11 @@ func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) er
 	})
 }
 
-// copyObject copies a version, also of another bucket, to a key. The condition is for what the copy replaces. The copy
-// has the attributes, the tags and the encryption of the source.
+// copyObject copies a version, which may be in another bucket, to a key. The condition applies to the object that the
+// copy replaces. The copy keeps the attributes, tags and encryption of the source.
 //
-// The error is fs.ErrExist if an object exists against the condition. It is ESTALE if another client has replaced the
-// source, or the version of the condition.
+// The error is fs.ErrExist if the key must not exist but does. It is ESTALE if another client has replaced the source,
+// or the object that the condition describes.
 func (f *Fs) copyObject(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition,
 ) (s3api.Result, error) {
@@ -36,7 +36,7 @@ func (f *Fs) copyObject(
 	f.opts.Objects.Inherit(a)
 	p, atOnce := &f.bucket.Profile, f.copiesAtOnce(v)
 	if atOnce && p.InPlaceCopy && !v.Bucket.IsPast() && v.Bucket.Name == f.bucket.Name && v.Key == to {
-		c = s3api.Condition{} // the condition of the source is enough
+		c = s3api.Condition{} // the condition on the source is sufficient
 	}
 	always := c == s3api.Condition{}
 	switch {
@@ -44,16 +44,16 @@ func (f *Fs) copyObject(
 		return f.bucket.Copy(ctx, v, a, to, c)
 	case !always && v.Size < f.uploads.SmallestPart && p.PutsOn(c.Absent):
 		return f.copyByPut(ctx, v, a, to, c)
-	case !atOnce, p.CompletesOn(c.Absent) && v.Size > 0: // Swift takes no empty part
+	case !atOnce, p.CompletesOn(c.Absent) && v.Size > 0: // Swift accepts no empty part
 		return f.uploads.CopyByParts(ctx, v, a, to, c)
 	}
-	return f.bucket.Copy(ctx, v, a, to, c) // it checks the condition right before
+	return f.bucket.Copy(ctx, v, a, to, c) // checks the condition right before the copy
 }
 
-// copiesAtOnce reports whether S3 copies a version by one request.
+// copiesAtOnce reports whether S3 can copy a version with one request.
 func (f *Fs) copiesAtOnce(v s3api.Version) bool { return v.Size <= f.opts.CopyLimit }
 
-// copyByPut copies a small version through this process, for servers that support conditions for PutObject and not for
+// copyByPut downloads a small version and uploads it again, for servers that support conditions in PutObject but not in
 // CopyObject.
 func (f *Fs) copyByPut(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition,
@@ -72,7 +72,7 @@ func (f *Fs) copyByPut(
 	if err := part.FillFrom(ctx, source); err != nil {
 		return s3api.Result{}, err
 	}
-	if _, err := io.Copy(io.Discard, source); err != nil { // the SDK compares the checksum after the last byte
+	if _, err := io.Copy(io.Discard, source); err != nil { // the SDK verifies the checksum after the last byte
 		return s3api.Result{}, err
 	}
 	part.Seal()

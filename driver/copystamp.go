@@ -12,11 +12,11 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// A mergeEntry is what both directories have under the same name. One of them may have nothing.
+// A mergeEntry is a name and the versions that the two directories have under this name. One of them may be nil.
 type mergeEntry struct{ source, copy *s3api.Version }
 
-// fingerprints identify the versions of a directory that have their copies, as HeadObject describes them. They take
-// eight bytes each, because there may be millions.
+// fingerprints is the set of source versions in a directory that have been copied, as HeadObject describes them. Each
+// takes only eight bytes, because there may be millions.
 type fingerprints struct {
 	seed maphash.Seed
 
@@ -33,15 +33,15 @@ func (f *fingerprints) add(v s3api.Version) {
 	f.sums, f.sorted = append(f.sums, f.of(v)), false
 }
 
-// empty reports whether nothing has its copy.
+// empty reports whether no version has been copied.
 func (f *fingerprints) empty() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.sums) == 0
 }
 
-// has reports whether a version is among them. Among a million, it takes a missing one for one of them as often as once
-// in 10¹³ times.
+// has reports whether the set contains a version. With a million versions, it returns true for another version with a
+// probability of about 1 in 10¹³.
 func (f *fingerprints) has(v s3api.Version) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,23 +57,23 @@ func (f *fingerprints) of(v s3api.Version) uint64 {
 	return maphash.String(f.seed, v.Key+" "+v.ID+" "+strconv.FormatInt(v.Size, 10)+" "+v.Identity())
 }
 
-// stampCopy adds a stamp to the attributes of a future copy of a version. It is the proof for an attempt that completes
-// this one.
+// stampCopy adds a stamp to the attributes of the copy of a version, which proves the origin of the copy if a later
+// attempt has to complete this one.
 func (r *treeMove) stampCopy(v s3api.Version, a *s3object.Attributes, to string) {
 	if value := v.Stamp(r.target.bucket, to); s3object.HasRoom(a.Metadata, s3object.CopyStampKey, value) {
 		a.SetMetadata(s3object.CopyStampKey, value)
 	}
 }
 
-// renameTime is how long a rename waits for another replica that may be about to delete the original of a copy.
+// renameTime limits how long a rename waits for another replica that may be about to delete the source of a copy.
 const renameTime = 5 * time.Second
 
-// waitForRename returns the file at a key. If an object of this age is the copy that a rename made of that very file,
-// the rename runs on another replica, or it was interrupted. waitForRename then waits until the file is gone, or the
-// copy is renameTime old.
+// waitForRename returns the file at a key. If made, which was stored this long ago, is the copy of that very file in a
+// rename, then the rename is running on another replica or was interrupted. In this case waitForRename waits until the
+// file is gone or the copy is renameTime old.
 //
-// Without that, two replicas could both complete one rename, or one could rename the file back just before the delete
-// of the other reaches S3. S3 compares only ETags, so it would delete the file that has come back.
+// Without waiting, two replicas could both complete the same rename, or one could rename the file back just before the
+// delete of the other one reaches S3. S3 compares only ETags, so it would delete the file that has come back.
 func (f *Fs) waitForRename(
 	ctx context.Context, made *s3api.Version, age time.Duration, key string,
 ) (s3api.Version, error) {
@@ -89,5 +89,5 @@ func (f *Fs) waitForRename(
 	}
 }
 
-// firstPause is the first pause of [Fs.waitForRename]. Each further one is twice as long.
+// firstPause is the first pause of [Fs.waitForRename]. Each further pause is twice as long.
 const firstPause = 50 * time.Millisecond

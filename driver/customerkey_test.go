@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestCustomerKey does everything with objects that S3 cannot read without a key of ours.
+// TestCustomerKey runs all operations on objects that S3 can only read with our key.
 func TestCustomerKey(t *testing.T) {
 	t.Parallel()
 	s := s3test.Start(t, "minio-tls")
@@ -38,7 +38,7 @@ func TestCustomerKey(t *testing.T) {
 	}
 	spy.After(func(operation string, _ any) error {
 		if operation == "PutObject" || operation == "CompleteMultipartUpload" {
-			return io.ErrUnexpectedEOF // S3 has done it, and its answer is lost
+			return io.ErrUnexpectedEOF // S3 has performed the request, but its response is lost
 		}
 		return nil
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// A store is a server with one object, which sends so much by a connection and so much in all, both in bytes a
+// A store is a server with one object. It limits the speed of each connection and the total speed, both in bytes per
 // second. In a synctest bubble it takes no real time.
 type store struct {
 	s3api.Client
@@ -25,13 +25,13 @@ type store struct {
 	connection, server float64
 
 	mu       sync.Mutex
-	sending  int // answers
+	sending  int // responses in flight
 	most     int
 	requests int
-	ended    int // requests
+	ended    int // number of requests that have ended
 }
 
-// GetObject answers after the latency.
+// GetObject responds after the latency.
 func (s *store) GetObject(
 	ctx context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options),
 ) (*s3.GetObjectOutput, error) {
@@ -53,7 +53,7 @@ func (s *store) GetObject(
 	return out, nil
 }
 
-// enter counts answers and requests, and returns how many answers are on their way.
+// acquire counts responses and requests, and returns the number of responses in flight.
 func (s *store) enter(sending, requests int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,19 +63,20 @@ func (s *store) enter(sending, requests int) int {
 	return s.sending
 }
 
-// underWay is how many requests are under way.
+// inFlight returns the number of requests in flight.
 func (s *store) underWay() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests - s.ended
 }
 
-// A stream is an answer on its way. Bytes that have come wait in the kernel's memory, as many as come in kernelTime.
+// A stream is a response in flight. Received bytes wait in the memory of the kernel, which holds as much as arrives in
+// kernelTime.
 type stream struct {
 	store *store
 	ctx   context.Context
 	left  int64
-	due   time.Time // of the bytes before
+	due   time.Time // when the previous bytes have arrived
 	ended bool
 }
 
@@ -117,7 +118,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// download fetches the object for a client.
+// download reads the object for a client.
 func (s *store) download(t *testing.T, f *Fs, client slowClient) {
 	file, err := f.OpenReader(t.Context(), "file", 0)
 	if err != nil {
@@ -130,7 +131,7 @@ func (s *store) download(t *testing.T, f *Fs, client slowClient) {
 	}
 }
 
-// A slowClient is a client that reads so many bytes a second.
+// A slowClient reads this many bytes per second.
 type slowClient float64
 
 // Write implements io.Writer.
@@ -139,17 +140,17 @@ func (c slowClient) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestRequestsOfDownload checks how many requests in parallel a download settles at.
+// TestRequestsOfDownload checks how many parallel requests a download uses in the end.
 func TestRequestsOfDownload(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	const far, near = 40 * time.Millisecond, time.Millisecond
-	const settled = 10 * time.Second // after the first back-offs
+	const settled = 10 * time.Second // after the first backoffs
 	for _, test := range []struct {
 		label                      string
 		connection, server, client float64
 		latency                    time.Duration
-		reservations               int // of others, with which it shares the memory
+		reservations               int // of other transfers that share the memory
 		least, most                int
 	}{
 		{"distant-server", 25 * mib, 10_000 * mib, 2000 * mib, far, 0, 16, 16},
@@ -196,7 +197,7 @@ func TestRequestsOfDownload(t *testing.T) {
 	}
 }
 
-// TestDownloads checks how long downloads from a server take of which nothing is known, and by how many requests.
+// TestDownloads checks how long downloads from an unknown server take, and how many requests they use.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -206,7 +207,7 @@ func TestDownloads(t *testing.T) {
 		size               int64
 		connection, server float64
 		latency            time.Duration
-		downloads, files   int // files of each, one after another
+		downloads, files   int // per download, one after the other
 		within             time.Duration
 		requests           int
 	}{

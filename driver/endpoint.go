@@ -10,20 +10,20 @@ import (
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
-// An Endpoint holds what file systems share of an S3 server: its measured distance, the slots for parts of uploads,
-// where large directories can be split, and which renames are running. Share one among all file systems of a server, so
-// that not each has to measure.
+// An Endpoint holds what file systems have learned about an S3 server: its distance, the best number of parallel
+// requests, and how long a page of a listing takes. It also coordinates renames. All file systems on the same server
+// should share one Endpoint, so that they do not have to measure separately.
 type Endpoint struct {
 	uploads     *upload.Limiter
 	stats       *s3api.Stats
 	splitPoints *listing.SplitPointCache
 	moves       *moveLock
-	changes     *sync.Map // to [*journal.Changes] by bucket and prefix
+	changes     *sync.Map // [*journal.Changes] by bucket and prefix
 	requests    *schedule.Requests
-	user        *schedule.User // nil where no users share the server
+	user        *schedule.User // nil if users do not share the server
 }
 
-// NewEndpoint returns the endpoint of a server that nothing is known of yet.
+// NewEndpoint returns an endpoint for a server about which nothing is known yet.
 func NewEndpoint() *Endpoint {
 	stats := &s3api.Stats{}
 	return &Endpoint{
@@ -33,14 +33,14 @@ func NewEndpoint() *Endpoint {
 	}
 }
 
-// For is the endpoint for the file systems of a user. While the server is busy, and other users make requests too,
-// those of each tenant and of each of its users go in turn.
+// For returns the endpoint for the file systems of a user. While the server is busy and several users send requests,
+// the tenants, and the users within each tenant, take turns.
 func (e *Endpoint) For(tenant, user string) *Endpoint {
 	of := *e
 	of.user = e.requests.For(tenant, user)
 	return &of
 }
 
-// Answered reports how long S3 took to answer a request that was not made for files. A check whether a bucket exists
-// is an example.
+// Answered records how long S3 took to respond to a request that no file system has sent, for example to check that a
+// bucket exists.
 func (e *Endpoint) Answered(took time.Duration) { e.stats.Observe(time.Now(), took) }

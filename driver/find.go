@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// findFile describes a file, in one request (HeadObject). The error is fs.ErrNotExist if it does not exist, and EISDIR
-// for the root.
+// findFile describes a file with one HeadObject request. The error is fs.ErrNotExist if the file does not exist, and
+// EISDIR for the root.
 func (f *Fs) findFile(ctx context.Context, key string) (*file.Info, error) {
 	if f.keys.IsRoot(key) {
 		return nil, syscall.EISDIR
@@ -26,8 +26,9 @@ func (f *Fs) findFile(ctx context.Context, key string) (*file.Info, error) {
 	return file.New(f.keys.Base(key), &v, &a), nil
 }
 
-// findDir describes a directory, in one request (ListObjectsV2). The error is fs.ErrNotExist if it does not exist. Its
-// time is zero if the listing does not begin with its marker. The root always exists, which takes no request.
+// findDir describes a directory with one ListObjectsV2 request. The error is fs.ErrNotExist if the directory does not
+// exist. Its time is zero if the listing does not begin with its marker. The root always exists, which takes no
+// request.
 func (f *Fs) findDir(ctx context.Context, key string) (*file.Info, error) {
 	prefix := f.keys.Directory(key)
 	if f.keys.IsRoot(key) {
@@ -49,8 +50,8 @@ func (f *Fs) findDir(ctx context.Context, key string) (*file.Info, error) {
 	return file.NewDir(f.keys.Base(key), prefix, modTime), nil
 }
 
-// findDirAndMarker is findDir with the time of the marker, also if the server does not sort listings and lists the
-// marker later.
+// findDirAndMarker is like findDir, but also finds the time of the marker on servers that do not sort listings and list
+// the marker later.
 func (f *Fs) findDirAndMarker(ctx context.Context, key string) (*file.Info, error) {
 	info, err := f.findDir(ctx, key)
 	if err != nil || f.keys.IsRoot(key) || f.bucket.Profile.SortedListings || !info.ModTime().IsZero() {
@@ -66,9 +67,10 @@ func (f *Fs) findDirAndMarker(ctx context.Context, key string) (*file.Info, erro
 	return file.NewDir(info.Name(), info.Key(), marker.ModTime), nil
 }
 
-// findBoth reports whether a file and a directory have a key. It takes one request if the server sorts listings, and
-// two otherwise. It also takes a second one if more than a thousand keys are between the two, such as "foo", "foo 1",
-// "foo 2" ... "foo/", and if the server may list a directory that does not exist any more.
+// findBoth reports whether a key is a file and whether it is a directory. It takes one request if the server sorts
+// listings, and two otherwise. Even with sorted listings, it takes two if more than a thousand keys are between the
+// file and the directory, such as "foo", "foo 1", "foo 2" ... "foo/", or if the server may list directories that no
+// longer exist.
 func (f *Fs) findBoth(ctx context.Context, key string) (isFile, isDirectory bool, err error) {
 	if p := &f.bucket.Profile; !p.SortedListings || p.SlashPrefixes { // the file is not listed first, or not at all
 		if isFile, err = exists(f.findFile(ctx, key)); err == nil {
@@ -88,7 +90,7 @@ func (f *Fs) findBoth(ctx context.Context, key string) (isFile, isDirectory bool
 	return isFile, isDirectory, err
 }
 
-// exists reports from a response whether there is a file or a directory.
+// exists reports whether a file or a directory exists, given the result of findFile or findDir.
 func exists(_ *file.Info, err error) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

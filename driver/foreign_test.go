@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestForeignFiles works with files that a program has put into the folder of a bucket, past versitygw. They have no
+// TestForeignFiles works with files that another program has written to the directory behind versitygw. They have no
 // ETag.
 func TestForeignFiles(t *testing.T) {
 	t.Parallel()

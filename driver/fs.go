@@ -1,4 +1,4 @@
-// Package driver presents an S3 bucket, or the keys below a prefix, as a file system. It needs nothing of FTP.
+// Package driver presents an S3 bucket, or the keys below a prefix, as a file system. It does not depend on FTP.
 //
 //	bucket, err := driver.New(s3.NewFromConfig(cfg), "acme-data", &driver.Options{Prefix: "inbox/"})
 //	if err != nil {
@@ -14,46 +14,46 @@
 //	return w.Close() // the object appears here, or the error says why it does not
 //
 // An [Fs] has a method for each operation: [Fs.OpenReader], [Fs.OpenWriter], [Fs.Stat], [Fs.List], [Fs.Mkdir],
-// [Fs.RemoveFile], [Fs.RenameTo], [Fs.CopyTo], [Fs.Hash] and others. Each method takes a context, which ends its
-// requests. A call resolves the pathname to a key, asks the [profile.Profile] of the S3 server which headers and
-// conditions the server understands, and sends as few requests as the operation allows. [Fs.Afero] binds a context and
-// returns an [afero.Fs] for programs that know only that interface.
+// [Fs.RemoveFile], [Fs.RenameTo], [Fs.CopyTo], [Fs.Hash] and others. Each method takes a context; canceling it stops
+// the requests. A call resolves the pathname to a key, checks in the [profile.Profile] which headers and conditions the
+// S3 server supports, and sends as few requests as the operation allows. [Fs.Afero] binds a context and returns an
+// [afero.Fs] for programs that only know that interface.
 //
-// [Options] hold everything else: the quotas, what happens to existing files, the journal by which an interrupted
-// upload can be resumed, and the [Budget] of memory that file systems share. Package drivertest specifies the behavior
+// [Options] configure everything else: quotas, what happens to existing files, the journal from which interrupted
+// uploads are resumed, and the [Budget] of memory that file systems share. Package drivertest specifies the behavior
 // and runs against every kind of S3 server.
 //
-// A file is an object. A directory is a prefix that some key has; an empty object at "directory/" may mark it. It
-// needs no parents. Without a marker it ends with its last file. A file and a directory of the same name may exist
-// side by side. A name with a final slash means the directory, never the file. Pathnames are UTF-8 (RFC 3629 section 4)
-// and become keys unchanged.
+// A file is an object. A directory is a prefix that at least one key has; an empty object at "directory/" may mark it.
+// Its parents need not exist. A directory without a marker disappears with its last file. A file and a directory may
+// have the same name. A name with a final slash means the directory, never the file. Pathnames are UTF-8 (RFC 3629
+// section 4) and become keys unchanged.
 //
-// An object cannot be changed, only replaced. What is written becomes visible when the file is closed: all at once,
-// or not at all. It goes to S3 from memory, which a [Budget] bounds, and never over a disk.
+// An object cannot be changed, only replaced. Written data becomes visible when the file is closed: either completely
+// or not at all. It is sent to S3 from memory, which a [Budget] limits, and is never stored on disk.
 //
-// Errors are [*fs.PathError] and, of Rename, [*os.LinkError]. errors.Is tells the kind, by values of the standard
-// library:
+// Errors are of type [*fs.PathError] or, for renames and copies, [*os.LinkError]. Use errors.Is to test for these
+// kinds:
 //
-//	fs.ErrNotExist, ErrExist, ErrPermission, ErrClosed  as package fs has them
-//	fs.ErrInvalid, EINVAL  an argument makes no sense: an offset beyond the end
-//	ELOOP                  a directory cannot be renamed or copied into itself; this is an fs.ErrInvalid too
-//	EISDIR, ENOTDIR        a directory where a file belongs, and the reverse
-//	ENOTEMPTY              the directory is not empty; this is an fs.ErrExist too, so ask for it first
-//	EILSEQ                 the name is no UTF-8, holds a NUL, or is one that the S3 server cannot store
-//	ENAMETOOLONG           the key is longer than S3, or the S3 server, stores
+//	fs.ErrNotExist, ErrExist, ErrPermission, ErrClosed  as in package fs
+//	fs.ErrInvalid, EINVAL  invalid argument, such as an offset beyond the end
+//	ELOOP                  a directory cannot be renamed or copied into itself; also matches fs.ErrInvalid
+//	EISDIR, ENOTDIR        a directory instead of a file, or the reverse
+//	ENOTEMPTY              the directory is not empty; also matches fs.ErrExist, so test for ENOTEMPTY first
+//	EILSEQ                 the name is not UTF-8, contains NUL, or cannot be stored on this S3 server
+//	ENAMETOOLONG           the key is longer than S3, or this S3 server, allows
 //	EFBIG                  larger than an object can be
 //	EROFS                  the file system is the past of another one, see [Fs.At]
 //	ENODATA                the object is archived, and S3 must restore it first (ENOATTR on FreeBSD)
-//	ENOSPC, EDQUOT         the S3 server is full, or a quota of it is used up
-//	EAGAIN                 it may work later: S3 is overloaded or out of reach, or something changed meanwhile
+//	ENOSPC, EDQUOT         the S3 server is full, or a quota is used up
+//	EAGAIN                 may work later: S3 is overloaded or unreachable, or something changed at the same time
 //	ESTALE                 the object was replaced while it was read or appended to
-//	ENXIO                  there is no such bucket
-//	EBADF                  the file is open for something else
-//	errors.ErrUnsupported  S3 has nothing like it
+//	ENXIO                  the bucket does not exist
+//	EBADF                  the file is not open for this operation
+//	errors.ErrUnsupported  S3 cannot do this
 //	context.Canceled       the session ended
 //	EIO                    anything else
 //
-// errors.As finds the SDK's error, with S3's code and the ID of the request.
+// Use errors.As to get the error of the SDK with S3's error code and request ID.
 package driver
 
 import (
@@ -63,28 +63,28 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/upload"
 )
 
-// Reserved is the segment of the keys, below the prefix of a file system, that are for the driver and for the programs
-// that use it, such as a queue of events. No pathname has it, and no quota counts them.
+// Reserved is a key segment, below the prefix of a file system, that is reserved for the driver and the programs that
+// use it, for example for a queue of events. Pathnames cannot contain it, and keys with it do not count in quotas.
 const Reserved = s3object.Reserved
 
-// A Budget bounds the memory in which uploads collect their parts, downloads prefetch and listings hold pages.
+// A Budget limits the memory in which uploads collect their parts, downloads prefetch data and listings hold pages.
 type Budget = membudget.Budget
 
-// NewBudget returns a budget of so many bytes. [New] refuses one below 5 MiB, S3's smallest part. No part is larger
-// than the budget, and an object has 10,000 parts at most. So 256 MiB are enough for objects of 1 TiB, and 4 GiB for
-// S3's largest, 5 TiB.
+// NewBudget returns a budget of this many bytes. [New] refuses a budget smaller than 5 MiB, the minimum part size of
+// S3. A part cannot be larger than the budget, and an object has at most 10,000 parts. So 256 MiB are enough for
+// objects of 1 TiB, and 4 GiB for S3's largest objects of 5 TiB.
 func NewBudget(bytes int64) *Budget { return membudget.New(bytes) }
 
-// An Fs is a file system in a bucket. It is safe for concurrent use; the files that it opens are not, but for their
-// Abort.
+// An Fs is a file system in a bucket. It is safe for concurrent use. The files that it opens are not, except for their
+// Abort method.
 type Fs struct {
-	opts    *Options // never change
+	opts    *Options // not changed after New
 	bucket  *s3api.Bucket
 	keys    s3object.KeySpace
 	uploads *upload.Uploader
 }
 
-// New returns a file system over a bucket, without a request. The options may be nil. The error is that of
+// New returns a file system for a bucket. It sends no request. opts may be nil. The error is the error of
 // [Options.Validate].
 func New(client Client, bucketName string, opts *Options) (*Fs, error) {
 	var o Options
@@ -104,7 +104,7 @@ func New(client Client, bucketName string, opts *Options) (*Fs, error) {
 	return f, nil
 }
 
-// use lets the file system make its requests by a bucket.
+// use sets the bucket to which the file system sends its requests.
 func (f *Fs) use(bucket *s3api.Bucket) {
 	o := f.opts
 	f.bucket = bucket
@@ -118,5 +118,5 @@ func (f *Fs) use(bucket *s3api.Bucket) {
 	})
 }
 
-// Name returns where the file system is, as a URL: "s3://bucket/prefix".
+// Name returns the location of the file system as a URL: "s3://bucket/prefix".
 func (f *Fs) Name() string { return "s3://" + f.bucket.Name + s3object.Separator + string(f.keys) }

@@ -11,14 +11,14 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// Hash returns the hash of the bytes [from, to) of a file, and where they end. A negative to, or one beyond the end,
-// stands for the end of the file. The algorithms are SHA-256, SHA-512, SHA-1, MD5 and CRC32; others are
-// errors.ErrUnsupported. The end of ctx ends it.
+// Hash returns the hash of the bytes [from, to) of a file, and the offset at which they end. If to is negative or
+// beyond the end, the range ends at the end of the file. The supported algorithms are SHA-256, SHA-512, SHA-1, MD5 and
+// CRC32; for others the error is errors.ErrUnsupported.
 //
-// S3 keeps a checksum of most objects. Where it is one of the whole object, and of the algorithm, one request asks
-// for it. Everything else is read, in a second one.
+// If S3 has a checksum of the whole object with the same algorithm, one request is enough. Otherwise a second request
+// reads the file.
 //
-// An offset beyond the end is an fs.ErrInvalid, a directory EISDIR.
+// The error is fs.ErrInvalid for an offset beyond the end, and EISDIR for a directory.
 func (f *Fs) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
 	sum, end, err = f.hash(f.opts.withRetries(ctx), name, algorithm, from, to)
 	return sum, end, s3error.PathError("hash", name, err)
@@ -55,13 +55,14 @@ func (f *Fs) hash(
 	return h.Sum(nil), end, nil
 }
 
-// readInto writes the bytes [from, to) of a file to w, or as many of them as the file has, and returns where they end.
+// readInto writes the bytes [from, to) of a file to w, or as many of them as the file has, and returns the offset at
+// which they end.
 func (f *Fs) readInto(ctx context.Context, w io.Writer, name string, from, to int64) (until int64, err error) {
 	r, err := f.OpenReader(ctx, name, from)
 	if err != nil {
 		return 0, errors.Unwrap(err)
 	}
-	defer r.Close() // nothing was written
+	defer r.Close() // nothing was written, so the error does not matter
 	wait, end, err := f.opts.BeginHash()
 	if err != nil {
 		return 0, err
@@ -77,7 +78,7 @@ func (f *Fs) readInto(ctx context.Context, w io.Writer, name string, from, to in
 	return to, err
 }
 
-// A pacedWriter waits after each write for as long as the number of bytes requires.
+// A pacedWriter waits after each write for as long as its number of bytes requires.
 type pacedWriter struct {
 	io.Writer
 	wait func(bytes int) error

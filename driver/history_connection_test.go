@@ -12,15 +12,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// A connection is the way from a replica to S3. The clock of the replica may differ from that of S3, and its process
-// may be frozen for a while.
+// A connection connects a replica to S3. The clock of the replica may differ from the clock of S3, and its process may
+// be frozen for some time.
 //
-// A frozen process begins no request, and reads no answer. What it has sent before takes effect all the same. Its
-// timers fire when it goes on, at the same time as its requests.
+// A frozen process sends no requests and reads no responses, but requests that it has sent still take effect. When it
+// continues, its expired timers fire at the same time as its requests.
 type connection struct {
 	s3.HTTPClient
 	replica   *replica
-	operation func() *operation // that makes the requests; nil for none
+	operation func() *operation // the operation that sends the requests; nil for none
 }
 
 // Do implements s3.HTTPClient.
@@ -62,7 +62,7 @@ func (c connection) awaken() {
 	}
 }
 
-// awaken waits until the replica is not frozen, and tells whether it was.
+// awaken waits until the replica is not frozen. It reports whether it had to wait.
 func (r *replica) awaken() bool {
 	out := r.outage()
 	if out == nil || !out.Frozen {
@@ -73,7 +73,7 @@ func (r *replica) awaken() bool {
 	return left > 0
 }
 
-// outage is the time in which the replica does not reach S3, nil where there is none.
+// outage returns the outage of the replica, or nil if it has none.
 func (r *replica) outage() *outage {
 	if out := r.world.Cut; out != nil && out.Replica == r.index && r.world.counted.Load() {
 		return out
@@ -81,7 +81,7 @@ func (r *replica) outage() *outage {
 	return nil
 }
 
-// left is how long the outage lasts from a time on, and 0 where it has ended, or not begun.
+// left returns how much of the outage is left at a time, or 0 if it has ended or not begun.
 func (o *outage) left(at time.Duration) time.Duration {
 	if at < o.After {
 		return 0
@@ -89,11 +89,11 @@ func (o *outage) left(at time.Duration) time.Duration {
 	return max(0, o.After+o.For-at)
 }
 
-// timersFire is how long after a frozen process goes on its timers fire.
+// timersFire is the delay with which the timers of a process fire after it was frozen.
 const timersFire = 5 * time.Millisecond
 
-// awake returns a context that ends with another one, unless the replica is frozen then: what has been sent is not
-// taken back.
+// awake returns a context that is canceled with another context, unless the replica is frozen at that time: requests
+// that were sent cannot be withdrawn.
 func (r *replica) awake(ctx context.Context) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -108,14 +108,14 @@ func (r *replica) awake(ctx context.Context) (context.Context, context.CancelFun
 	}
 }
 
-// shift moves a time in a header.
+// shift moves the time in a header.
 func shift(h http.Header, name string, by time.Duration) {
 	if at, err := http.ParseTime(h.Get(name)); err == nil {
 		h.Set(name, at.Add(by).UTC().Format(http.TimeFormat))
 	}
 }
 
-// listedTime is a time in a listing.
+// listedTime matches a time in a listing.
 var listedTime = regexp.MustCompile(`(<LastModified>)([^<]*)`)
 
 // shiftListed moves the times in a listing.

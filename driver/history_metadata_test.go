@@ -16,11 +16,11 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// tagsHeader has the tags of an object among its attributes.
+// tagsHeader is the name under which the attributes of an object include its tags.
 const tagsHeader = "X-Amz-Tagging"
 
-// attributesOf are the headers and the tags of an object, but for those by which the driver knows its own requests,
-// and for the time, which state has.
+// attributesOf returns the headers and the tags of an object, except for the metadata that the driver uses itself and
+// the modification time, which is part of state.
 func (m *model) attributesOf(o *s3sim.Object) string {
 	if o == nil {
 		return ""
@@ -35,7 +35,7 @@ func (m *model) attributesOf(o *s3sim.Object) string {
 	return headers(h)
 }
 
-// splitTags returns the tags of an object apart from its other attributes. They come last.
+// splitTags separates the tags of an object from its other attributes. They come last.
 func splitTags(attributes string) (others, tags string) {
 	others, tags, _ = strings.Cut(attributes, tagsHeader)
 	return strings.TrimSuffix(others, "; "), tags
@@ -50,7 +50,7 @@ func headers(h http.Header) string {
 	return strings.Join(lines, "; ")
 }
 
-// objects are the attributes that a configuration gives to new files.
+// objects returns the attributes that the configuration gives to new files.
 func (h *history) objects() driver.Objects {
 	if !h.Attributes {
 		return driver.Objects{}
@@ -61,7 +61,7 @@ func (h *history) objects() driver.Objects {
 	}
 }
 
-// newAttributes are those of a new file, or of the marker of a directory.
+// newAttributes returns the attributes of a new file, or of the marker of a directory.
 func (m *model) newAttributes(key string) string {
 	h := http.Header{"Content-Type": {"application/octet-stream"}}
 	objects := m.world.objects()
@@ -77,7 +77,7 @@ func (m *model) newAttributes(key string) string {
 	return headers(h)
 }
 
-// foreignAttributes are those that another S3 client gives to a file. No other step gives the same.
+// foreignAttributes returns the attributes that another S3 client gives to a file. They are different in each step.
 func foreignAttributes(id int) s3.PutObjectInput {
 	text := func(format string) *string { return aws.String(fmt.Sprintf(format, id)) }
 	in := s3.PutObjectInput{
@@ -87,7 +87,7 @@ func foreignAttributes(id int) s3.PutObjectInput {
 		Metadata: map[string]string{"by": fmt.Sprint(id)},
 		Tagging:  text("by=%d"),
 	}
-	const some = 3 // of the clients
+	const some = 3 // every third file has a time and a storage class
 	if id%some == 0 {
 		in.Metadata["mtime"] = fmt.Sprintf("1%d", id)
 		in.StorageClass, in.ServerSideEncryption = types.StorageClassStandardIa, types.ServerSideEncryptionAes256
@@ -95,12 +95,13 @@ func foreignAttributes(id int) s3.PutObjectInput {
 	return in
 }
 
-// unsure tells whether S3 may show the driver the attributes of another version than the one that it works on.
+// unsure reports whether S3 may return attributes of another version than the one that the driver works on.
 func (m *model) unsure() bool {
 	return m.profile.UncheckedSources || m.world.Torn && !m.profile.AtomicReads
 }
 
-// judgeAttributes judges with what attributes an upload has stored a file. An appended file keeps those that it had.
+// checkAttributes checks the attributes with which an upload has stored a file. An appended file must keep its
+// attributes.
 func (m *model) judgeAttributes(e s3sim.Event, op *operation, content []byte) {
 	got := m.attributesOf(e.New)
 	var allowed []string
@@ -115,7 +116,7 @@ func (m *model) judgeAttributes(e s3sim.Event, op *operation, content []byte) {
 	m.wantAttributes(e, op, got, allowed)
 }
 
-// follows tells whether an upload makes a content of another one.
+// follows reports whether an upload makes a content from an older content.
 func (m *model) follows(op *operation, old, content []byte) bool {
 	return bytes.Equal(content, slices.Concat(old, op.content)) ||
 		op.Do == "rest" && op.Offset <= len(old) && bytes.HasPrefix(content, slices.Concat(old[:op.Offset], op.content))
@@ -129,7 +130,7 @@ func (m *model) wantAttributes(e s3sim.Event, op *operation, got string, allowed
 	}
 }
 
-// replacedStates are what an operation may have replaced.
+// replacedStates returns the states that an operation may have replaced.
 func (m *model) replacedStates(e s3sim.Event, op *operation) []state {
 	states := []state{m.stateOf(e.Old, nil, nil)}
 	if m.inWindow(e, op) || m.unsure() {
@@ -138,7 +139,7 @@ func (m *model) replacedStates(e s3sim.Event, op *operation) []state {
 	return states
 }
 
-// judgeTimeAttributes judges with what attributes a file has got another time.
+// checkTimeAttributes checks the attributes of a file whose time was set.
 func (m *model) judgeTimeAttributes(e s3sim.Event, op *operation) {
 	var allowed []string
 	for _, s := range m.replacedStates(e, op) {

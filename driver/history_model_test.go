@@ -20,8 +20,9 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// A model follows what becomes of each object, in the order in which requests took effect, and judges every change by
-// the operation that made it. It need not guess which of several operations at once came first: the simulator tells.
+// A model follows the state of each object in the order in which requests took effect, and checks each change against
+// the operation that caused it. It does not have to guess the order of simultaneous operations, because the simulator
+// reports it.
 type model struct {
 	world   *world
 	profile driver.Profile
@@ -29,65 +30,65 @@ type model struct {
 	begun time.Time
 
 	mu         sync.Mutex
-	seq        int // of the last request that took effect
+	seq        int // number of the last request that took effect
 	versions   map[string][]state
-	uploads    map[string]*operation // that began them, by ID
+	uploads    map[string]*operation // the operations that created them, by upload ID
 	operations []*operation
 	violation  *violation
 }
 
-// A violation is a promise that was broken.
+// A violation is a broken promise.
 type violation struct{ kind, text string }
 
 func (v *violation) String() string { return v.kind + ": " + v.text }
 
-// A state is what a key had from one request on.
+// A state is the state of a key after a request.
 type state struct {
 	from       int
 	exists     bool
 	content    []byte
-	mtime      string     // that MFMT has set, in the metadata
-	attributes string     // The others.
-	stored     time.Time  // By the clock of S3, which tells seconds.
-	by         *operation // nil for the server
-	began      *operation // which has created the upload, where there was one
+	mtime      string     // set by MFMT, in the metadata
+	attributes string     // other attributes
+	stored     time.Time  // by the clock of S3, in whole seconds
+	by         *operation // nil for the server itself
+	began      *operation // the operation that created the upload, if there was one
 }
 
-// An operation is a step that runs or has ended.
+// An operation is a step that is running or has ended.
 type operation struct {
 	step
 	session  *session
 	requests requests
-	faulty   atomic.Bool // the history has a fault for one of its requests
+	faulty   atomic.Bool // a fault affects one of its requests
 
-	// Guarded by the model's mutex:
-	start, end int // of the requests that may have come before, and after
+	// The following fields are guarded by the mutex of the model.
+	start, end int // numbers of the requests before which it began and after which it ended
 	ended      bool
 	err        error
 
-	published [][]byte            // what it has written, in order
-	copied    map[string][][]byte // what it has written, by the key that it was copied from
-	copiedAt  map[string]int      // When that was last.
-	moved     []string            // The keys of what it has deleted, and copied before.
+	published [][]byte            // the contents that it has written, in order
+	copied    map[string][][]byte // the contents that it has written, by the key from which they were copied
+	copiedAt  map[string]int      // the last time that it did so
+	moved     []string            // keys that it has copied and then deleted
 
-	looked map[string]int // when it looked at a key last
-	listed map[string]int // when it listed a prefix last
+	looked map[string]int // last HEAD request by key
+	listed map[string]int // last listing by prefix
 
-	// Of uploads:
-	content   []byte // that its client has
-	wholly    bool   // its client sends all of that
+	// The following fields belong to uploads.
+	content   []byte // content that the client has
+	wholly    bool   // the client sends the whole content
 	sent      int
-	lost      bool // its client is
-	takenOver bool // by another session or a server, which may do so
+	lost      bool // the client is lost
+	takenOver bool // a session that is allowed to do so, or the server, has taken the upload over
 
-	stalledTo    int       // when its record said last that it has stalled
-	deadFrom     time.Time // if its record is not written again before; zero where it has none
+	stalledTo    int       // number of bytes when its record last said that it has stalled
+	deadFrom     time.Time // when it counts as dead if its record is not written again; zero if it has no record
 	openedAt     int
-	waiting      time.Time // since when it waits for its client; zero while it does not
-	reportedSize int64     // the size of the pending upload that its session was shown
+	waiting      time.Time // since when it has been waiting for its client; zero if it is not waiting
+	reportedSize int64     // size of the pending upload that was reported to its session
 	sizeReported bool
 
-	// What it has found:
+	// The following fields are results.
 	size  int64
 	got   []byte
 	names []string
@@ -98,7 +99,7 @@ func (m *model) init(w *world) {
 	m.versions, m.uploads = map[string][]state{}, map[string]*operation{}
 }
 
-// trace prints what happens, where that is asked for.
+// trace prints an event if tracing is enabled.
 func (m *model) trace(format string, args ...any) {
 	if *historyTrace {
 		m.world.t.Logf("%v "+format, append([]any{time.Since(m.begun)}, args...)...)
@@ -119,7 +120,7 @@ func (m *model) begin(s *session, step step) *operation {
 	return op
 }
 
-// opened notes that a file is open for the content that a client has.
+// opened records that a file was opened for the content of a client.
 func (m *model) opened(op *operation, content []byte, wholly bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -141,14 +142,14 @@ func (m *model) waitsForClient(op *operation, waits bool) {
 	}
 }
 
-// lost notes that the client of an upload is lost.
+// lost records that the client of an upload is lost.
 func (m *model) lost(op *operation) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	op.lost = true
 }
 
-// sawFile notes that a session has seen a file, so that it knows of no pending upload of it.
+// sawFile records that a session has seen a file, so that it no longer expects a pending upload.
 func (m *model) sawFile(op *operation, size int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -156,15 +157,15 @@ func (m *model) sawFile(op *operation, size int64) {
 	delete(op.session.reported, op.Name)
 }
 
-// beginsAnew notes that an upload is to resume none.
+// beginsAnew records that an upload must not resume another one.
 func (m *model) beginsAnew(op *operation) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	op.sizeReported = false
 }
 
-// sawPending notes that a session has seen a pending upload. No session may see one that is live, that belongs to
-// another user, or that has all bytes of its client: the client would send no more.
+// sawPending records that a session has seen a pending upload. No session may see an upload that is live, that belongs
+// to another user, or that has all bytes of its client, because the client would then send no more.
 func (m *model) sawPending(op *operation, n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -191,7 +192,7 @@ func (m *model) violate(kind, format string, args ...any) {
 	}
 }
 
-// alive are the states that a key had between two requests.
+// alive returns the states that a key had between two requests.
 func (m *model) alive(key string, from, to int) []state {
 	states := []state{{}}
 	for _, s := range m.versions[key] {
@@ -205,7 +206,7 @@ func (m *model) alive(key string, from, to int) []state {
 	return states
 }
 
-// stateOf is the state of a key that has an object from now on.
+// stateOf returns the new state of a key with this object.
 func (m *model) stateOf(o *s3sim.Object, by, began *operation) state {
 	s := state{
 		from: m.seq, exists: o != nil, content: bytesOf(o), mtime: o.Metadata("mtime"), attributes: m.attributesOf(o),
@@ -224,7 +225,7 @@ func bytesOf(o *s3sim.Object) []byte {
 	return o.Content.Bytes()
 }
 
-// observe judges a request that took effect.
+// observe checks a request that took effect.
 func (m *model) observe(e s3sim.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -272,8 +273,8 @@ func (m *model) observe(e s3sim.Event) {
 	m.judgeQuota(e, op)
 }
 
-// recorded notes what a record of an upload says. A session may take over and end an upload whose record says that it
-// has stalled, also when its client sends something just before the record says so.
+// recorded follows the record of an upload. If the record says that the upload has stalled, another session may take it
+// over and end it, even if its client sends something just before the record is written.
 func (m *model) recorded(e s3sim.Event) {
 	const holder, state, stalled, upload = "holder", "state", "stalled", "upload"
 	owner := m.uploads[e.New.Metadata(upload)]
@@ -295,10 +296,10 @@ func (m *model) recorded(e s3sim.Event) {
 	owner.deadFrom = time.Now().Add(missed*time.Duration(seconds)*time.Second - clockStep)
 }
 
-// clockStep is by how much an age in whole seconds may be wrong.
+// clockStep is the maximum error of an age in whole seconds.
 const clockStep = 2 * time.Second
 
-// touched judges a request for a multipart upload, which may belong to another session.
+// touched checks a request for a multipart upload, which may belong to another session.
 func (m *model) touched(e s3sim.Event, op *operation) {
 	owner := m.uploads[e.UploadID]
 	if op != nil && op.Do == "foreign-abort" && owner != nil && e.Status < 300 {
@@ -321,10 +322,11 @@ func (m *model) touched(e s3sim.Event, op *operation) {
 	m.violate("live-upload", "%s of %q by %s is for the upload of step %d, which is live", e.Name, e.Key, by, owner.ID)
 }
 
-// stalled is how long an upload may wait for its client before another session may take it over.
+// stalled is the time that an upload may wait for its client before another session may take it over.
 const stalled = 10 * time.Second
 
-// live tells whether a session works on an upload. One that cannot write its record counts as dead after a while.
+// live reports whether a session is working on an upload. A session that cannot write its record counts as dead after a
+// while.
 func (m *model) live(op *operation) bool {
 	if !op.deadFrom.IsZero() && op.session.replica.outage() != nil && time.Now().After(op.deadFrom) {
 		return false
@@ -333,7 +335,7 @@ func (m *model) live(op *operation) bool {
 		(op.waiting.IsZero() || time.Since(op.waiting) < stalled)
 }
 
-// judge judges a change of an object.
+// check checks a change of an object.
 func (m *model) judge(e s3sim.Event, op *operation) {
 	if op == nil {
 		m.violate("unnamed", "the server made a %s of %q", e.Name, e.Key)
@@ -344,7 +346,7 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 		return
 	}
 	content := bytesOf(e.New)
-	if e.Name == "DeleteObject" { // of the delete marker that has just covered what another client has stored
+	if e.Name == "DeleteObject" { // a delete marker that has just hidden the object of another client
 		if !m.isBack(e.Key, op, content) {
 			m.violate(
 				"unnamed", "step %d (%s %q) has made an older version of %q the current one, which is %s", op.ID, op.Do,
@@ -387,17 +389,17 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 	}
 }
 
-// isBack tells whether an operation has made current again what it has deleted just before.
+// isBack reports whether an operation has restored what it had just deleted.
 func (m *model) isBack(key string, op *operation, content []byte) bool {
 	states := m.versions[key]
 	n := len(states)
 	return n > 1 && states[n-1].by == op && bytes.Equal(states[n-2].content, content)
 }
 
-// timeOf is the time that a step sets, as the metadata have it.
+// timeOf returns the time that a step sets, in the format of the metadata.
 func timeOf(op *operation) string { return strconv.Itoa(1_000_000_000+op.ID) + ".000000000" }
 
-// lastBy is the step that has changed a key last, nil if none has.
+// lastBy returns the operation that last changed a key, or nil.
 func (m *model) lastBy(key string) *operation {
 	states := m.versions[key]
 	if len(states) == 0 {
@@ -406,8 +408,8 @@ func (m *model) lastBy(key string) *operation {
 	return states[len(states)-1].by
 }
 
-// inWindow tells whether an operation could not know better: the server lacks a condition for its request, and the
-// object was replaced after the operation has looked at it.
+// inWindow reports whether an operation could not know better: the server lacks a condition for its request, and the
+// object was replaced after the operation had checked it.
 func (m *model) inWindow(e s3sim.Event, op *operation) bool {
 	p := m.profile
 	has := map[string]bool{
@@ -423,7 +425,7 @@ func (m *model) inWindow(e s3sim.Event, op *operation) bool {
 	return !has && last > 0 && changed > last
 }
 
-// lastListed is when an operation has listed a key last.
+// lastListed returns when an operation last listed a key.
 func (m *model) lastListed(key string, op *operation) (last int) {
 	for prefix, at := range op.listed {
 		if strings.HasPrefix(key, prefix) {
@@ -433,10 +435,11 @@ func (m *model) lastListed(key string, op *operation) (last int) {
 	return last
 }
 
-// lostTime tells whether an operation deletes a time that a file has got since it was copied, and could know it. In
-// one replica it always can. Elsewhere it must have looked after the copy. No condition of S3 tells the file from the
-// one before, which has the same ETag, and a listing tells only in which second it was stored. A younger file with
-// the same bytes counts as a copy of an attempt before, and so does any where files are not replaced.
+// lostTime reports whether an operation has deleted a time that was set after the file was copied, although it could
+// have known. Within one replica it can always know. Otherwise it must have checked the file after the copy: no
+// condition of S3 distinguishes the file from the previous one with the same ETag, and a listing only returns the
+// second in which it was stored. A newer file with the same bytes counts as a copy from an earlier attempt, and so does
+// every file if files must not be replaced.
 func (m *model) lostTime(e s3sim.Event, op *operation) bool {
 	to, mtime := op.To+strings.TrimPrefix(e.Key, op.Name), e.Old.Metadata("mtime")
 	states := m.versions[e.Key]
@@ -458,9 +461,9 @@ func (m *model) lostTime(e s3sim.Event, op *operation) bool {
 	return now.by.session.replica == op.session.replica || last < op.copiedAt[e.Key] || last > now.from
 }
 
-// judgeUpload judges what an upload has made of an object. It must begin with what was there before, as far as the
-// client wants to keep it, or with the bytes of the interrupted upload that it resumes. All that the client has sent
-// must follow.
+// checkUpload checks what an upload has stored. The object must begin with the bytes that were there before and that
+// the client wants to keep, or with the bytes of the interrupted upload that it resumes. Everything that the client has
+// sent must follow.
 func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
 	old := bytesOf(e.Old)
 	switch {
@@ -476,7 +479,7 @@ func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
 	case e.New.Metadata("mtime") != "":
 		m.violate(
 			"metadata", "step %d (%s %q) has stored new bytes with the time of the old ones", op.ID, op.Do, op.Name)
-	case m.lastBy(e.Key) == op: // a second attempt, because no answer came to the first
+	case m.lastBy(e.Key) == op: // a second attempt, because the response to the first one was lost
 	default:
 		for _, base := range m.bases(e, op) {
 			if bytes.Equal(content, slices.Concat(base, op.content)) {
@@ -497,7 +500,7 @@ func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
 	}
 }
 
-// replaced are the objects that an upload may have replaced, and whether there may have been none.
+// replaced returns the objects that an upload may have replaced, and whether there may have been none.
 func (m *model) replaced(e s3sim.Event, op *operation) (objects [][]byte, absent bool) {
 	absent = e.Old == nil
 	if e.Old != nil {
@@ -514,8 +517,8 @@ func (m *model) replaced(e s3sim.Event, op *operation) (objects [][]byte, absent
 	return objects, absent
 }
 
-// restarted are the objects that an upload from an offset on may make. It keeps what follows its own bytes, unless
-// its session truncates.
+// restarted returns the objects that an upload from an offset may create. It keeps the bytes after its own, unless its
+// session truncates.
 func (m *model) restarted(e s3sim.Event, op *operation) (made [][]byte) {
 	// its client resumes a pending upload
 	if op.Do != "rest" || op.sizeReported && int64(op.Offset) == op.reportedSize {
@@ -535,7 +538,7 @@ func (m *model) restarted(e s3sim.Event, op *operation) (made [][]byte) {
 	return made
 }
 
-// bases are what the bytes of an upload may follow, except of those that write into an object.
+// bases returns what the bytes of an upload may follow, except for uploads that overwrite the middle of an object.
 func (m *model) bases(e s3sim.Event, op *operation) [][]byte {
 	objects, absent := m.replaced(e, op)
 	switch resumed := heads(m.interrupted(op), op.reportedSize); op.Do {
@@ -544,7 +547,7 @@ func (m *model) bases(e s3sim.Event, op *operation) [][]byte {
 		switch {
 		case reported && (absent || op.Do == "rest"):
 			return resumed
-		case reported: // its client knows of a pending upload, and sends what follows that
+		case reported: // its client knows of a pending upload and sends the rest
 			return nil
 		case op.Do == "rest":
 			return heads(m.interrupted(op), int64(op.Offset))
@@ -560,7 +563,7 @@ func (m *model) bases(e s3sim.Event, op *operation) [][]byte {
 	return [][]byte{nil}
 }
 
-// heads are the first n bytes of each that has so many.
+// heads returns the first n bytes of each content that is long enough.
 func heads(contents [][]byte, n int64) [][]byte {
 	var heads [][]byte
 	for _, c := range contents {
@@ -571,9 +574,9 @@ func heads(contents [][]byte, n int64) [][]byte {
 	return heads
 }
 
-// interrupted are the files of the interrupted uploads to the same name by the same owner, as far as their clients
-// have sent them. An upload counts that was not live at some time since the operation began. Where it is unknown what
-// their bytes follow, each possibility is among them.
+// interrupted returns the files of interrupted uploads of the same owner to the same name, as far as their clients have
+// sent them. It includes every upload that was not live at some time since the operation began. If it is unknown what
+// the bytes of an upload follow, it includes each possibility.
 func (m *model) interrupted(op *operation) [][]byte {
 	var files [][]byte
 	for _, other := range m.operations {
@@ -595,9 +598,9 @@ func (m *model) interrupted(op *operation) [][]byte {
 	return files
 }
 
-// replacedSince reports whether an operation must know that an interrupted upload has ended: the file was stored since,
-// and was there from then on, or a session of the same replica has changed the name, or a directory above it, whatever
-// became of the file.
+// replacedSince reports whether an operation must know that an interrupted upload has ended: either the file was stored
+// since and has existed from then on, or a session of the same replica has changed the name or a directory above it,
+// whatever happened to the file afterwards.
 func (m *model) replacedSince(interrupted, op *operation) bool {
 	states := m.versions[op.Name]
 	for i, s := range states {
@@ -622,7 +625,7 @@ func (m *model) replacedSince(interrupted, op *operation) bool {
 	})
 }
 
-// startsOf is what the bytes of an interrupted upload may follow.
+// startsOf returns what the bytes of an interrupted upload may follow.
 func (m *model) startsOf(op *operation) [][]byte {
 	if op.Do == "stor" || op.Do == "appe" && !op.sizeReported || !op.sizeReported && op.Do != "rest" {
 		return [][]byte{nil}
@@ -649,7 +652,7 @@ func (m *model) startsOf(op *operation) [][]byte {
 	return starts
 }
 
-// judgeCopy judges what a rename or a copy has written.
+// checkCopy checks what a rename or a copy has written.
 func (m *model) judgeCopy(e s3sim.Event, op *operation, content []byte) {
 	source := op.Name
 	inside, below := strings.CutPrefix(e.Key, op.To+"/")
@@ -679,7 +682,7 @@ func (m *model) judgeCopy(e s3sim.Event, op *operation, content []byte) {
 		return same(s) && s.mtime == mtime && had == others
 	}) && slices.ContainsFunc(states, func(s state) bool {
 		_, had := splitTags(s.attributes)
-		return same(s) && had == tags // S3 copies the tags itself, of an object with the same bytes
+		return same(s) && had == tags // S3 copies the tags itself, from an object with the same bytes
 	})):
 		m.violate(
 			"metadata", "step %d (%s %q %q) has written %q with the time %q and %s, which %q never had", op.ID, op.Do,
@@ -701,7 +704,7 @@ func (m *model) judgeCopy(e s3sim.Event, op *operation, content []byte) {
 	}
 }
 
-// judgeDelete judges what an operation has deleted.
+// checkDelete checks what an operation has deleted.
 func (m *model) judgeDelete(e s3sim.Event, op *operation) {
 	old := bytesOf(e.Old)
 	moved := e.Key == op.Name || strings.HasPrefix(e.Key, op.Name+"/")
@@ -738,8 +741,7 @@ func (m *model) judgeDelete(e s3sim.Event, op *operation) {
 		m.describe(old), len(op.copied[e.Key]))
 }
 
-// hasDeleted tells whether an operation itself has deleted a content of a key, and has not made it the current one
-// again.
+// hasDeleted reports whether an operation has deleted a content of a key and has not restored it.
 func (m *model) hasDeleted(key string, content []byte, op *operation) bool {
 	states, deleted := m.versions[key], false
 	for i, s := range states {
@@ -754,7 +756,8 @@ func (m *model) hasDeleted(key string, content []byte, op *operation) bool {
 	return deleted
 }
 
-// hasCopy tells whether what a rename deletes has been at the new name, by this rename or one before it.
+// hasCopy reports whether a file that a rename deletes has existed at the new name, because of this rename or an
+// earlier one.
 func (m *model) hasCopy(key string, content []byte, op *operation) bool {
 	to := op.To + strings.TrimPrefix(key, op.Name)
 	same := func(c []byte) bool { return bytes.Equal(c, content) }
@@ -762,7 +765,7 @@ func (m *model) hasCopy(key string, content []byte, op *operation) bool {
 		slices.ContainsFunc(m.alive(to, op.start, m.seq), func(s state) bool { return s.exists && same(s.content) })
 }
 
-// describe tells of which steps the bytes are.
+// describe returns the steps that the bytes come from.
 func (m *model) describe(content []byte) string {
 	if len(content) == 0 {
 		return "[0 bytes]"
@@ -782,7 +785,7 @@ func (m *model) describe(content []byte) string {
 	return "[" + strings.Join(runs, " ") + "]"
 }
 
-// longestRun finds whose file the first bytes are of.
+// longestRun finds the file that the first bytes belong to.
 func (m *model) longestRun(content []byte) (id, from, length int) {
 	const unit = 8
 	for shift := range min(unit, len(content)) {
@@ -808,7 +811,7 @@ func (m *model) longestRun(content []byte) (id, from, length int) {
 	return id, from, length
 }
 
-// finish notes how an operation has ended, and judges the answer to its client.
+// finish records how an operation ended, and checks the reply to its client.
 func (m *model) finish(op *operation, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -864,7 +867,7 @@ func (m *model) judgeUploadReply(op *operation) {
 	}
 }
 
-// hadContent tells whether another session has completed the upload of an operation.
+// hadContent reports whether another session has completed the upload of an operation.
 func (m *model) hadContent(op *operation) bool {
 	return slices.ContainsFunc(m.alive(op.Name, op.start, op.end), func(s state) bool {
 		return s.exists && s.began == op && bytes.HasSuffix(s.content, op.content)
@@ -895,7 +898,7 @@ func (m *model) judgeCopyReply(op *operation) {
 	}
 }
 
-// hadTarget tells whether there was anything at the new name.
+// hadTarget reports whether anything existed at the new name.
 func (m *model) hadTarget(op *operation) bool {
 	for key := range m.versions {
 		if key != op.To && !strings.HasPrefix(key, op.To+"/") {
@@ -908,7 +911,7 @@ func (m *model) hadTarget(op *operation) bool {
 	return false
 }
 
-// judgeMkdir judges whether a directory was there that was made, by its marker or by anything in it.
+// checkMkdir checks that a directory that was made existed, with a marker or with any file in it.
 func (m *model) judgeMkdir(op *operation) {
 	for key := range m.versions {
 		if !strings.HasPrefix(key, op.Name+"/") {
@@ -921,7 +924,7 @@ func (m *model) judgeMkdir(op *operation) {
 	m.violate("reply", "step %d (mkdir %q) has succeeded, and there was no directory", op.ID, op.Name)
 }
 
-// judgeRmdir judges whether a directory was gone that was removed.
+// checkRmdir checks that a directory that was removed did not exist.
 func (m *model) judgeRmdir(op *operation) {
 	for key := range m.versions {
 		if strings.HasPrefix(key, op.Name+"/") && !m.wasAbsent(key, op) {
@@ -930,7 +933,7 @@ func (m *model) judgeRmdir(op *operation) {
 	}
 }
 
-// judgeTime judges whether a file had the time that was set.
+// checkTime checks that a file had the time that was set.
 func (m *model) judgeTime(op *operation) {
 	dated := func(s state) bool { return s.exists && s.mtime == timeOf(op) }
 	if !slices.ContainsFunc(m.alive(op.Name, op.start, op.end), dated) {
@@ -938,7 +941,7 @@ func (m *model) judgeTime(op *operation) {
 	}
 }
 
-// hadFiles tells whether what an operation copies has bytes that the target has not.
+// hadFiles reports whether the source of an operation has bytes that the target does not have.
 func (m *model) hadFiles(op *operation) bool {
 	for key := range m.versions {
 		if key != op.Name && !strings.HasPrefix(key, op.Name+"/") {
@@ -966,7 +969,7 @@ func (m *model) judgeRead(op *operation) {
 	}
 }
 
-// judgeList checks that a listing shows all that was there all the time, and nothing that never was.
+// checkList checks that a listing shows everything that existed the whole time, and nothing that never existed.
 func (m *model) judgeList(op *operation) {
 	if op.err != nil && !errors.Is(op.err, fs.ErrNotExist) {
 		return
@@ -988,7 +991,7 @@ func (m *model) judgeList(op *operation) {
 	}
 }
 
-// finalChecks looks at what is left when all sessions have ended.
+// finalChecks checks what is left after all sessions have ended.
 func (w *world) finalChecks() {
 	ctx, done := context.WithTimeout(w.t.Context(), time.Hour)
 	defer done()
@@ -1016,7 +1019,7 @@ func (w *world) fail(kind, format string, args ...any) {
 	w.violate(kind, format, args...)
 }
 
-// leftovers looks for what no sweep has ended. An upload may be open of which no answer came.
+// leftovers checks for uploads that no sweep has ended. An upload may be open if the response that created it was lost.
 func (w *world) leftovers(bucket string) {
 	for id, key := range w.s3.Uploads(bucket) {
 		w.mu.Lock()
@@ -1036,7 +1039,7 @@ func (w *world) leftovers(bucket string) {
 	}
 }
 
-// stored is how many bytes there are, and how many of them each replica has stored.
+// stored returns the number of stored bytes, in total and by the replica that has stored them.
 func (m *model) stored() (sum int64, by map[*replica]int64) {
 	by = map[*replica]int64{}
 	for _, states := range m.versions {
@@ -1050,8 +1053,8 @@ func (m *model) stored() (sum int64, by map[*replica]int64) {
 	return sum, by
 }
 
-// judgeQuota judges whether a quota has let pass what a request has stored. Replicas count alone, so it does where
-// there is one. A rename has a file twice for a while, and a file that has grown by an append or a copy counts too.
+// checkQuota checks that a quota has not allowed too many bytes. Replicas count separately, so this needs a single
+// replica. A file exists twice during a rename, and a file that has grown by an append or a copy counts too.
 func (m *model) judgeQuota(e s3sim.Event, op *operation) {
 	renames := slices.ContainsFunc(m.operations, func(other *operation) bool {
 		return other.Do == "rename" && (!other.ended || other.err != nil)
@@ -1064,8 +1067,8 @@ func (m *model) judgeQuota(e s3sim.Event, op *operation) {
 	}
 }
 
-// countQuotas compares quotas with what the bucket holds. A quota knows of all that a single replica has stored, and
-// after a count of all that there is.
+// countQuotas compares quotas with the content of the bucket. A single replica must know of everything that it has
+// stored, and after a count of everything in the bucket.
 func (w *world) countQuotas(ctx context.Context) {
 	var sum int64
 	for _, o := range w.s3.Objects(historyBucket) {
@@ -1078,8 +1081,8 @@ func (w *world) countQuotas(ctx context.Context) {
 		if r.quota == nil || r.ctx.Err() != nil {
 			continue
 		}
-		// A replica misses the bytes of files of other replicas that it has replaced or moved, and, if S3 does not
-		// compare the source of a copy, those of a larger version.
+		// A replica misses the bytes of other replicas' files that it has replaced or moved. If S3 does not compare the
+		// source of a copy, it also misses the bytes of a larger version.
 		if used, _ := r.quota.Used(); used < stored[r] && len(w.replicas) == 1 && !w.profile.UncheckedSources {
 			w.fail("quota", "replica %d knows of %d bytes, and has stored %d of those that are there", r.index, used, stored[r])
 		}

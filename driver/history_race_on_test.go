@@ -2,5 +2,5 @@
 
 package driver_test
 
-// raceDetector says that the race detector is at work, with which a history takes several times as long.
+// raceDetector reports whether the race detector is enabled, which makes histories several times slower.
 const raceDetector = true

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// judgeRefusal judges whether there was a reason for what an operation was refused with. Where nothing went wrong on
-// the way to S3, a definite refusal says what there was at some moment, and any other one what somebody else was
-// doing.
+// checkRefusal checks that an operation was refused for a reason. If nothing went wrong between the driver and S3, a
+// definite refusal must match a state during the operation, and any other refusal must be caused by another operation.
 func (m *model) judgeRefusal(op *operation) {
 	if op.err == nil || strings.HasPrefix(op.Do, "foreign") || op.Do == "sweep" || errors.Is(op.err, errClientLost) {
 		return
@@ -24,7 +23,7 @@ func (m *model) judgeRefusal(op *operation) {
 	}
 }
 
-// reasonOf tells whether the refusal is a definite one, and whether it had a reason.
+// reasonOf reports whether the refusal is definite, and whether it had a reason.
 func (m *model) reasonOf(op *operation) (definite, reason bool) {
 	is := func(kind error) bool { return errors.Is(op.err, kind) }
 	upload, moves := op.content != nil || isUpload(op.Do), op.Do == "rename" || op.Do == "copy"
@@ -76,7 +75,7 @@ func isUpload(do string) bool {
 	return false
 }
 
-// at is the state of a key between two requests.
+// at returns the state of a key after a request.
 func (m *model) at(key string, moment int) state {
 	var found state
 	for _, s := range m.versions[key] {
@@ -88,7 +87,7 @@ func (m *model) at(key string, moment int) state {
 	return found
 }
 
-// once tells whether something was so at a moment of an operation.
+// once reports whether something was true at any time during an operation.
 func (m *model) once(op *operation, was func(moment int) bool) bool {
 	for moment := op.start; moment <= op.end; moment++ {
 		if was(moment) {
@@ -98,14 +97,14 @@ func (m *model) once(op *operation, was func(moment int) bool) bool {
 	return false
 }
 
-// lacked and had tell whether there was no file at a moment of an operation, or one.
+// lacked and had report whether a file was missing, or existed, at any time during an operation.
 func (m *model) lacked(op *operation, name string) bool { return m.wasAbsent(name, op) }
 
 func (m *model) had(op *operation, name string) bool {
 	return m.once(op, func(at int) bool { return m.at(name, at).exists })
 }
 
-// isDir tells whether a directory was there, by its marker or by anything in it.
+// isDir reports whether a directory existed, with a marker or with any file in it.
 func (m *model) isDir(name string, moment int) bool {
 	for key := range m.versions {
 		if strings.HasPrefix(key, name+"/") && m.at(key, moment).exists {
@@ -115,7 +114,7 @@ func (m *model) isDir(name string, moment int) bool {
 	return false
 }
 
-// isFull tells whether a directory held more than its marker.
+// isFull reports whether a directory contained more than its marker.
 func (m *model) isFull(name string, moment int) bool {
 	for key := range m.versions {
 		s := m.at(key, moment)
@@ -126,13 +125,13 @@ func (m *model) isFull(name string, moment int) bool {
 	return false
 }
 
-// disturbed tells whether another operation had to do with the same names.
+// disturbed reports whether another operation used the same names.
 func (m *model) disturbed(op *operation) bool {
 	for _, other := range m.operations {
 		if other == op || other.ended && other.end < op.start {
 			continue
 		}
-		if other.Do == "foreign-abort" { // of all uploads
+		if other.Do == "foreign-abort" { // affects all uploads
 			return true
 		}
 		for _, a := range []string{op.Name, op.To} {
@@ -146,7 +145,8 @@ func (m *model) disturbed(op *operation) bool {
 	return false
 }
 
-// mostStored is how many bytes a quota may have found, with what is under way. A count may be as old as the history.
+// mostStored returns the maximum number of bytes that a quota may have counted, including uploads in progress. The
+// count may be as old as the history.
 func (m *model) mostStored(op *operation) (most int64) {
 	for moment := 0; moment <= op.end; moment++ {
 		sum := int64(0)

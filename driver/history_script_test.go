@@ -11,34 +11,39 @@ import (
 	"time"
 )
 
-// A history is what several sessions do, on several replicas of the server, with one bucket. It is written as one
-// JSON object a line: the first is the history without its steps, each other a step.
+// A history is a list of steps that several sessions perform, on several replicas of the server, in one bucket. It is
+// written as one JSON object per line: first the history without its steps, then each step.
 type history struct {
-	Seed    uint64 `json:"seed"` // of the time that each request takes
+	Seed    uint64 `json:"seed"` // for the duration of each request
 	Profile string `json:"profile"`
-	Opaque  bool   `json:"opaque,omitempty"` // ETags are no MD5 sums, as with KMS
-	Calm    bool   `json:"calm,omitempty"`   // no request takes long
-	Quota   int64  `json:"quota,omitempty"`  // of each replica, in bytes; 0 for none
+	Opaque  bool   `json:"opaque,omitempty"` // ETags are not MD5 sums, as with KMS
+	Calm    bool   `json:"calm,omitempty"`   // no request is slow
+	Quota   int64  `json:"quota,omitempty"`  // of each replica in bytes; 0 for none
 	Copies  int64  `json:"copies,omitempty"` // driver.Options.CopyLimit
 
-	Conflicts bool          `json:"conflicts,omitempty"` // S3 answers 409 to one of two conditional writes.
-	Forgets   bool          `json:"forgets,omitempty"`   // S3 knows no upload that it has completed.
-	Throttled time.Duration `json:"throttled,omitempty"` // how long S3 refuses every request, some time after the first ones
+	Conflicts bool `json:"conflicts,omitempty"` // S3 returns 409 for one of two conditional writes
+	Forgets   bool `json:"forgets,omitempty"`   // S3 forgets completed uploads
+	// Throttled is the time for which S3 refuses all requests, shortly after the first ones.
+	Throttled time.Duration `json:"throttled,omitempty"`
 
-	Same       bool          `json:"same,omitempty"`       // All files begin with the same bytes.
-	Ahead      time.Duration `json:"ahead,omitempty"`      // The clock of S3 is, by so much.
-	Page       int           `json:"page,omitempty"`       // The entries of a page of a listing; 0 for S3's own.
-	Versions   string        `json:"versions,omitempty"`   // "kept"; "suspended" when the first steps have ended; "locked", kept for a day by Object Lock
-	Abandoned  time.Duration `json:"abandoned,omitempty"`  // The age of abandoned uploads, as configured; 0 for the least.
-	Emptying   bool          `json:"emptying,omitempty"`   // S3 may refuse what is stored where a directory becomes empty, or not store it.
-	Attributes bool          `json:"attributes,omitempty"` // The configuration gives some to new files.
-	Torn       bool          `json:"torn,omitempty"`       // S3's answers may hold parts of two objects, where the profile allows.
-	Cut        *outage       `json:"cut,omitempty"`        // One replica does not reach S3.
-	Sessions   []sessionPlan `json:"sessions"`             // Steps tell the index of theirs.
-	Steps      []step        `json:"-"`
+	Same  bool          `json:"same,omitempty"`  // all files begin with the same bytes
+	Ahead time.Duration `json:"ahead,omitempty"` // how far the clock of S3 is ahead
+	Page  int           `json:"page,omitempty"`  // entries per page of a listing; 0 for the default of S3
+	// Versions is "kept"; "suspended" after the first steps; or "locked", which means that Object Lock keeps versions
+	// for a day.
+	Versions  string        `json:"versions,omitempty"`
+	Abandoned time.Duration `json:"abandoned,omitempty"` // configured age of abandoned uploads; 0 for the minimum
+	// Emptying lets S3 refuse or lose objects that are stored in a directory that becomes empty.
+	Emptying   bool `json:"emptying,omitempty"`
+	Attributes bool `json:"attributes,omitempty"` // the configuration gives attributes to new files
+	// Torn lets responses of S3 combine parts of two objects, if the profile allows that.
+	Torn     bool          `json:"torn,omitempty"`
+	Cut      *outage       `json:"cut,omitempty"` // one replica cannot reach S3
+	Sessions []sessionPlan `json:"sessions"`      // steps contain the index of their session
+	Steps    []step        `json:"-"`
 }
 
-// An outage is a time in which a replica does not reach S3. Its requests are lost, or its process is frozen.
+// An outage is a time during which a replica cannot reach S3. Its requests are lost, or its process is frozen.
 type outage struct {
 	Replica int           `json:"replica"`
 	After   time.Duration `json:"after"`
@@ -47,35 +52,37 @@ type outage struct {
 }
 
 type sessionPlan struct {
-	Replica     int           `json:"replica"`
-	Part        int64         `json:"part,omitempty"` // the size of the parts of its replica; 0 for historyPart
-	Skew        time.Duration `json:"skew,omitempty"` // by which the clock of its replica is ahead of that of S3, besides Ahead
+	Replica int   `json:"replica"`
+	Part    int64 `json:"part,omitempty"` // part size of its replica; 0 for historyPart
+	// Skew is the time by which the clock of its replica is ahead of the clock of S3, in addition to Ahead.
+	Skew        time.Duration `json:"skew,omitempty"`
 	Owner       string        `json:"owner,omitempty"`
 	NoOverwrite bool          `json:"no-overwrite,omitempty"`
 	Truncate    bool          `json:"truncate,omitempty"`
 }
 
-// A step is an operation of a session. The steps of a session run one after another.
+// A step is an operation of a session. The steps of a session run one after the other.
 type step struct {
-	ID      int           `json:"id"` // the same when other steps are left out; what a step uploads is made of it
+	// ID stays the same if other steps are removed. The content of an upload depends on it.
+	ID      int           `json:"id"`
 	Session int           `json:"session"`
-	First   bool          `json:"first,omitempty"` // runs before all that are not, while nothing else does
+	First   bool          `json:"first,omitempty"` // runs before all other steps, while nothing else is running
 	Do      string        `json:"do"`
-	Name    string        `json:"name,omitempty"` // in the bucket, or in another one: see inOther
+	Name    string        `json:"name,omitempty"` // in the first bucket, or in the other one (see inOther)
 	To      string        `json:"to,omitempty"`
-	Wait    time.Duration `json:"wait,omitempty"`   // before
-	Size    int           `json:"size,omitempty"`   // bytes that the client has
-	Offset  int           `json:"offset,omitempty"` // REST
+	Wait    time.Duration `json:"wait,omitempty"`   // before the step
+	Size    int           `json:"size,omitempty"`   // number of bytes that the client has
+	Offset  int           `json:"offset,omitempty"` // argument of REST
 	Breaks  bool          `json:"breaks,omitempty"` // the client is lost after Cut bytes
 	Cut     int           `json:"cut,omitempty"`
 	Pause   time.Duration `json:"pause,omitempty"` // of the client, in the middle
-	Pace    time.Duration `json:"pace,omitempty"`  // of the client, before each of some thirty pieces
-	Age     time.Duration `json:"age,omitempty"`   // of what a sweep removes; 0 for settleTime
-	Of      int           `json:"of,omitempty"`    // the step whose file a resumption sends
+	Pace    time.Duration `json:"pace,omitempty"`  // pause of the client before each of about thirty pieces
+	Age     time.Duration `json:"age,omitempty"`   // of the uploads that a sweep removes; 0 for settleTime
+	Of      int           `json:"of,omitempty"`    // the step whose file is resumed
 	Faults  []stepFault   `json:"faults,omitempty"`
 }
 
-// A stepFault is what becomes of one of the requests that a step makes.
+// A stepFault is a fault that affects one request of a step.
 type stepFault struct {
 	Request int           `json:"request"` // the first is 1
 	Kind    string        `json:"kind"`
@@ -96,7 +103,7 @@ func (h *history) String() string {
 	return b.String()
 }
 
-// parseHistory reads what String has written.
+// parseHistory parses the output of String.
 func parseHistory(text []byte) (*history, error) {
 	h := &history{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -123,10 +130,10 @@ func parseHistory(text []byte) (*history, error) {
 	return h, lines.Err()
 }
 
-// historyPart is the smallest part, in bytes, and the size of the parts of uploads.
+// historyPart is the minimum part size, and the part size of uploads, in bytes.
 const historyPart = 1024
 
-// What histories are made of. Names and sizes are few, so that sessions meet.
+// The names and sizes in histories. There are few of them, so that sessions affect each other.
 var (
 	historyFiles = []string{"a", "b", "d/x", "d/y", "e/x", "e/y"}
 	historyDirs  = []string{"d", "e", "f"}
@@ -136,20 +143,20 @@ var (
 // productionAge is the default of abandoned_uploads in the configuration of the server.
 const productionAge = 24 * time.Hour
 
-// historyProfiles are the servers of histories, as often as they are there.
+// historyProfiles are the servers of histories. A server that is listed several times is chosen more often.
 var historyProfiles = []string{
 	"aws", "aws", "aws", "aws-directory", "minio", "minio", "ceph", "r2", "gcs", "strict", "strict", "swift",
 	"seaweedfs", "versitygw",
 }
 
-// randomHistory makes the history of a seed.
+// randomHistory returns the history for a seed.
 func randomHistory(seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 0))
 	h := &history{Seed: seed, Profile: pick(r, historyProfiles), Opaque: chance(r, 50), Calm: chance(r, 50)}
 	if chance(r, 25) {
 		h.Quota = 12_000
 	}
-	if chance(r, 20) || h.Profile == "swift" && chance(r, 60) { // which may copy parts of two versions
+	if chance(r, 20) || h.Profile == "swift" && chance(r, 60) { // Swift may copy parts of two versions
 		h.Copies = 2000
 	}
 	h.Conflicts, h.Forgets = chance(r, 30), chance(r, 50)
@@ -199,13 +206,13 @@ func randomHistory(seed uint64) *history {
 	files, sizes := slices.Clone(historyFiles), slices.Clone(historySizes)
 	r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
 	r.Shuffle(len(sizes), func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
-	g := &generator{ // fewer names and sizes, and less time, so that sessions meet
+	g := &generator{ // fewer names and sizes, and less time, so that sessions affect each other
 		Rand: r, history: h, theme: pick(r, historyThemes), files: files[:1+r.IntN(len(files))],
 		sizes:   sizes[:1+r.IntN(len(sizes))],
 		maxWait: pick(r, []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond}),
 		long:    chance(r, 30) || h.Cut != nil && chance(r, 70),
 	}
-	if g.files = slices.Clone(g.files); len(g.theme) < 12 { // which are few operations, for few names
+	if g.files = slices.Clone(g.files); len(g.theme) < 12 { // only few operations, on few names
 		g.files, g.sizes = pick(r, [][]string{{"d/x"}, {"d/x", "e/x"}, {"d/x", "d/y", "e/x", "e/y"}}),
 			sizes[:1+r.IntN(2)]
 	}
@@ -214,7 +221,7 @@ func randomHistory(seed uint64) *history {
 		g.files, g.dirs = append(g.files, inOther+g.files[0]),
 			append(slices.Clone(historyDirs), inOther+"d", inOther+"e")
 	}
-	if chance(r, 20) || h.Abandoned > 0 { // one that does nothing else
+	if chance(r, 20) || h.Abandoned > 0 { // a session that only sweeps
 		g.sweeper = len(h.Sessions)
 		h.Sessions = append(h.Sessions, sessionPlan{Replica: replicas, Skew: skews[replicas]})
 	}
@@ -250,18 +257,18 @@ func randomHistory(seed uint64) *history {
 // halfMinute is a pause of a client after which others may take its upload over.
 const halfMinute = 30 * time.Second
 
-// A generator makes the steps of a history.
+// A generator generates the steps of a history.
 type generator struct {
 	*rand.Rand
 	*history
 	theme, files, dirs []string
 	sizes              []int
-	maxWait            time.Duration // of sessions
-	long               bool          // some steps come minutes after the one before
+	maxWait            time.Duration // between the steps of a session
+	long               bool          // some steps come minutes after the previous one
 	sweeper            int           // the session of a replica that only sweeps; 0 for none
 }
 
-// historyThemes are what the sessions of a history do, as often as it is there.
+// historyThemes are lists of operations of a history. An operation that is listed several times is chosen more often.
 var historyThemes = [][]string{
 	{ // everything
 		"stor", "stor", "stor", "stor", "stor", "appe", "appe", "appe", "rest", "resume", "resume", "size", "size",
@@ -270,7 +277,7 @@ var historyThemes = [][]string{
 		"chtimes", "list", "cwd",
 		"sweep", "quit", "die", "reload",
 	},
-	{ // one name, and uploads to it
+	{ // uploads to one name
 		"stor", "stor", "stor", "stor", "appe", "appe", "rest", "resume", "resume", "size", "size", "read", "remove",
 		"list", "cwd", "quit",
 	},
@@ -284,18 +291,18 @@ var historyThemes = [][]string{
 	{ // directories
 		"stor", "stor", "stor", "stor", "rename", "rename-dir", "rename-dir", "copy-dir", "remove", "chtimes", "list",
 	},
-	{ // what is replaced while it moves
+	{ // files that are replaced while they are moved
 		"stor", "stor", "stor", "appe", "copy", "rename", "rename-dir", "chtimes",
 	},
-	{ // what another S3 client changes
+	{ // files that another S3 client changes
 		"stor", "stor", "appe", "appe", "rest", "rename", "rename", "remove", "read", "size", "foreign-put",
 		"foreign-put", "foreign-delete", "foreign-restore",
 		"foreign-restore", "foreign-multipart", "foreign-abort",
 	},
 }
 
-// duel makes two sessions do something with one file within the time of a few requests. What a look does not show has
-// then a chance to come.
+// duel lets two sessions work on one file within the time of a few requests, so that changes between a check and a
+// write are likely.
 func (h *generator) duel() {
 	const file, other, short, long = "d/x", "d/y", 25 * time.Millisecond, 120 * time.Millisecond
 	r, size := h.Rand, pick(h.Rand, []int{300, 2500, 5000})
@@ -303,7 +310,7 @@ func (h *generator) duel() {
 		h.Sessions = append(h.Sessions, sessionPlan{Replica: len(h.Sessions), Owner: "alice"})
 		h.sweeper = 0
 	}
-	// a file comes while the last one of its directory goes
+	// a file is stored while the last one in its directory is removed
 	if keepsDirectories := h.Profile == "minio" || h.Profile == "versitygw" ||
 		h.Profile == "seaweedfs"; keepsDirectories && chance(r, 50) {
 		h.Emptying = true
@@ -314,7 +321,7 @@ func (h *generator) duel() {
 		return
 	}
 	first := []string{"stor"}
-	if chance(r, 50) { // in a bucket with versions, there is a delete marker below the file
+	if chance(r, 50) { // in a bucket with versioning, there is a delete marker below the file
 		first = []string{"stor", "remove", "stor"}
 	}
 	for _, do := range first {
@@ -339,7 +346,7 @@ func (h *generator) duel() {
 	}
 }
 
-// users is how many sessions are of users.
+// users returns the number of sessions that belong to users.
 func (h *generator) users() int {
 	if h.sweeper > 0 {
 		return h.sweeper
@@ -347,7 +354,7 @@ func (h *generator) users() int {
 	return len(h.Sessions)
 }
 
-// stepsThat returns the steps so far that do something.
+// stepsThat returns the steps so far with this operation.
 func (h *generator) stepsThat(do string) []step {
 	return slices.DeleteFunc(slices.Clone(h.Steps), func(s step) bool { return s.Do != do })
 }
@@ -369,7 +376,7 @@ func (h *generator) step(id int) step {
 			s.Wait = time.Duration(r.Int64N(int64(h.Abandoned * 3 / 2)))
 		}
 	}
-	// a quota learns of other clients by its next count
+	// a quota sees changes by other clients only in its next count
 	if s.Do = pick(r, h.theme); h.Quota > 0 && strings.HasPrefix(s.Do, "foreign") {
 		s.Do = "read"
 	}
@@ -381,7 +388,7 @@ func (h *generator) step(id int) step {
 		s.Pause = pick(r, []time.Duration{0, time.Second, 3 * time.Minute})
 	case "stor", "appe", "rest":
 		s.Size = pick(r, h.sizes)
-		// clients that resume ask first
+		// clients ask for the size before they resume
 		if asked := h.stepsThat("size"); s.Do != "stor" && len(asked) > 0 && chance(r, 50) {
 			of := pick(r, asked)
 			s.Session, s.Name = of.Session, of.Name
@@ -408,7 +415,7 @@ func (h *generator) step(id int) step {
 		of := pick(r, broken)
 		s.Of, s.Name, s.Size = of.ID, of.Name, of.Size
 		s.Do = pick(r, []string{"resume", "resume-append"})
-		if !of.Breaks { // take it over while its client is silent, and be slow
+		if !of.Breaks { // take the upload over while its client is silent, and be slow
 			s.Wait, s.Pause = halfMinute/2+time.Duration(r.Int64N(int64(halfMinute/2))),
 				pick(r, []time.Duration{0, halfMinute})
 		}
@@ -442,10 +449,10 @@ func (h *generator) step(id int) step {
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// chance is true so many times of a hundred.
+// chance returns true in this percentage of calls.
 func chance(r *rand.Rand, percent int) bool { return r.IntN(100) < percent }
 
-// shrink leaves out of a history what it fails without, in the same way.
+// shrink removes everything from a history that is not needed to make it fail in the same way.
 func (h *history) shrink(fails func(*history) bool) *history {
 	try := func(change func(*history)) bool {
 		next := *h
@@ -500,7 +507,7 @@ func (h *history) shrink(fails func(*history) bool) *history {
 	return h
 }
 
-// simplify leaves out what a step has besides its operation.
+// simplify removes everything from a step except its operation, as far as the history still fails.
 func (h *history) simplify(i int, try func(func(*history)) bool) bool {
 	simpler := false
 	for k := len(h.Steps[i].Faults) - 1; k >= 0; k-- {

@@ -27,8 +27,8 @@ var (
 	historyKinds = flag.Bool("histories.all", false, "continue after a failure, and show one history of each kind")
 )
 
-// TestHistories runs random histories of several sessions on several replicas before a simulated S3, and judges
-// everything that happens by a model. A history that fails is shrunk and printed.
+// TestHistories runs random histories of several sessions on several replicas with a simulated S3 server, and checks
+// everything that happens with a model. It shrinks and prints a history that fails.
 //
 //	go test ./driver -run TestHistories -histories 1 -histories.seed 42
 //	go test ./driver -run TestHistories -histories.replay failed.json
@@ -78,7 +78,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// historiesFound are histories that showed a defect once, each named after it.
+// historiesFound are histories that once revealed a bug. Each file is named after the bug.
 //
 //go:embed testdata/histories
 var historiesFound embed.FS
@@ -120,8 +120,8 @@ func replayHistory(t *testing.T, text []byte) {
 	}
 }
 
-// watchdogTime is how long a history may take in real time, on a machine that is busy. A goroutine that waits for a
-// mutex keeps virtual time from passing.
+// watchdogTime limits the duration of a history in real time, even on a busy machine. A goroutine that waits for a mutex
+// prevents virtual time from advancing.
 const watchdogTime = 5 * time.Minute
 
 // runHistory runs a history in virtual time and returns the first violation, if any.

@@ -30,14 +30,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// The buckets of every history. What steps name is in the first one, unless the name begins with inOther.
+// The buckets of every history. Names in steps refer to the first bucket, unless they begin with inOther.
 const (
 	historyBucket = "bucket"
 	otherBucket   = "other"
 	inOther       = "other:"
 )
 
-// placeOf returns the bucket and the path there of what a step names.
+// placeOf returns the bucket and the key for a name in a step.
 func placeOf(name string) (bucket, inside string) {
 	if inside, other := strings.CutPrefix(name, inOther); other {
 		return otherBucket, inside
@@ -45,7 +45,7 @@ func placeOf(name string) (bucket, inside string) {
 	return historyBucket, name
 }
 
-// nameOf is how steps name a key, the reverse of placeOf.
+// nameOf returns the name in steps for a key. It is the inverse of placeOf.
 func nameOf(bucket, key string) string {
 	if bucket == otherBucket {
 		return inOther + key
@@ -58,42 +58,43 @@ var (
 	errSessionEnd = errors.New("the session ended")
 )
 
-// A world is a history that runs. It is in a bubble of testing/synctest, and its time is virtual.
+// A world runs a history in a bubble of testing/synctest, where time is virtual.
 type world struct {
 	*history
 	t        *testing.T
 	s3       *s3sim.Server
 	replicas map[int]*replica
 	sessions []*session
-	counted  atomic.Bool // the quotas are
+	counted  atomic.Bool // the quotas have been counted
 
 	model
 }
 
-// A replica is a process of the server: what its sessions share.
+// A replica is a process of the server: everything that its sessions share.
 type replica struct {
 	world    *world
 	index    int
 	ctx      context.Context
 	cancel   context.CancelFunc
 	journals map[string]*driver.Journal // by bucket
-	opened   []*driver.Journal          // also for sessions after a reload
+	opened   []*driver.Journal          // including the journals of sessions after a reload
 	memory   *driver.Budget
 	route    *driver.Endpoint
 	usages   *driver.Usages
 	quota    *driver.Usage // nil without a limit
-	own      requests      // those that no session makes
-	skew     time.Duration // by which its clock is ahead of that of S3
+	own      requests      // requests that belong to no session
+	skew     time.Duration // how far its clock is ahead of the clock of S3
 }
 
-// requests counts those of one operation, so that each takes the time, and meets the fault, that its history says.
+// requests counts the requests of an operation, so that the history can determine the duration and the fault of each
+// one.
 type requests struct {
 	mu     sync.Mutex
 	total  int
 	counts map[string]int
 }
 
-// next returns which of all requests this is, and which of those of its name and key.
+// next returns the number of a request among all requests, and among the requests with the same name and key.
 func (q *requests) next(o s3sim.Operation) (number, same int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -106,7 +107,7 @@ func (q *requests) next(o s3sim.Operation) (number, same int) {
 	return q.total, q.counts[name]
 }
 
-// steadyKey is a key without what is random in it.
+// steadyKey returns a key without its random part.
 func steadyKey(key string) string {
 	if strings.HasPrefix(key, journal) {
 		return path.Dir(key)
@@ -114,10 +115,10 @@ func steadyKey(key string) string {
 	return key
 }
 
-// journal is what the keys of records begin with.
+// journal is the prefix of the keys of records.
 const journal = ".babelftp/"
 
-// A session is a user's, on a replica.
+// A session is a session of a user on a replica.
 type session struct {
 	world   *world
 	plan    sessionPlan
@@ -126,9 +127,9 @@ type session struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 
-	// Guarded by the model's mutex:
+	// The following fields are guarded by the mutex of the model.
 	current  *operation
-	reported map[string]int64 // the size of the pending upload that was shown, by name
+	reported map[string]int64 // size of the pending upload that was shown, by name
 	over     bool
 }
 
@@ -163,7 +164,7 @@ func newWorld(t *testing.T, h *history) *world {
 	return w
 }
 
-// versions is which versions the bucket keeps. Some servers know none.
+// versions returns which versions the bucket keeps. Some servers do not support versioning.
 func (w *world) versions() string {
 	if w.profile.Name == "r2" || w.profile.Name == "aws-directory" {
 		return ""
@@ -180,7 +181,7 @@ func (w *world) setVersioning(bucket string, status types.BucketVersioningStatus
 	}
 }
 
-// lock gives a bucket an Object Lock with a default retention.
+// lock enables Object Lock with a default retention for a bucket.
 func (w *world) lock(bucket string) {
 	_, err := w.s3.Client(nil).PutObjectLockConfiguration(w.t.Context(), &s3.PutObjectLockConfigurationInput{
 		Bucket: &bucket, ObjectLockConfiguration: &types.ObjectLockConfiguration{
@@ -216,7 +217,7 @@ func (w *world) replica(index int) *replica {
 	return r
 }
 
-// upkeep removes what sessions have replaced, as a server does every ten seconds.
+// upkeep removes interrupted uploads that sessions have replaced, as a server does every ten seconds.
 func (r *replica) upkeep() {
 	for {
 		select {
@@ -228,7 +229,7 @@ func (r *replica) upkeep() {
 		journals := slices.Clone(r.opened)
 		r.world.mu.Unlock()
 		for _, j := range journals {
-			_ = j.RemoveChanged(r.ctx) // S3 may be out of reach
+			_ = j.RemoveChanged(r.ctx) // S3 may be unreachable
 		}
 	}
 }
@@ -250,7 +251,7 @@ func (w *world) newSession(plan sessionPlan) *session {
 	return s
 }
 
-// open gives a session its file systems.
+// open opens the file systems of a session.
 func (s *session) open(journals map[string]*driver.Journal) {
 	w, r := s.world, s.replica
 	opts := driver.Options{
@@ -270,13 +271,14 @@ func (s *session) open(journals map[string]*driver.Journal) {
 	}
 }
 
-// file finds what a step names.
+// file returns the file system and the path for a name in a step.
 func (s *session) file(name string) (files *drivertest.Fs, inside string) {
 	bucket, inside := placeOf(name)
 	return s.files[bucket], inside
 }
 
-// newJournals are for sessions that begin from now on, as after a reload of the configuration.
+// newJournals returns the journals for sessions that begin from now on, for example after a reload of the
+// configuration.
 func (r *replica) newJournals() map[string]*driver.Journal {
 	journals := map[string]*driver.Journal{}
 	for _, bucket := range []string{historyBucket, otherBucket} {
@@ -291,8 +293,8 @@ func (r *replica) newJournals() map[string]*driver.Journal {
 	return journals
 }
 
-// client is the replica's, for requests of the operation that runs when each is made. The function is nil for
-// requests of no operation.
+// client returns a client of the replica. Each request belongs to the operation that current returns, or to none if
+// current is nil.
 func (r *replica) client(current func() *operation) *s3.Client {
 	caller := &s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault {
 		op, _ := o.Tag.(*operation)
@@ -310,7 +312,7 @@ func (s *session) operation() *operation {
 	return s.current
 }
 
-// fault is how long a request takes, and what the history has for it.
+// fault returns the duration of a request, and the fault that the history has for it.
 func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault {
 	if r.ctx.Err() != nil {
 		return s3sim.Fault{LoseRequest: true}
@@ -351,7 +353,7 @@ func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault 
 	return f
 }
 
-// meets adds what the history has for a request of an operation.
+// addFaults adds the faults that the history has for a request of an operation.
 func (w *world) meets(r *replica, op *operation, o s3sim.Operation, number int, f *s3sim.Fault) {
 	for _, fault := range op.Faults {
 		if fault.Request != number && (fault.Kind != "refuse-three" || number < fault.Request || number > fault.Request+2) {
@@ -387,10 +389,10 @@ func (w *world) meets(r *replica, op *operation, o s3sim.Operation, number int, 
 	}
 }
 
-// throttledAfter is how long a history runs before S3 refuses every request.
+// throttledAfter is the time that a history runs before S3 refuses all requests.
 const throttledAfter = 20 * time.Millisecond
 
-// die ends a replica: it sends no more requests, and hears no more answers.
+// die ends a replica: it sends no more requests and receives no more responses.
 func (w *world) die(r *replica) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -402,7 +404,7 @@ func (w *world) die(r *replica) {
 	}
 }
 
-// run runs all sessions to their end, and looks at what they leave.
+// run runs all sessions to their end, and checks what they leave.
 func (w *world) run() {
 	if w.Quota > 0 {
 		for _, r := range w.replicas {
@@ -438,7 +440,7 @@ func (w *world) run() {
 	if w.Cut != nil {
 		time.Sleep(w.Cut.left(max(w.Cut.After, time.Since(w.begun))))
 	}
-	// A clock that is ahead delays sweeps. If S3 may still complete an upload, they leave its record for ten minutes.
+	// A clock that is ahead delays sweeps. If S3 may still complete an upload, they keep its record for ten minutes.
 	settle := settleTime + w.Abandoned + max(0, w.Ahead)
 	if w.profile.PersistentUploads {
 		settle += lateCompletion
@@ -451,7 +453,7 @@ func (w *world) run() {
 	time.Sleep(settleTime) // until the background work has ended
 }
 
-// settleTime is how long after the last session its replica may still be at work.
+// settleTime limits how long a replica may continue to work after its last session has ended.
 const settleTime = 3 * time.Minute
 
 func (s *session) end() {
@@ -534,8 +536,8 @@ func (s *session) perform(op *operation) error {
 	return fmt.Errorf("no step is called %q", op.Do)
 }
 
-// foreign is what another S3 client does with a file, which knows nothing of the driver. It also stores again what
-// the file held before, with the same ETag.
+// foreign runs an operation of another S3 client on a file, which does not know of the driver. It may also store the
+// previous content of the file again, with the same ETag.
 func (w *world) foreign(ctx context.Context, op *operation) error {
 	client := w.client(&s3sim.Caller{Tag: func() any { return op }})
 	bucket, key := placeOf(op.Name)
@@ -560,7 +562,7 @@ func (w *world) foreign(ctx context.Context, op *operation) error {
 	return err
 }
 
-// foreignMultipart stores a file by two parts, of which no journal knows, or aborts the upload in the end.
+// foreignMultipart stores a file in two parts that no journal knows, or aborts the upload at the end.
 func (w *world) foreignMultipart(ctx context.Context, op *operation) error {
 	client, content := w.client(&s3sim.Caller{Tag: func() any { return op }}), w.fileOf(op.ID, op.Size)
 	bucket, key := placeOf(op.Name)
@@ -603,7 +605,7 @@ func (w *world) foreignMultipart(ctx context.Context, op *operation) error {
 	return err
 }
 
-// abortsUploads tells whether uploads are aborted that are just being completed.
+// abortsUploads reports whether the history aborts uploads that may be in the middle of being completed.
 func (h *history) abortsUploads() bool {
 	return slices.ContainsFunc(h.Steps, func(s step) bool { return s.Do == "foreign-abort" })
 }
@@ -622,8 +624,8 @@ func (w *world) foreignAbort(ctx context.Context, op *operation) error {
 	return nil
 }
 
-// fileOf is the content of the file that a step uploads. Where all files begin with the same bytes, it is that of
-// step 0.
+// fileOf returns the content of the file that a step uploads. If all files begin with the same bytes, it is the content
+// for step 0.
 func (w *world) fileOf(id, size int) []byte {
 	if w.Same {
 		id = 0
@@ -631,8 +633,8 @@ func (w *world) fileOf(id, size int) []byte {
 	return fileOf(id, size)
 }
 
-// fileOf is the content of the file that a step uploads. Every eight bytes of it say of which step they are, and
-// where they belong.
+// fileOf returns the content of the file that a step uploads. Every eight bytes contain the number of the step and
+// their offset.
 func fileOf(id, size int) []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < size; i++ {
@@ -641,7 +643,7 @@ func fileOf(id, size int) []byte {
 	return b.Bytes()[:size]
 }
 
-// write uploads content. The client is lost in the middle where the step says so.
+// write uploads content. If the step says so, the client is lost in the middle.
 func (s *session) write(op *operation, flag int, offset int64, content []byte) error {
 	files, name := s.file(op.Name)
 	f, err := files.OpenAt(name, flag, offset)
@@ -664,10 +666,10 @@ func (s *session) write(op *operation, flag int, offset int64, content []byte) e
 	return closeErr
 }
 
-// paces is how many pieces half a file has that comes at a steady pace.
+// paces is the number of pieces in which half a file arrives if it has a steady pace.
 const paces = 15
 
-// A sender is a client's end of a data connection.
+// A sender is the client's end of a data connection.
 type sender struct {
 	op      *operation
 	world   *world
@@ -707,7 +709,7 @@ func (c *sender) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// resume resumes an interrupted upload like clients do: it asks for the size first.
+// resume resumes an interrupted upload as clients do: it requests the size first.
 func (s *session) resume(op *operation) error {
 	content := s.world.fileOf(op.Of, op.Size)
 	files, name := s.file(op.Name)
@@ -773,4 +775,4 @@ func (s *session) list(op *operation) error {
 	return nil
 }
 
-var _ afero.File // the type of what OpenAt returns
+var _ afero.File // returned by OpenAt

@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/driver/drivertest"
 )
 
-// An acceptance accepts each file, after a call.
+// An acceptance accepts every file after a call of before.
 type acceptance struct {
 	io.Writer
 	before func()
@@ -25,8 +25,8 @@ func (a acceptance) Verdict() error {
 
 func (acceptance) Close() {}
 
-// TestDeathBeforeVerdict has S3 make the object of a resumed upload, so that it can be judged. Then the server dies.
-// The file is not there, and the next session, or a sweep, removes the object.
+// TestDeathBeforeVerdict lets S3 complete a resumed upload so that it can be inspected. Then the server dies. The file
+// must not exist, and the next session, or a sweep, must remove the staged object.
 func TestDeathBeforeVerdict(t *testing.T) {
 	t.Parallel()
 	for name, clean := range map[string]func(x *journalTest, f *drivertest.Fs, j *driver.Journal){
@@ -73,7 +73,7 @@ func TestDeathBeforeVerdict(t *testing.T) {
 				if err := file.Close(); err == nil {
 					t.Error("the file was stored")
 				}
-				if n := len(x.s3.Objects(journalBucket)); n != 2 { // what is to be judged, and the record
+				if n := len(x.s3.Objects(journalBucket)); n != 2 { // the staged object and the record
 					t.Errorf("the bucket has %d objects", n)
 				}
 				time.Sleep(2 * time.Hour)

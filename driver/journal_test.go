@@ -31,19 +31,19 @@ import (
 
 const (
 	journalBucket = "bucket"
-	journalPart   = 256 << 10 // of servers that take smaller parts than S3
+	journalPart   = 256 << 10 // for servers that accept smaller parts than S3
 	resume        = os.O_WRONLY | os.O_CREATE
 	anew          = resume | os.O_TRUNC
 )
 
-// A journalTest is a bucket in virtual time, of a server with or without conditional writes.
+// A journalTest is a bucket in virtual time, on a server with or without conditional writes.
 type journalTest struct {
 	*testing.T
 	s3      *s3sim.Server
 	profile driver.Profile
 }
 
-// inVirtualTime runs a test on a server that has conditional writes, and on one that has not.
+// inVirtualTime runs a test on a server with conditional writes, and on a server without them.
 func inVirtualTime(t *testing.T, run func(x *journalTest)) {
 	for _, name := range []string{"aws", "strict"} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func inVirtualTime(t *testing.T, run func(x *journalTest)) {
 	}
 }
 
-// replica opens the file system of alice on a server of its own, whose requests go through the spy.
+// replica opens the file system of alice on a server of its own. Its requests go through the spy.
 func (x *journalTest) replica(ctx context.Context, owner string) (*drivertest.Fs, *driver.Journal, *drivertest.Spy) {
 	spy := drivertest.NewSpy(x.s3.Client(nil))
 	journal := driver.NewEndpoint().NewJournal(spy, journalBucket, "", x.profile, driver.Objects{}, nil)
@@ -68,20 +68,20 @@ func upkeep(ctx context.Context, j *driver.Journal) {
 	for {
 		select {
 		case <-time.After(10 * time.Second):
-			_ = j.RemoveChanged(ctx) // S3 may be out of reach
+			_ = j.RemoveChanged(ctx) // S3 may be unreachable
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// files opens a file system that makes small parts.
+// files opens a file system with a small part size.
 func (x *journalTest) files(ctx context.Context, client driver.Client, opts driver.Options) *drivertest.Fs {
 	opts.Profile, opts.PartSize = x.profile, journalPart
 	return drivertest.MustNew(ctx, client, journalBucket, opts.WithSmallestPart(journalPart))
 }
 
-// pending is the size of the pending upload that a file system tells of, 0 for none.
+// pending returns the size of the pending upload that a file system reports, or 0 for none.
 func (x *journalTest) pending(f *drivertest.Fs) int64 {
 	x.Helper()
 	info, err := f.PendingUpload("file")
@@ -92,7 +92,7 @@ func (x *journalTest) pending(f *drivertest.Fs) int64 {
 	return info.Size()
 }
 
-// wantPending wants a file system to tell of a pending upload of that size, or of none for 0.
+// wantPending checks that a file system reports a pending upload with this size, or none if the size is 0.
 func (x *journalTest) wantPending(f *drivertest.Fs, size int64) {
 	x.Helper()
 	if n := x.pending(f); n != size {
@@ -100,7 +100,7 @@ func (x *journalTest) wantPending(f *drivertest.Fs, size int64) {
 	}
 }
 
-// resume wants a pending upload of that size, and sends the rest of the file.
+// resume checks that a pending upload has this size, and sends the rest of the file.
 func (x *journalTest) resume(f *drivertest.Fs, size int64, content []byte) {
 	x.Helper()
 	x.wantPending(f, size)
@@ -115,7 +115,7 @@ func (x *journalTest) begin(f *drivertest.Fs, flag int, offset int64) afero.File
 	return file
 }
 
-// open opens the file, and what the client sends comes by the writer; done tells how receiving ended.
+// open opens the file. The client sends its data to the writer, and done receives the result.
 func (x *journalTest) open(
 	f *drivertest.Fs, flag int, offset int64,
 ) (file afero.File, client net.Conn, done chan error) {
@@ -131,14 +131,14 @@ func (x *journalTest) open(
 	return file, client, done
 }
 
-// end has the client send no more, and wants the file to be stored.
+// end closes the client's connection, and checks that the file is stored.
 func (x *journalTest) end(file afero.File, client io.Closer, done <-chan error) {
 	x.Helper()
 	_ = client.Close()
 	must.OK(x, errors.Join(<-done, file.Close()))
 }
 
-// interrupt ends the upload as that of a client which disconnects.
+// interrupt ends the upload as if its client had disconnected.
 func (x *journalTest) interrupt(file afero.File, done <-chan error) {
 	x.Helper()
 	file.(interface{ Abort(cause error) }).Abort(io.ErrUnexpectedEOF)
@@ -154,7 +154,7 @@ func (x *journalTest) send(client io.Writer, content []byte) {
 	}
 }
 
-// wantFile wants the object to hold this, and nothing else to be left.
+// wantFile checks that the object has this content, and that nothing else is left.
 func (x *journalTest) wantFile(content []byte) {
 	x.Helper()
 	x.wantNothingLeft(content)
@@ -163,7 +163,8 @@ func (x *journalTest) wantFile(content []byte) {
 	}
 }
 
-// wantNothingLeft wants the object to hold this if there is one, and nothing else to be left but uploads without parts.
+// wantNothingLeft checks that the object has this content if it exists, and that nothing else is left except uploads
+// without parts.
 func (x *journalTest) wantNothingLeft(content []byte) {
 	x.Helper()
 	synctest.Wait()
@@ -182,7 +183,7 @@ func (x *journalTest) wantNothingLeft(content []byte) {
 	}
 }
 
-// parts counts the parts of an open upload.
+// parts returns the number of parts of an open upload.
 func (x *journalTest) parts(key, id string) int {
 	x.Helper()
 	out, err := x.s3.Client(nil).ListParts(
@@ -191,7 +192,7 @@ func (x *journalTest) parts(key, id string) int {
 	return len(out.Parts)
 }
 
-// records are the keys of the journal.
+// records returns the keys of the journal.
 func (x *journalTest) records() []string {
 	var keys []string
 	for _, object := range x.s3.Objects(journalBucket) {
@@ -202,7 +203,7 @@ func (x *journalTest) records() []string {
 	return keys
 }
 
-// refuse lets S3 refuse the requests of an operation, as one that gets too many.
+// refuse lets S3 refuse the requests of an operation, as if there were too many.
 func refuse(spy *drivertest.Spy, operation string) {
 	spy.Before(func(_ context.Context, o string, _ any) error {
 		if o == operation {
@@ -212,7 +213,7 @@ func refuse(spy *drivertest.Spy, operation string) {
 	})
 }
 
-// refusal is an error of S3.
+// refusal returns an error of S3.
 func refusal(status int, code string) error {
 	return &smithyhttp.ResponseError{
 		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
@@ -228,7 +229,7 @@ func patterned(size int) []byte {
 	return content
 }
 
-// An upload on which a session works stays its own for hours.
+// An upload on which a session works belongs to this session for hours.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
@@ -253,9 +254,9 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// An upload without an owner writes its record a few times a day, because each version stays in a bucket that keeps
-// versions. No sweep ends it while its server lives, also one of a server that removes uploads sooner. What its
-// server leaves is removed after the age, not later.
+// An upload without an owner writes its record only a few times a day, because a bucket with versioning keeps each
+// version. No sweep ends it while its server lives, even a sweep by a server that removes uploads sooner. When its
+// server dies, the upload is removed at its configured age, not later.
 func TestHeartbeatWithoutOwner(t *testing.T) {
 	t.Parallel()
 	const age = 24 * time.Hour
@@ -290,7 +291,7 @@ func TestHeartbeatWithoutOwner(t *testing.T) {
 		if n := spy.Counts()["PutObject"]; n < 3 || n > 4 {
 			x.Errorf("%d heartbeats in a day", n)
 		}
-		for range 40 { // what a heartbeat cannot write, another one does soon
+		for range 40 { // a heartbeat that fails is soon repeated
 			if n := len(x.records()); n != 1 {
 				x.Fatalf("%d records", n)
 			}
@@ -301,7 +302,7 @@ func TestHeartbeatWithoutOwner(t *testing.T) {
 		<-done //nolint:errcheck // the server is dead
 		_ = file.Close()
 		_, journal, _ = x.replica(x.Context(), "")
-		time.Sleep(age - 6*time.Hour - time.Minute) // since its last heartbeat, at most six hours ago
+		time.Sleep(age - 6*time.Hour - time.Minute) // since its last heartbeat, which is at most six hours old
 		if n, err := journal.Sweep(x.Context(), age); n != 0 || err != nil {
 			x.Errorf("%d swept before its age, %v", n, err)
 		}
@@ -313,7 +314,7 @@ func TestHeartbeatWithoutOwner(t *testing.T) {
 	})
 }
 
-// The first write of a record fails, and that of the next heartbeat comes soon.
+// The first write of a record fails. The write of the next heartbeat follows soon.
 func TestRecordWrittenLater(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
@@ -340,7 +341,7 @@ func TestRecordWrittenLater(t *testing.T) {
 	})
 }
 
-// Another session takes an upload over whose client has stalled, and the first one ends.
+// Another session takes over an upload whose client has stalled, and the first session ends.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	content := patterned(2*journalPart + 5000)
@@ -375,8 +376,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// Another session takes an upload over whose client has stalled, and then that client ends. Its session does not
-// complete what belongs to the other one.
+// Another session takes over an upload whose client has stalled, and then that client ends. Its session must not
+// complete the upload, which belongs to the other session.
 func TestStalledClientEnds(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
@@ -402,8 +403,8 @@ func TestStalledClientEnds(t *testing.T) {
 	})
 }
 
-// The last whole part of a file counts only when a client has sent a byte after it, however many sessions resume the
-// upload. A client that finds its whole file there sends no more.
+// The last complete part of a file counts only when a client has sent a byte after it, no matter how many sessions
+// resume the upload. A client that finds its whole file would send no more.
 func TestResumedUploadIsNeverWhole(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]time.Duration{"stalls": 16 * time.Second, "dies": 3 * time.Minute} {
@@ -449,7 +450,7 @@ func TestResumedUploadIsNeverWhole(t *testing.T) {
 	}
 }
 
-// What a resuming session has stored counts when its server dies, as far as its last heartbeat says.
+// If the server of a resuming session dies, the data that the session had stored at its last heartbeat counts.
 func TestResumedUploadGoesOn(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
@@ -464,7 +465,7 @@ func TestResumedUploadGoesOn(t *testing.T) {
 		_, client, _ = x.open(next, resume, n)
 		sent := 3*journalPart + 1000
 		x.send(client, content[n:sent])
-		for range 7 { // a heartbeat comes
+		for range 7 { // until a heartbeat
 			time.Sleep(5 * time.Second)
 			x.send(client, content[sent:sent+1])
 			sent++
@@ -477,7 +478,7 @@ func TestResumedUploadGoesOn(t *testing.T) {
 	})
 }
 
-// A stalled client that sends again continues, if no other session has taken its upload over.
+// A stalled client that sends again can continue, if no other session has taken its upload over.
 func TestStalledClientContinues(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
@@ -498,8 +499,8 @@ func TestStalledClientContinues(t *testing.T) {
 	})
 }
 
-// A server dies at each request of an upload, also of one whose last part is a whole one. Its owner resumes what there
-// is two minutes later, and a sweep leaves nothing.
+// A server dies at each request of an upload, including an upload whose last part is complete. Its owner resumes what
+// exists two minutes later, and a sweep leaves nothing.
 func TestServerDies(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{2 * journalPart, 2*journalPart + 5000} {
@@ -543,13 +544,13 @@ func testServerDies(t *testing.T, content []byte) {
 						file, err := died.OpenAt("file", anew, 0)
 						if err == nil {
 							_, _ = io.Copy(file, struct{ io.Reader }{bytes.NewReader(content)})
-							_ = file.Close() // nothing of it reaches S3
+							_ = file.Close() // cannot reach S3 any more
 						}
 						end()
 						time.Sleep(3 * time.Minute)
 						other, journal, _ := x.replica(x.Context(), owner)
 						if _, err := other.StatFile("file"); err == nil {
-							x.wantObject(content) // it had been completed
+							x.wantObject(content) // it was completed before
 						} else if n := x.pending(other); n > 0 {
 							x.write(other, resume, n, content[n:])
 							x.wantObject(content)
@@ -566,8 +567,8 @@ func testServerDies(t *testing.T, content []byte) {
 	}
 }
 
-// A server dies when Swift has completed an upload, which it still has. A sweep does not abort it: if Swift died before
-// its last step too, the file would lose its parts.
+// A server dies when Swift has completed an upload that Swift still lists. A sweep must not abort it: if Swift died
+// before its last step too, the file would lose its parts.
 func TestServerDiesOnSwift(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -588,7 +589,7 @@ func TestServerDiesOnSwift(t *testing.T) {
 		file, err := died.OpenAt("file", anew, 0)
 		must.OK(t, err)
 		_, _ = io.Copy(file, struct{ io.Reader }{bytes.NewReader(content)})
-		_ = file.Close() // nothing of it reaches S3
+		_ = file.Close() // cannot reach S3 any more
 		time.Sleep(24 * time.Hour)
 		_, journal, sweeper := x.replica(t.Context(), "alice")
 		if _, err := journal.Sweep(t.Context(), 24*time.Hour); err != nil {
@@ -604,8 +605,8 @@ func TestServerDiesOnSwift(t *testing.T) {
 	})
 }
 
-// A server dies, and its client sends the whole file again before the upload counts as dead. The file is fetched and
-// deleted soon. What the dead server has left is never the beginning of another file.
+// A server dies, and its client sends the whole file again before the upload counts as dead. A partner may fetch and
+// delete the file soon after. What the dead server has left must never become the beginning of another file.
 func TestSentAgainAfterServerDied(t *testing.T) {
 	t.Parallel()
 	content := patterned(2*journalPart + 5000)
@@ -644,7 +645,7 @@ func TestSentAgainAfterServerDied(t *testing.T) {
 			if err := journal.RemoveChanged(x.Context()); err != nil || asked.Total() > 0 {
 				x.Errorf("with nothing to do it asks for %v: %v", asked.Counts(), err)
 			}
-			if _, err := journal.Sweep(x.Context(), time.Hour); err != nil { // it may abort what S3 no longer completes
+			if _, err := journal.Sweep(x.Context(), time.Hour); err != nil { // it may abort uploads that S3 no longer completes
 				x.Error(err)
 			}
 			x.wantFile(nil)
@@ -652,8 +653,8 @@ func TestSentAgainAfterServerDied(t *testing.T) {
 	}
 }
 
-// A client reconnects and sends its file again, and S3 takes long to tell that to the session which notices only then
-// that its client has gone. Nothing is kept of what that one has got.
+// A client reconnects and sends its file again. The old session notices only then that its client has gone, and S3 is
+// slow to respond to it. The bytes of the old session must not be kept.
 func TestSentAgainBeforeSlowAnswer(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {
 		alice, _, spy := x.replica(x.Context(), "alice")
@@ -673,8 +674,8 @@ func TestSentAgainBeforeSlowAnswer(t *testing.T) {
 	})
 }
 
-// S3 has refused to create an upload, and the client sends the file again. What is left of the first attempt does no
-// harm to the second one.
+// S3 has refused to create an upload, and the client sends the file again. What is left of the first attempt must not
+// harm the second one.
 func TestCreationRefused(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
@@ -699,13 +700,14 @@ func TestCreationRefused(t *testing.T) {
 		if kept := file.(interface{ Kept() bool }).Kept(); !kept {
 			x.Error("not kept")
 		}
-		time.Sleep(15 * time.Second) // until only the younger of both is left
+		time.Sleep(15 * time.Second) // until only the newer of both is left
 		other, _, _ := x.replica(x.Context(), "alice")
 		x.resume(other, int64(sent-1), content)
 	})
 }
 
-// S3 refuses a part, the object or its completion for good. Nothing is kept, and the server does not say so.
+// S3 permanently refuses a part, the object or its completion. Nothing is kept, and the server does not claim
+// otherwise.
 func TestPermanentRefusal(t *testing.T) {
 	t.Parallel()
 	for _, refused := range []struct {
@@ -749,8 +751,8 @@ func TestPermanentRefusal(t *testing.T) {
 	}
 }
 
-// S3 performs no attempt to store a part. If the server says that the upload is kept, its client can resume it at once,
-// after the parts before that one. The server does not say so if the record could not be written.
+// S3 refuses all attempts to store a part. If the server says that the upload is kept, its client can resume it at
+// once, after the previous parts. The server must not say so if the record could not be written.
 func TestPartRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -773,7 +775,7 @@ func TestPartRefused(t *testing.T) {
 					switch in := in.(type) {
 					case *s3.UploadPartInput:
 						if int(*in.PartNumber) == test.part {
-							time.Sleep(time.Second) // until the parts before it are there
+							time.Sleep(time.Second) // until the previous parts are stored
 							refused = true
 							return refusal(http.StatusServiceUnavailable, "SlowDown")
 						}
@@ -809,9 +811,9 @@ func TestPartRefused(t *testing.T) {
 	}
 }
 
-// TestRecordRefused lets S3 refuse the record that gives an interrupted upload up. The client is told that the upload
-// has failed. If S3 has an older record, the owner can resume the upload when its session counts as dead, and a sweep
-// removes it; if S3 has none, nothing is left.
+// TestRecordRefused lets S3 refuse the record that releases an interrupted upload. The client must get the reply that
+// the upload has failed. If S3 has an older record, the owner can resume the upload when its session counts as dead,
+// and a sweep removes it; if S3 has none, nothing is left.
 func TestRecordRefused(t *testing.T) {
 	t.Parallel()
 	content := patterned(2*journalPart + 5000)
@@ -819,8 +821,8 @@ func TestRecordRefused(t *testing.T) {
 	for _, test := range []struct {
 		label   string
 		sent    int
-		always  bool // S3 has never taken a record
-		lost    bool // S3 takes the record, but its response is lost
+		always  bool // S3 has never accepted a record
+		lost    bool // S3 accepts the record, but its response is lost
 		pending int64
 	}{
 		{"one-request", 1000, false, false, 0},
@@ -851,7 +853,7 @@ func TestRecordRefused(t *testing.T) {
 					file, client, done := x.open(alice, anew, 0)
 					x.send(client, content[:test.sent])
 					synctest.Wait()
-					if test.lost { // the driver first looks what the key has
+					if test.lost { // the driver first sends HeadObject for the key
 						spy.Before(func(_ context.Context, o string, _ any) error {
 							refuses.Store(refuses.Load() || o == "PutObject")
 							return nil
@@ -892,8 +894,8 @@ func TestRecordRefused(t *testing.T) {
 	}
 }
 
-// S3 makes a session the holder of an upload that it resumes, and the answer is lost. The server says that the upload
-// is kept, and its client can resume it at once.
+// A session takes over an upload that it resumes, and the response to this write is lost. The server says that the
+// upload is kept, and its client can resume it at once.
 func TestResumeWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string]int{"parts": 2*journalPart + 1, "tail": 2*journalPart + 4000} {
@@ -935,7 +937,7 @@ func TestResumeWithoutAnswer(t *testing.T) {
 	}
 }
 
-// withSmallQuota is alice with a quota of six parts.
+// withSmallQuota returns the file system of alice with a quota of six parts.
 func (x *journalTest) withSmallQuota() *drivertest.Fs {
 	client := x.s3.Client(nil)
 	usages := driver.NewUsages()
@@ -948,8 +950,8 @@ func (x *journalTest) withSmallQuota() *drivertest.Fs {
 	})
 }
 
-// An upload that is larger than all interrupted ones of its user may be together is not kept, and its client is not
-// told so.
+// An upload that exceeds the total for interrupted uploads of a user is not kept, and the server does not tell the
+// client that it is.
 func TestTooLargeToKeep(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
@@ -974,7 +976,7 @@ func TestTooLargeToKeep(t *testing.T) {
 	})
 }
 
-// A session that cannot keep its upload leaves it alone when another session of the user has taken it over.
+// If another session of the user has taken an upload over, a session that cannot keep the upload must not touch it.
 func TestTakenOverTooLargeToKeep(t *testing.T) {
 	t.Parallel()
 	content := patterned(5*journalPart + 5000)
@@ -1000,8 +1002,8 @@ func TestTakenOverTooLargeToKeep(t *testing.T) {
 	})
 }
 
-// S3 takes a request and does not answer. Then it refuses the next attempt for good. The error is that of a doubt,
-// because the first attempt may be late.
+// S3 accepts a request and does not respond. Then it permanently refuses the next attempt. The error must report that
+// the outcome is unknown, because S3 may still perform the first attempt.
 func TestRefusedAfterDoubt(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
@@ -1049,8 +1051,8 @@ func (acceptsAll) Write(p []byte) (int, error) { return len(p), nil }
 func (acceptsAll) Verdict() error              { return nil }
 func (acceptsAll) Close()                      {}
 
-// Of several clients that append to a missing file one begins it, and the others are told that the file has changed,
-// also if S3 copies the file from a staged object.
+// If several clients append to a missing file, one of them creates it. The others get the error that the file has
+// changed, even if S3 copies the file from a staged object.
 func TestConcurrentAppends(t *testing.T) {
 	t.Parallel()
 	staged := driver.Options{Quarantine: "quarantine/", Inspect: func(context.Context, string) driver.Inspection {
@@ -1098,7 +1100,7 @@ func TestConcurrentAppends(t *testing.T) {
 	}
 }
 
-// A heartbeat whose answer is lost, and that takes effect late, does not look like another session.
+// A heartbeat whose response is lost, and that takes effect late, must not look like another session.
 func TestLateHeartbeat(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {

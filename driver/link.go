@@ -10,15 +10,15 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// maxLinkLifetime is the longest validity of a link that S3 allows:
+// maxLinkLifetime is the maximum validity of a link in S3:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
 const maxLinkLifetime = 7 * 24 * time.Hour
 
-// A Presigner signs a request that another program will send. *s3.PresignClient is one.
+// A Presigner signs a request that another program will send. *s3.PresignClient implements it.
 type Presigner = s3api.Presigner
 
-// URI names the object of a file as S3's own tools do, in percent-encoding: "s3://bucket/caf%C3%A9". Whether there is
-// one it does not ask. A name that no file can have gives "".
+// URI returns the name of a file's object as S3's own tools write it, percent-encoded: "s3://bucket/caf%C3%A9". It does
+// not check whether the object exists. If no file can have this name, it returns the empty string.
 func (f *Fs) URI(name string) string {
 	key, err := f.keys.Key(name)
 	if err != nil {
@@ -27,11 +27,10 @@ func (f *Fs) URI(name string) string {
 	return f.bucket.URI(key)
 }
 
-// Presign returns a link by which any HTTP client downloads a file, under the name that it has here. The link works
-// for the duration valid, but no longer than the credentials that signed it. One request asks whether there is such a
-// file.
+// Presign returns a link with which any HTTP client can download a file under its name. The link works while it is
+// valid, but no longer than the credentials that signed it. One request checks that the file exists.
 //
-// The error is EINVAL for less than a second or more than seven days, and errors.ErrUnsupported without
+// The error is EINVAL if valid is less than a second or more than seven days, and errors.ErrUnsupported without
 // [Options.Presigner].
 func (f *Fs) Presign(ctx context.Context, name string, valid time.Duration) (string, error) {
 	url, err := f.presign(f.opts.withRetries(ctx), name, valid)
@@ -50,7 +49,7 @@ func (f *Fs) presign(ctx context.Context, name string, valid time.Duration) (str
 		return "", err
 	}
 	if valid < time.Second || valid > maxLinkLifetime {
-		// a fraction of a second would become the SDK's default of 15 minutes
+		// the SDK replaces a fraction of a second by its default of 15 minutes
 		return "", s3error.ErrInvalid
 	}
 	return f.bucket.Presign(ctx, f.opts.Presigner, key, path.Base(key), valid)

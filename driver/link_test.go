@@ -23,7 +23,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// presigningFs is a file system that makes links, in a fresh bucket of a server that every HTTP client reaches.
+// presigningFs returns a file system that supports links, in a new bucket on a server that every HTTP client can reach.
 func presigningFs(t *testing.T, s *s3test.Server, prefix string) *drivertest.Fs {
 	t.Helper()
 	client := s.Client()
@@ -45,7 +45,7 @@ func fetch(t *testing.T, link string) (status int, name, content string) {
 	return response.StatusCode, name, string(body)
 }
 
-// Whatever a file is called, its link gives its bytes and its name to a client that knows nothing of S3.
+// A link returns the bytes and the name of a file, whatever the name is, to a client that does not know S3.
 func TestPresign(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"minio", "versitygw"} {
@@ -74,7 +74,7 @@ func TestPresign(t *testing.T) {
 	}
 }
 
-// A link is good for its own file and its own time.
+// A link is only valid for its own file and for its own time.
 func TestPresignedLinkIsSigned(t *testing.T) {
 	t.Parallel()
 	f := presigningFs(t, s3test.Start(t, "minio"), "")
@@ -107,7 +107,7 @@ func TestPresignedLinkIsSigned(t *testing.T) {
 func TestPresignErrors(t *testing.T) {
 	t.Parallel()
 	s := s3test.Start(t, "sim-aws")
-	const maxLifetime = 7 * 24 * time.Hour // S3's
+	const maxLifetime = 7 * 24 * time.Hour // the limit of S3
 	f := presigningFs(t, s, "")
 	for _, name := range []string{"file", "dir/file"} {
 		must.OK(t, afero.WriteFile(f, name, []byte("x"), 0))
@@ -140,7 +140,7 @@ func TestPresignErrors(t *testing.T) {
 	})
 }
 
-// A URI is that of the object, in characters that every tool takes, and an RFC 3986 parser finds the key in it.
+// A URI names the object in characters that every tool accepts, and an RFC 3986 parser finds the key in it.
 func TestURI(t *testing.T) {
 	t.Parallel()
 	f := drivertest.MustNew(t.Context(), nil, "acme-data", &driver.Options{Prefix: "in box/"})

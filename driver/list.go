@@ -9,20 +9,20 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// List lists a directory in the order of its keys, which is by bytes and counts a directory's final slash. The
-// sequence is for one loop.
+// List lists a directory in the order of its keys, which are compared by bytes and include the final slash of
+// directories. The sequence can be used for one loop only.
 //
-// It takes one request for each 1,000 entries. The first comes before List returns, so that a missing directory
-// is an error here. Each other one comes while the loop reads the entries of the page before. Where S3 is far away,
-// requests for several pages run in parallel, and some of them find nothing. In a directory that was listed before
-// they begin along with the first.
+// Listing takes one request for each 1,000 entries. The first one is sent before List returns, so that List can report
+// a missing directory. Each further page is requested while the loop reads the previous one. If S3 is far away, several
+// pages are requested in parallel, and some of these requests find nothing. If the directory was listed before, they
+// are sent together with the first request.
 //
-// A listing holds a few pages in memory. Where many directories are listed at once, it asks for small pages, which
-// takes more requests. If the loop does not read the first page for some seconds, the listing gives it up and asks
-// for it again.
+// A listing holds a few pages in memory. If many directories are listed at the same time, it requests smaller pages,
+// which takes more requests. If the loop does not read the first page for some seconds, the listing discards the page
+// and requests it again later.
 //
-// A file and a directory of one name are both listed. A directory's modification time is zero, unless
-// [Objects.ListSetTimes] asks for its marker.
+// If a file and a directory have the same name, both are listed. The modification time of a directory is zero, unless
+// [Objects.ListSetTimes] requests the time of its marker.
 func (f *Fs) List(ctx context.Context, name string) (iter.Seq2[fs.FileInfo, error], error) {
 	key, err := f.keys.Key(name)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// scriptedListings answers listings as none of the servers does that the conformance suite runs on, but S3 or others
-// may.
+// scriptedListings returns listings as S3 or other servers may return them, but that no server in the conformance
+// suite does.
 type scriptedListings struct {
 	s3api.Client
 	answers []*s3.ListObjectsV2Output
@@ -34,7 +34,7 @@ func (s *scriptedListings) ListObjectsV2(
 	return answer, nil
 }
 
-// answer is a page; what ends with a slash is a prefix, and with a token another page follows.
+// page returns a page of a listing. Entries that end with a slash are prefixes, and a token announces another page.
 func answer(encoding types.EncodingType, token string, entries ...string) *s3.ListObjectsV2Output {
 	out := &s3.ListObjectsV2Output{EncodingType: encoding}
 	if token != "" {
@@ -58,7 +58,7 @@ func TestListings(t *testing.T) {
 		label   string
 		answers []*s3.ListObjectsV2Output
 		want    []string
-		kind    error // after these entries
+		kind    error // of the error that follows these entries
 	}{
 		{"file-and-directory-of-a-name", []*s3.ListObjectsV2Output{answer(plain, "", "d/a", "d/a-b", "d/a/", "d/b")},
 			[]string{"a", "a-b", "a/", "b"}, nil},
@@ -117,8 +117,8 @@ func TestListings(t *testing.T) {
 	}
 }
 
-// TestWalkTakesAll checks that what removes or moves a directory fails rather than forget a key that the server
-// cannot write.
+// TestWalkTakesAll checks that an operation that removes or moves a directory fails instead of ignoring a key that the
+// server cannot write.
 func TestWalkTakesAll(t *testing.T) {
 	t.Parallel()
 	client := &scriptedListings{answers: []*s3.ListObjectsV2Output{answer("", "", "d/\uFFFD")}}

@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// Mkdir makes a directory by writing its marker. It fails with fs.ErrExist if a file or a directory has this name. It
-// takes two requests. The parents need not exist.
+// Mkdir makes a directory by writing its marker, which takes two requests. It fails with fs.ErrExist if a file or a
+// directory with this name exists. The parents need not exist.
 func (f *Fs) Mkdir(ctx context.Context, name string) error {
 	return f.change(ctx, "mkdir", name, func(ctx context.Context, key string) error {
 		if f.keys.IsRoot(key) {
@@ -31,12 +31,11 @@ func (f *Fs) Mkdir(ctx context.Context, name string) error {
 	})
 }
 
-// plainLevels is the number of levels from which on MkdirAll is an operation on a whole directory
+// plainLevels is the number of levels from which MkdirAll counts as an operation on a whole directory
 // ([Options.BeginOperation]). Each level takes two or three requests.
 const plainLevels = 8
 
-// MkdirAll makes a directory and those of its parents that do not exist. It fails with ENOTDIR if one of them is a
-// file.
+// MkdirAll makes a directory and its missing parents. It fails with ENOTDIR if one of them is a file.
 func (f *Fs) MkdirAll(ctx context.Context, name string) error {
 	return f.change(ctx, "mkdir", name, func(ctx context.Context, key string) error {
 		if f.keys.IsRoot(key) {
@@ -72,7 +71,7 @@ func (f *Fs) MkdirAll(ctx context.Context, name string) error {
 	})
 }
 
-// writeMarker writes the marker of a directory that a request has just not found. If another client has written one
+// writeMarker writes the marker of a directory that a previous request has not found. If another client has written one
 // since, that marker stays, and the error is fs.ErrExist.
 func (f *Fs) writeMarker(ctx context.Context, marker string) error {
 	if len(marker) > s3object.MaxKeyBytes {

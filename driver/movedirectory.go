@@ -17,11 +17,10 @@ import (
 
 // directory moves a directory from one prefix to another in three steps: it checks both directories, copies what is
 // missing, and deletes exactly the versions that were copied. Each request has a condition, or follows right after a
-// check if the server does not support the condition. So a file with other bytes that another client stores meanwhile
-// stays, and the same operation completes one that was interrupted.
+// check if the server does not support the condition. So a file with other bytes that another client stores at the same
+// time stays. Calling the same operation again completes one that was interrupted.
 //
-// No step holds a list of the keys of a large directory, because there may be millions: each step lists the directories
-// again.
+// No step keeps a list of all keys, because there may be millions. Instead, each step lists the directories again.
 func (r *treeMove) directory(ctx context.Context) error {
 	end, err := r.source.opts.BeginOperation()
 	if err != nil {
@@ -29,7 +28,7 @@ func (r *treeMove) directory(ctx context.Context) error {
 	}
 	defer end()
 	target := *r.target
-	target.uploads = target.uploads.WithCopySlots(maxRequests) // for the parts of all files
+	target.uploads = target.uploads.WithCopySlots(maxRequests) // shared by all files
 	r.target = &target
 	r.copied = newFingerprints()
 	if err := r.check(ctx); err != nil {
@@ -47,10 +46,10 @@ func (r *treeMove) directory(ctx context.Context) error {
 	return r.delete(ctx)
 }
 
-// check fails if something stands in the way: what the new directory holds must come from an attempt that was
-// interrupted. So each file in it is a copy of the file with its name in the old directory, and one directory holds
-// everything that the other one does. That is the old directory, unless the attempt had begun to delete files. S3 does
-// not copy an archived file, so check also finds these before any copy is made.
+// check fails if the new directory has content that does not come from an interrupted attempt of the same operation.
+// Each file in it must be a copy of the file with the same name in the old directory, and one of the two directories
+// must contain every name that the other one has. That is the old directory, unless the attempt had begun to delete
+// files. S3 cannot copy an archived file, so check also finds these before anything is copied.
 func (r *treeMove) check(ctx context.Context) error {
 	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		var hasSource, onlySource, onlyCopy bool
@@ -84,7 +83,8 @@ func (r *treeMove) check(ctx context.Context) error {
 	})
 }
 
-// mustBeCopy fails with ENOTEMPTY unless one of two files is the copy of the other one. Equal bytes do not prove that.
+// mustBeCopy fails with ENOTEMPTY unless one of the two files is a copy of the other one. Equal bytes do not prove
+// that.
 func (r *treeMove) mustBeCopy(ctx context.Context, e mergeEntry) error {
 	v, _, err := r.source.bucket.Head(ctx, e.source.Key)
 	if err == nil {
@@ -94,13 +94,13 @@ func (r *treeMove) mustBeCopy(ctx context.Context, e mergeEntry) error {
 			return syscall.ENOTEMPTY
 		}
 	}
-	if errors.Is(err, fs.ErrNotExist) { // removed since it was listed
+	if errors.Is(err, fs.ErrNotExist) { // removed after it was listed
 		return nil
 	}
 	return err
 }
 
-// named adds the name of an entry to an error about it.
+// named adds the name of an entry to an error.
 func (r *treeMove) named(e mergeEntry, err error) error {
 	if err == nil {
 		return nil
@@ -126,13 +126,14 @@ func (r *treeMove) copy(ctx context.Context) error {
 	})
 }
 
-// isMarker reports whether an object is nothing but the marker of a directory.
+// isMarker reports whether an object is an empty directory marker.
 func isMarker(v s3api.Version) bool {
 	return v.Size == 0 && strings.HasSuffix(v.Key, s3object.Separator)
 }
 
-// copyEntry makes sure that a file or a marker has its copy. A source that is gone needs none. If the new name has an
-// object that is not a proven copy, the error is ENOTEMPTY, and ESTALE if another client replaces one of the two.
+// copyEntry makes sure that a file or a marker is copied. If the source no longer exists, it does nothing. The error is
+// ENOTEMPTY if the new name has an object that is not a proven copy, and ESTALE if another client replaces one of the
+// two objects.
 func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry) error {
 	v, a, age, err := r.source.bucket.HeadExact(ctx, *e.source)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -174,17 +175,18 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry) error {
 	case errors.Is(err, fs.ErrNotExist) && c.Absent: // removed since the check
 		return nil
 	case errors.Is(err, fs.ErrExist) && e.copy == nil:
-		// S3 may have performed a request of an interrupted attempt since, or another client has stored a file.
+		// An earlier, interrupted attempt may have taken effect since, or another client has stored a file.
 		e.copy = &s3api.Version{Bucket: r.target.bucket, Key: to}
 		return r.copyEntry(ctx, e)
 	case errors.Is(err, fs.ErrNotExist):
-		return &s3error.Error{Kind: syscall.ESTALE, Cause: err} // the file or its copy
+		return &s3error.Error{Kind: syscall.ESTALE, Cause: err} // the file or its copy is gone
 	}
 	return err
 }
 
-// copyFile copies a file over the old one, nil for none. If CopyObject does not take a condition, a condition would
-// take several requests more, so copyFile checks right before the copy instead: directories hold many files.
+// copyFile copies a file and replaces old, which is nil if the new name does not exist. If CopyObject does not support
+// conditions, copyFile checks the condition right before the copy, because a real condition would take several more
+// requests for each of the many files in a directory.
 func (r *treeMove) copyFile(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, old *s3api.Version,
 ) error {
@@ -204,7 +206,7 @@ func (r *treeMove) copyFile(
 	return r.copyVersion(ctx, v, a, to, c, reservation)
 }
 
-// copyMarker makes a new marker, because versitygw does not copy markers. A marker that exists already is as good.
+// copyMarker creates a new marker, because versitygw does not copy markers. If a marker exists already, it stays.
 func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *s3object.Attributes, to string) error {
 	r.target.opts.Objects.Inherit(a)
 	if err := r.source.bucket.ReadTags(ctx, v.Key, a); err != nil {
@@ -223,11 +225,11 @@ func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *s3object.
 	return syscall.ENOTEMPTY
 }
 
-// delete deletes the versions that were copied. A file that was added or replaced since stays, and so does a file
-// whose copy is gone. The error is ESTALE then.
+// delete deletes the versions that were copied. If a file was added or replaced since, or its copy is gone, the file
+// stays and the error is ESTALE.
 //
-// It lists both directories once more, because another session may have moved the copies back, so that the files are
-// the only ones again.
+// It lists both directories again, because another session may have moved the copies back, in which case the files are
+// the only instances again.
 func (r *treeMove) delete(ctx context.Context) error {
 	err := inParallel(ctx, func(walk context.Context, submit func(func() error)) error { // as in RemoveAll
 		for e, err := range r.walk(walk) {
@@ -254,7 +256,7 @@ func (r *treeMove) delete(ctx context.Context) error {
 	return cmp.Or(err, r.stale.cause())
 }
 
-// deleteEntry deletes a version that was copied. The error is ESTALE if another version has the key, or if the copy is
+// deleteEntry deletes a version that was copied. The error is ESTALE if the key has another version, or if the copy is
 // gone.
 func (r *treeMove) deleteEntry(ctx context.Context, e mergeEntry) error {
 	if e.copy == nil {
@@ -317,8 +319,8 @@ func (r *treeMove) walk(ctx context.Context) iter.Seq2[mergeEntry, error] {
 	}
 }
 
-// withoutReserved leaves out the objects of the server itself, such as the journal of uploads and waiting events. A
-// directory contains them if it holds the root of another tenant or of a folder. They stay where they are, whatever
+// withoutReserved skips the objects of the server itself, such as the upload journal and queued events. A directory
+// contains such objects if it contains the root of another tenant or of a folder. They stay where they are, whatever
 // happens to the directory.
 func withoutReserved(versions iter.Seq2[s3api.Version, error]) iter.Seq2[s3api.Version, error] {
 	return func(yield func(s3api.Version, error) bool) {

@@ -11,8 +11,8 @@ import (
 	"github.com/babelftp/babelftp/driver/profile"
 )
 
-// TestWalk walks through the directories "from/" and "to/". An entry is written as the name in "from/", or "-", and
-// the name in "to/", or "-".
+// TestWalk walks through the directories "from/" and "to/". An entry is written as the name in "from/", or "-", and the
+// name in "to/", or "-".
 func TestWalk(t *testing.T) {
 	for _, test := range []struct {
 		label string
@@ -44,7 +44,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// walked returns the entries of a walk, and its error.
+// walked returns the entries of a walk and its error.
 func walked(t *testing.T, m *treeMove) (entries []string, failed error) {
 	name := func(v *s3api.Version, prefix string) string {
 		switch {
@@ -68,7 +68,7 @@ func walked(t *testing.T, m *treeMove) (entries []string, failed error) {
 
 var errRefused = errors.New("refused")
 
-// TestWalkFails lets S3 refuse a list, of either directory.
+// TestWalkFails lets S3 refuse the listing of either directory.
 func TestWalkFails(t *testing.T) {
 	for _, prefix := range []string{"from/", "to/"} {
 		b := newBucket(t, profile.Profile{SortedListings: true}, "from/a", "to/a")
@@ -81,7 +81,7 @@ func TestWalkFails(t *testing.T) {
 	}
 }
 
-// TestFingerprints asks for versions like one that was added.
+// TestFingerprints checks versions that are similar to a version in the set.
 func TestFingerprints(t *testing.T) {
 	f := newFingerprints()
 	at := time.Unix(1_000_000_000, 0)

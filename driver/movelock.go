@@ -8,27 +8,28 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// A moveLock serializes the renames, copies and changes of time of one process. A move that has a name in common with
-// a running one waits until that has ended, unless both are copies: many sessions may copy the same file.
+// A moveLock serializes the renames, copies and changes of modification times in one process. A move that shares a name
+// with a running one waits until that one has ended, unless both are copies, because many sessions may copy the same
+// file.
 //
-// So of two sessions that rename one file, only one succeeds. Between processes, [Fs.waitForRename] keeps two renames
-// from deleting each other's copies.
+// So if two sessions rename the same file, only one succeeds. Between processes, [Fs.waitForRename] prevents two
+// renames from deleting each other's copies.
 //
-// The zero value is ready. All file systems of an endpoint share one.
+// The zero value is ready to use. All file systems of an endpoint share one.
 type moveLock struct {
 	mu      sync.Mutex
 	running map[*runningMove]bool
 }
 
-// A runningMove is a rename or a copy, by its two names.
+// A runningMove is a rename or a copy that is in progress, with its two names.
 type runningMove struct {
 	names  [2]string
-	copies bool          // deletes nothing
-	done   chan struct{} // closed when it has ended
+	copies bool          // it deletes nothing
+	done   chan struct{} // closed when the move has ended
 }
 
-// begin waits until no other move touches the names, which begin with that of the bucket. The caller calls end when
-// the move has ended. The error is that of ctx.
+// begin waits until no other move uses the names, which begin with the name of the bucket. The caller must call end
+// when the move has ended. The error is the error of ctx.
 func (m *moveLock) begin(ctx context.Context, names [2]string, copies bool) (end func(), err error) {
 	next := &runningMove{names: names, copies: copies, done: make(chan struct{})}
 	for {
@@ -44,7 +45,7 @@ func (m *moveLock) begin(ctx context.Context, names [2]string, copies bool) (end
 	}
 }
 
-// enter begins a move, or returns one that it must wait for.
+// acquire begins a move, or returns a running move to wait for.
 func (m *moveLock) enter(next *runningMove) (other *runningMove) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,7 +68,7 @@ func (m *moveLock) leave(ended *runningMove) {
 	close(ended.done)
 }
 
-// touches reports whether two moves have a file or a directory in common that one of them may delete.
+// touches reports whether two moves share a file or a directory that one of them may delete.
 func (m *runningMove) touches(other *runningMove) bool {
 	if m.copies && other.copies {
 		return false

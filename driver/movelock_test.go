@@ -7,7 +7,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// TestMoveLock asks which renames and copies wait for a rename or a copy that is running.
+// TestMoveLock checks which renames and copies wait for a running rename or copy.
 func TestMoveLock(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -9,10 +9,10 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// MoveObject moves one object in S3, as [Fs.RenameTo] does: a file, or the marker of a directory if both names end in a
-// slash. It replaces nothing. The error is fs.ErrExist if a file has the new name, unless an interrupted MoveObject or
-// RenameTo has copied it from this object: then MoveObject completes the move. A directory that already has a marker
-// keeps it. Canceling ctx stops the move.
+// MoveObject moves one object in the same way as [Fs.RenameTo]: a file, or the marker of a directory if both names end
+// with a slash. It replaces nothing. The error is fs.ErrExist if the new name is a file, unless an interrupted
+// MoveObject or RenameTo has copied it from this object; then MoveObject completes the move. A directory that already
+// has a marker keeps it. Canceling ctx stops the move.
 func (f *Fs) MoveObject(ctx context.Context, oldname, newname string) error {
 	return f.move(ctx, "rename", f, oldname, newname, func(ctx context.Context, oldName, newName entryName) error {
 		oldKey, newKey := oldName.key, newName.key
@@ -47,7 +47,7 @@ func (f *Fs) MoveObject(ctx context.Context, oldname, newname string) error {
 	})
 }
 
-// IsMoving reports whether [Fs.MoveObject] would complete the interrupted move of a file to a name that exists.
+// IsMoving reports whether [Fs.MoveObject] would complete an interrupted move of a file to a name that exists.
 func (f *Fs) IsMoving(ctx context.Context, oldname, newname string) (moving bool, err error) {
 	err = f.move(ctx, "rename", f, oldname, newname, func(ctx context.Context, oldName, newName entryName) error {
 		v, _, _, err := f.bucket.HeadExact(ctx, s3api.Version{Key: oldName.key})

@@ -17,20 +17,20 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// TestMoveObject moves the file "old" or the marker "dir/" while another client does something, or after an attempt
-// that ended between the copy and the delete. Nothing is lost or replaced.
+// TestMoveObject moves the file "old" or the marker "dir/" while another client works on the same names, or after an
+// attempt that ended between the copy and the delete. Nothing may be lost or replaced.
 func TestMoveObject(t *testing.T) {
 	t.Parallel()
 	type files map[string]string // content by name
 	for name, tc := range map[string]struct {
-		first    bool     // an attempt ends before the delete
-		theirs   files    // what another client stores then
-		atDelete files    // what another client stores right before the delete
-		dirs     []string // that another client makes
-		from, to string   // "old" and "new" unless given
-		want     error    // of the move
-		after    files    // in the bucket in the end
-		gone     string   // a key that is gone
+		first    bool     // an earlier attempt ends before the delete
+		theirs   files    // files that another client stores after that
+		atDelete files    // files that another client stores right before the delete
+		dirs     []string // directories that another client makes
+		from, to string   // "old" and "new" by default
+		want     error    // error of the move
+		after    files    // content of the bucket at the end
+		gone     string   // a key that no longer exists
 	}{
 		"moves":         {after: files{"new": "content"}, gone: "old"},
 		"new-directory": {to: "a/b/new", after: files{"a/b/new": "content"}, gone: "old"},
@@ -60,7 +60,7 @@ func TestMoveObject(t *testing.T) {
 					p, _ := driver.ProfileNamed(profile)
 					server := s3sim.New(s3sim.Options{Profile: p, Versioning: true})
 					server.CreateBucket("bucket")
-					// open returns a file system of a process of its own. before is called ahead of its first delete.
+					// open returns a file system in a process of its own, which calls before ahead of its first delete.
 					open := func(ctx context.Context, before func() error) *drivertest.Fs {
 						spy, done := drivertest.NewSpy(server.Client(nil)), before == nil
 						spy.Before(func(_ context.Context, operation string, _ any) error {
@@ -97,7 +97,7 @@ func TestMoveObject(t *testing.T) {
 						t.Errorf("the move was begun: %t, want %t", moving, want)
 					}
 					wantErr, after := tc.want, tc.after
-					if tc.atDelete != nil && !p.ConditionalDelete { // the older versions have the file
+					if tc.atDelete != nil && !p.ConditionalDelete { // the file is among the older versions
 						wantErr, after = nil, files{"new": "content"}
 					}
 					mine := open(t.Context(), func() error { store(tc.atDelete); return nil })

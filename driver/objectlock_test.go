@@ -24,8 +24,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestObjectLock works in a bucket whose objects may not be deleted for a day. Requests that AWS would refuse there
-// get no answer.
+// TestObjectLock works in a bucket whose objects cannot be deleted for a day. It fails requests that AWS would refuse
+// there.
 func TestObjectLock(t *testing.T) {
 	t.Parallel()
 	s := s3test.Start(t, "minio")
@@ -77,7 +77,7 @@ func testObjectLock(t *testing.T, s *s3test.Server, p driver.Profile) {
 			t.Errorf("%s: %v", step.name, err)
 		}
 	}
-	infos, err := afero.ReadDir(f, "/") // MinIO lists also what has delete markers only
+	infos, err := afero.ReadDir(f, "/") // MinIO also lists names that have only delete markers
 	if err != nil || len(infos) != 1 || infos[0].Name() != "moved" {
 		t.Errorf("the listing has %v, %v; want only what was moved", infos, err)
 	}
@@ -98,12 +98,12 @@ func sumOf(content []byte) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// checksummed sends requests that store something, or delete many objects, only with what AWS wants of them in a
-// bucket with a default retention. That is a checksum, in a header or in a trailer, or a Content-MD5.
+// checksummed allows requests that store something or delete many objects only if they have what AWS requires in a
+// bucket with a default retention: a checksum, in a header or a trailer, or a Content-MD5.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock-managing.html
 type checksummed struct {
 	to   s3.HTTPClient
-	sums atomic.Int64 // parts with a Content-MD5
+	sums atomic.Int64 // number of parts with a Content-MD5
 }
 
 func (c *checksummed) Do(r *http.Request) (*http.Response, error) {

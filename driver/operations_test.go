@@ -14,12 +14,12 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// TestWorkThatIsCounted does what makes many requests, or has S3 copy much, where no operation may begin. It reads
-// for hashes where none may begin either.
+// TestWorkThatIsCounted runs operations that send many requests, or let S3 copy much data, when BeginOperation refuses
+// all of them. It also hashes files when BeginHash refuses.
 func TestWorkThatIsCounted(t *testing.T) {
 	t.Parallel()
 	p, _ := driver.ProfileNamed("aws")
-	p.MD5ETags = false // their sums would take most of the time
+	p.MD5ETags = false // computing them would take most of the time
 	server := s3sim.New(s3sim.Options{Profile: p})
 	server.CreateBucket("bucket")
 	content := make([]byte, 128<<20)

@@ -16,8 +16,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// TestOppositeRenames renames a file or a directory back while another session has made its copies and has not
-// deleted the originals. Each profile has other conditions.
+// TestOppositeRenames renames a file or a directory back while another session has made its copies but has not deleted
+// the originals. Each profile supports other conditions.
 func TestOppositeRenames(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"aws", "minio", "r2", "strict"} {
@@ -58,8 +58,8 @@ func TestOppositeRenames(t *testing.T) {
 	}
 }
 
-// TestSameRenameOfTwoReplicas renames a file to the same name on two replicas that may replace no file. One succeeds,
-// and the other one finds that the file is gone.
+// TestSameRenameOfTwoReplicas renames a file to the same name on two replicas that must not replace files. One of them
+// succeeds, and the other one finds that the file is gone.
 func TestSameRenameOfTwoReplicas(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"aws", "minio", "r2", "versitygw"} {

@@ -21,121 +21,120 @@ const (
 	defaultCopyLimit           = maxCopyLimit
 )
 
-// idleTimeout is how long S3 may send nothing of an object before the connection counts as broken.
+// idleTimeout limits how long S3 may send no byte of an object before the connection counts as broken.
 const idleTimeout = 30 * time.Second
 
-// maxCopyLimit is how many bytes CopyObject copies at most.
+// maxCopyLimit is the maximum size that CopyObject can copy, in bytes.
 const maxCopyLimit = 5 << 30
 
-// Options says how a file system works. The zero value of each field is its default.
+// Options configures a file system. The zero value of each field means its default.
 type Options struct {
-	// Prefix is what the keys start with, "inbox/" for example. The file system does not show other keys. The default
-	// is "", the whole bucket. The maximum is 1,024 bytes, S3's longest key.
+	// Prefix is the common prefix of all keys, for example "inbox/". Other keys are not visible in the file system. The
+	// default is "", the whole bucket. The maximum length is 1,024 bytes, as for keys in S3.
 	Prefix string
 
-	// PartSize is how many bytes one request sends: a smaller file takes one request, a larger one has parts. The
-	// default, and the minimum, is 5 MiB, S3's own; the maximum is 5 GiB. The parts of a file beyond 1,280 of them
-	// grow with it, so that 10,000 reach 5 TiB.
+	// PartSize is the number of bytes that one request sends. A file up to this size is stored with one request, and a
+	// larger file is uploaded in parts. The default, which is also the minimum, is 5 MiB; the maximum is 5 GiB. After
+	// 1,280 parts of a file, the part size grows, so that 10,000 parts are enough for 5 TiB.
 	PartSize int64
 
-	// DownloadConcurrency is how many requests one download may make in parallel, where one is slower than its
-	// client. The default is 16, the minimum 1, the maximum 10,000.
+	// DownloadConcurrency is the maximum number of parallel requests of a download, which are used if one request is
+	// slower than the client. The default is 16, the minimum 1, the maximum 10,000.
 	DownloadConcurrency int
 
-	// Memory bounds the bytes that uploads collect and downloads prefetch. All file systems of a process share one:
-	// give each [Budget.For] the user that it belongs to. The default is a budget of 64 MiB for this file system
-	// alone; the minimum is 5 MiB.
+	// Memory limits the memory for the parts of uploads and the prefetched data of downloads. All file systems of a
+	// process should share one budget; use [Budget.For] to give each of them the share of its user. The default is a
+	// separate budget of 64 MiB; the minimum is 5 MiB.
 	Memory *Budget
 
-	// Endpoint holds what requests have measured of the S3 server, and the renames that are running there. All
-	// file systems of a server share one. The default is a new one.
+	// Endpoint holds measurements of the S3 server and the renames that are in progress there. All file systems on the
+	// same server should share one. The default is a new one.
 	Endpoint *Endpoint
 
-	// MaxAttempts is how often a request is sent at most while S3 does not perform it. The default is no limit but
-	// time: 25 seconds, and five minutes for a request of an upload of several parts. The retries of the client do
-	// not count, because the file system looks at the object before it sends a request again.
+	// MaxAttempts limits how many times a request is sent if S3 does not perform it. The default has no limit except time:
+	// 25 seconds, and five minutes for a request of an upload with several parts. The retries of the client do not
+	// count and are switched off, because the file system checks the object before it repeats a request.
 	MaxAttempts int
 
-	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the maximum, is 5
-	// GiB; the minimum is 1.
+	// CopyLimit is the size in bytes above which an object is copied in parts. The default, which is also the maximum,
+	// is 5 GiB; the minimum is 1.
 	CopyLimit int64
 
-	// NoOverwrite keeps every file that exists: what is written or moved needs a new name, and fails with fs.ErrExist
-	// otherwise. S3 decides where two clients do that at once (If-None-Match). It takes one request more to open a
-	// file for writing. The default is false.
+	// NoOverwrite protects existing files: writing or moving to the name of an existing file fails with fs.ErrExist. If
+	// two clients create the same file at the same time, S3 decides (If-None-Match). Opening a file for writing takes
+	// one more request. The default is false.
 	NoOverwrite bool
 
-	// Truncate ends a file with the last byte that is written after an offset ([Fs.OpenWriter]). The default keeps the
-	// bytes of the object that follow. They take a request more, and another one for each GiB that S3 copies, or each
-	// part where all parts must have one size.
+	// Truncate removes the bytes of the existing file that follow the written ones if a file is written from an offset
+	// ([Fs.OpenWriter]). By default they are kept, which takes one more request, and another one for each GiB that S3
+	// copies, or for each part if all parts must have the same size.
 	Truncate bool
 
-	// Quotas count the bytes that are stored, and limit them. If a usage contains the key, to write or copy a file
-	// takes one request more, for the size of the object that it replaces; a write does not wait for it. The default
-	// counts nothing.
+	// Quotas count and limit the stored bytes. If a usage contains the key, writing or copying a file takes one more
+	// request to get the size of the object that it replaces; a write does not wait for it. The default counts nothing.
 	Quotas Quotas
 
-	// Objects is what the file system stores objects with, besides their bytes. The default leaves everything to the
-	// bucket.
+	// Objects configures the attributes of new objects. The default leaves everything to the bucket.
 	Objects Objects
 
-	// Restore says how an archived object is restored that is opened for reading. The error is a [RestoringError] then.
-	// The default restores none, and the error is ENODATA.
+	// Restore configures how an archived object is restored when it is opened for reading. The error is then a
+	// [RestoringError]. By default, nothing is restored, and the error is ENODATA.
 	Restore Restore
 
-	// BeforeCommit is called when all bytes of an upload have come, before its object becomes visible. After an error
-	// it does not, and Close returns the error. After an fs.ErrInvalid the bytes are wrong, and no owner can resume
-	// the upload. The default allows all.
+	// BeforeCommit is called when all bytes of an upload have arrived, before its object becomes visible. If it returns
+	// an error, the object does not become visible, and Close returns the error. If the error is fs.ErrInvalid, the
+	// bytes are wrong, and the upload cannot be resumed. The default allows everything.
 	BeforeCommit func(context.Context) error
 
-	// Inspect begins the judgement of a file that is written, by the name that it was opened with. Its object becomes
-	// visible when Verdict accepts the whole file, also the bytes of an object or of an upload that it continues. After
-	// a verdict that is an fs.ErrInvalid no owner can resume the upload. What S3 copies is not judged: it was when it
-	// was stored. The default accepts all.
+	// Inspect begins the inspection of a file that is written. name is the name with which it was opened. The object
+	// becomes visible only if Verdict accepts the whole file, including the bytes of an object or an upload that it
+	// continues. If the verdict is fs.ErrInvalid, the upload cannot be resumed. Copies within S3 are not inspected,
+	// because the source was inspected when it was stored. The default accepts everything.
 	//
-	// The bytes of an upload that an owner can resume go to a key below ".babelftp/inspect/" first, if it has more than
-	// one part. S3 copies the object after the verdict.
+	// If an upload has an owner who can resume it, and more than one part, its bytes are first stored at a key below
+	// ".babelftp/inspect/". S3 copies the object after the verdict.
 	Inspect func(ctx context.Context, name string) Inspection
 
-	// Quarantine is what the keys of refused files begin with, in the whole bucket. It needs a Journal for files of
+	// Quarantine is the prefix, relative to the bucket, of the keys of refused files. It needs a Journal for files of
 	// more than one part. The default is "": refused files are not stored.
 	Quarantine string
 
-	// BeginOperation is called before a whole directory is renamed, copied or removed, and before directories are
-	// made many levels deep. It is also called before a large object is copied, as a rename, a set time or an append
-	// needs. It can refuse that by an error. The file system calls end when that has ended. The default allows all.
+	// BeginOperation is called before a whole directory is renamed, copied or removed, before many levels of
+	// directories are made, and before a large object is copied, as renames, changes of modification times and appends
+	// may need. It can refuse the operation by returning an error. The file system calls end when the operation has
+	// ended. The default allows everything.
 	BeginOperation func() (end func(), err error)
 
-	// BeginHash is called before the bytes of a file are read for a hash, which it can refuse by an error. The file
-	// system calls wait for the bytes that it has read, and end when it has read all. The default allows all, without
-	// a wait.
+	// BeginHash is called before a file is read to compute a hash. It can refuse by returning an error. The file system
+	// calls wait with the number of bytes that it has read, and end when it has read everything. The default allows
+	// everything without waiting.
 	BeginHash func() (wait func(ctx context.Context, bytes int) error, end func(), err error)
 
-	// Journal records uploads of more than one part while they are open, so that its Sweep finds abandoned ones. The
-	// default is none: such uploads stay in the bucket if this process dies.
+	// Journal records uploads of more than one part while they are open, so that its Sweep method finds abandoned ones.
+	// By default there is no journal, and such uploads remain in the bucket if this process dies.
 	Journal *Journal
 
-	// Owner is the user who may resume interrupted uploads ([Fs.PendingUpload]), in any file system of the same owner
-	// and bucket. The default is "": an interrupted upload leaves nothing. So it does without a Journal. An owner has
-	// 100 of them at most. They take at most half as many bytes as the smallest of the quotas. The file system
-	// removes the oldest first.
+	// Owner is the user who may resume interrupted uploads ([Fs.PendingUpload]), in any file system with the same owner
+	// and bucket. With the default "", or without a Journal, an interrupted upload leaves nothing. An owner may have up
+	// to 100 interrupted uploads, which take at most half of the smallest quota. The file system removes the oldest
+	// ones first.
 	Owner string
 
-	// Presigner signs the links of [Fs.Presign]. The default is none, and Presign fails with errors.ErrUnsupported.
+	// Presigner signs the links of [Fs.Presign]. Without it, Presign fails with errors.ErrUnsupported.
 	Presigner Presigner
 
-	// Profile is what the S3 server can do, and its rules. The default is the strictest server.
+	// Profile describes the features and the rules of the S3 server. The default is the strictest server.
 	Profile Profile
 
-	// Logger gets what no error says: keys that no name can show, uploads that could not be aborted. The default
-	// discards it.
+	// Logger logs events that are not part of an error, such as keys that have no pathname and uploads that could not
+	// be aborted. The default discards them.
 	Logger *slog.Logger
 
-	// smallestPart is how many bytes each part but the last has at least: minPartSize, unless a test says less.
+	// smallestPart is the minimum size of all parts except the last. It is s3api.MinPartSize unless a test changes it.
 	smallestPart int64
 }
 
-// withRetries returns the context of requests that are repeated as the options say.
+// withRetries returns a context with the configured retries.
 func (o *Options) withRetries(ctx context.Context) context.Context {
 	if o.MaxAttempts == 0 {
 		return ctx
@@ -143,7 +142,7 @@ func (o *Options) withRetries(ctx context.Context) context.Context {
 	return s3api.WithRetries(ctx, s3api.Retries{Attempts: o.MaxAttempts})
 }
 
-// setDefaults gives each option without a value its default.
+// setDefaults sets the default of each option without a value.
 func (o *Options) setDefaults() {
 	o.PartSize = cmp.Or(o.PartSize, defaultPartSize)
 	o.smallestPart = cmp.Or(o.smallestPart, s3api.MinPartSize)
@@ -174,7 +173,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Validate returns an error that names each option out of range, with its range and the unit.
+// Validate returns an error that names each option that is out of range, with the range and the unit.
 func (o *Options) Validate() error {
 	errs := []error{
 		checkRange("Prefix", len(o.Prefix), 0, s3object.MaxKeyBytes, " bytes"),
@@ -191,7 +190,7 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// checkRange returns an error for a value that is neither zero, the default, nor between both bounds.
+// checkRange returns an error for a value that is out of range, unless it is zero, which means the default.
 func checkRange[N int | int64](option string, value, least, most N, unit string) error {
 	if value == 0 || least <= value && value <= most {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// mustNew is New for options in range.
+// mustNew is New for valid options.
 func mustNew(client Client, opts *Options) *Fs {
 	f, err := New(client, "bucket", opts)
 	if err != nil {
@@ -21,7 +21,8 @@ func mustNew(client Client, opts *Options) *Fs {
 	return f
 }
 
-// TestOptionOutOfRange checks that New refuses an option out of range, and that the error names its range and the unit.
+// TestOptionOutOfRange checks that New refuses an option that is out of range, and that the error contains the range
+// and the unit.
 func TestOptionOutOfRange(t *testing.T) {
 	t.Parallel()
 	const (
@@ -65,12 +66,12 @@ func TestOptionOutOfRange(t *testing.T) {
 	}
 }
 
-// TestOptionAtItsBound checks that New takes the least and the greatest value of each option, and the zero value.
+// TestOptionAtItsBound checks that New accepts the minimum and the maximum of each option, and the zero value.
 func TestOptionAtItsBound(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		opts  *Options
-		parts int64 // bytes
+		parts int64 // part size in bytes
 	}{
 		"none":  {nil, s3api.MinPartSize},
 		"zero":  {&Options{}, s3api.MinPartSize},
@@ -87,7 +88,7 @@ func TestOptionAtItsBound(t *testing.T) {
 	}
 }
 
-// The options that the past of a file system lacks stay those of the file system.
+// A file system of the past lacks some options. The original file system must keep them.
 func TestOptionsOfThePast(t *testing.T) {
 	t.Parallel()
 	f, err := New(nil, "bucket", &Options{Presigner: s3.NewPresignClient(s3.New(s3.Options{}))})

@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// A request waits in Swift while a later one to the same key is performed. Swift answers 200, and does not perform it.
-// No session believes the answer.
+// While a request waits in Swift, a later request for the same key is performed. Swift returns 200 for the first one
+// without performing it. No session may believe this response.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

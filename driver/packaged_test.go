@@ -23,8 +23,8 @@ import (
 
 var packagedAll = flag.Bool("packaged.all", false, "run the whole suite on Ceph and OpenStack Swift")
 
-// TestConformancePackaged runs the suite on the servers that Debian's packages bring: Ceph and OpenStack Swift. All of
-// it takes half an hour (make s3-servers), so make test runs the groups that take seconds.
+// TestConformancePackaged runs the suite on the servers that are packaged in Debian: Ceph and OpenStack Swift. The
+// whole suite takes half an hour (make s3-servers), so make test runs only the groups that take seconds.
 func TestConformancePackaged(t *testing.T) {
 	t.Parallel()
 	groups := []string{"stat", "write", "append", "mkdir", "remove"}
@@ -34,8 +34,8 @@ func TestConformancePackaged(t *testing.T) {
 	s3test.RunPackaged(t, func(t *testing.T, s *s3test.Server) { conform(t, s, groups...) })
 }
 
-// A page of a listing may end with a name that has characters which XML does not have, or the character that others
-// write for them. Ceph's token of the next page is that name.
+// A page of a listing may end with a name that has characters that XML does not allow, or the character that other
+// servers write instead. Ceph's token for the next page is this name.
 func TestPagesPackaged(t *testing.T) {
 	t.Parallel()
 	s3test.RunPackaged(t, func(t *testing.T, s *s3test.Server) {
@@ -59,9 +59,9 @@ func TestPagesPackaged(t *testing.T) {
 	})
 }
 
-// TestVersionsOnCeph renames files and directories in a bucket that keeps versions, and lists what they were. The names
-// have what XML does not have, or what looks encoded, and a page of a listing holds two versions. Ceph repeats the
-// markers of pages as they are.
+// TestVersionsOnCeph renames files and directories in a bucket with versioning, and lists their past. The names have
+// characters that XML does not allow, or look encoded, and a page of a listing has two versions. Ceph repeats the
+// markers of pages without encoding.
 func TestVersionsOnCeph(t *testing.T) {
 	s := s3test.Start(t, "ceph")
 	t.Parallel()

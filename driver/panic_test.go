@@ -14,8 +14,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// TestPanics: a panic in a goroutine of the driver reaches the caller as an error or as a panic. It does not end the
-// process, and publishes nothing.
+// TestPanics checks that a panic in a goroutine of the driver reaches the caller as an error or as a panic. It must not
+// end the process or publish anything.
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	p, server := simulated(t, "aws")

@@ -17,8 +17,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// A file that needs more parts than S3 takes is refused with the limit, whether the profile has it or the server alone.
-// Its upload is not kept, because every attempt to resume it would end in the same way.
+// A file that needs more parts than S3 allows is refused with an error that names the limit, whether the profile has
+// the limit or only the server. Its upload is not kept, because every attempt to resume it would fail in the same way.
 // Reported for Scaleway: tus/tus-node-server#711, LINBIT/linstor-server#461
 func TestPartLimit(t *testing.T) {
 	t.Parallel()
@@ -87,7 +87,7 @@ func TestPartLimit(t *testing.T) {
 	}
 }
 
-// To copy an object and to append to it the driver makes as few parts as the profile says that S3 takes.
+// Copying and appending must not use more parts than the profile allows.
 func TestCopyWithinPartLimit(t *testing.T) {
 	t.Parallel()
 	content := patterned(10 * journalPart)

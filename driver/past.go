@@ -11,22 +11,22 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// A Moment chooses the versions that a file system of the past shows: those at the end of a second, or what was deleted
-// and has not been stored again, each file as it was last. The zero value is before all versions.
+// A Moment chooses the versions that a file system of the past shows: either the versions at the end of a second, or
+// the last version of each file that was deleted and not stored again. The zero value is before all versions.
 type Moment = s3api.Past
 
-// At returns the file system as it was at a moment, in a bucket that keeps versions. It can be read, and be the source
-// of [Fs.CopyTo]. What changes something fails with EROFS.
+// At returns the file system as it was at a moment, in a bucket with versioning. It can be read, and be the source of
+// [Fs.CopyTo]. Operations that change something fail with EROFS.
 //
-// It has what the bucket still has of that time. If a lifecycle rule, or anybody, has removed a version, the previous
-// version shows in its place. What was stored while the bucket kept no versions is there since its last change. The
-// times are those by which S3 distinguishes the versions. For an object of several parts AWS returns when its upload
-// began.
+// It shows what the bucket still has of that time. If a lifecycle rule or anybody else has removed a version, the
+// previous version appears instead. Objects that were stored before versioning was enabled appear with their last
+// change. The times are those by which S3 distinguishes versions; AWS uses the start of the upload for an object of
+// several parts.
 //
-// A file takes a request more, which lists its versions. A listing takes a request for each thousand versions in the
-// directory. It takes another one for each directory in it, because only versions tell whether that was there. After
-// twenty requests that find nothing, a directory counts as one that was. A listing is an operation of
-// [Options.BeginOperation]. The zero moment takes no request.
+// Each file takes one more request, which lists its versions. A listing takes one request for each thousand versions in
+// the directory, and another one for each directory in it, because only versions show whether the directory existed. If
+// twenty requests find nothing, a directory counts as existing. A listing counts as an operation
+// ([Options.BeginOperation]). The zero moment takes no request.
 func (f *Fs) At(m Moment) *Fs {
 	m.Time = m.Time.Truncate(time.Second)
 	g, opts := *f, *f.opts
@@ -44,10 +44,10 @@ func (f *Fs) changeable() error {
 	return nil
 }
 
-// A lister is [listing.Lister.List].
+// A lister is the type of [listing.Lister.List].
 type lister func(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error)
 
-// asOperation makes a listing an operation, which ends with its loop, or with the context.
+// asOperation turns a listing into an operation ([Options.BeginOperation]) that ends with its loop or its context.
 func (f *Fs) asOperation(list lister) lister {
 	return func(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error) {
 		begun, err := f.opts.BeginOperation()

@@ -17,11 +17,11 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// manyVersions is an S3 server with a directory of many files, which have many versions each. It makes its listings
-// when it is asked for them, and can do nothing else.
+// manyVersions is an S3 server with a directory of many files with many versions each. It generates its listings on
+// request, and supports nothing else.
 type manyVersions struct{ keys, versions, requests int }
 
-// pastEpoch is the time of the first versions. Others follow, one each minute.
+// pastEpoch returns the time of the first versions. Further versions follow every minute.
 func pastEpoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func (m *manyVersions) Do(request *http.Request) (*http.Response, error) {
@@ -52,8 +52,8 @@ func (m *manyVersions) Do(request *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader(page.String()))}, nil
 }
 
-// TestPastOfManyVersions lists a directory with many versions, in the memory of a few pages. A million of them, which
-// are 100,000 files with ten versions each, take 1,000 requests, 4 MiB of heap, and 12 s of a processor.
+// TestPastOfManyVersions lists a directory with many versions, with the memory of a few pages. A million versions
+// (100,000 files with ten versions each) take 1,000 requests, 4 MiB of heap and 12 s of CPU time.
 func TestPastOfManyVersions(t *testing.T) {
 	server := &manyVersions{keys: 10_000, versions: 10}
 	client := s3.New(s3.Options{Region: "us-east-1", HTTPClient: server, UsePathStyle: true,
@@ -70,7 +70,7 @@ func TestPastOfManyVersions(t *testing.T) {
 		runtime.ReadMemStats(&memory)
 		return memory.HeapAlloc
 	}
-	begin, before := time.Now(), heap() // what the servers of other tests hold
+	begin, before := time.Now(), heap() // including the servers of other tests
 	moment := driver.Moment{Time: pastEpoch().Add(4*time.Minute + 30*time.Second)}
 	entries, err := files.At(moment).List(t.Context(), "/dir")
 	must.OK(t, err)

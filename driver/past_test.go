@@ -30,25 +30,25 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A past is a bucket that keeps versions, and all that was done in it.
+// A past is a bucket with versioning and a log of all changes in it.
 type past struct {
 	testing.TB
 	client *s3.Client
 	bucket string
 	fs     *drivertest.Fs
-	keys   []string // that change
+	keys   []string // keys that may change
 	log    []pastChange
-	unsure map[time.Time]bool // seconds at whose end a change was under way
+	unsure map[time.Time]bool // seconds at whose end a change was in progress
 }
 
-// A pastChange stores a file, or deletes one.
+// A pastChange is a change that stores or deletes a file.
 type pastChange struct {
 	key, content string
 	deletes      bool
 	time         time.Time // in whole seconds
 }
 
-// smallPages lists few versions by a request, so that the versions of a key stand on several pages.
+// smallPages requests small pages of versions, so that the versions of a key are on several pages.
 type smallPages struct{ *s3.Client }
 
 func (c smallPages) ListObjectVersions(
@@ -61,7 +61,7 @@ func (c smallPages) ListObjectVersions(
 
 func newPast(tb testing.TB, client *s3.Client, bucket string, p driver.Profile) *past {
 	tb.Helper()
-	p.GhostPrefixes = true // as the server sets it for a bucket with versions
+	p.GhostPrefixes = true // as the server sets it for a bucket with versioning
 	opts := driver.Options{Prefix: "in/", Profile: p}
 	fsys, err := driver.New(smallPages{client}, bucket, &opts)
 	must.OK(tb, err)
@@ -87,12 +87,12 @@ func (x *past) remove(key string) {
 	})
 	must.OK(x, err)
 	if _, there := x.at(time.Now())[key]; out.VersionId == nil && !there {
-		return // MinIO makes no marker
+		return // MinIO creates no delete marker
 	}
 	x.note(began, pastChange{key: key, deletes: true})
 }
 
-// note logs a change that S3 has made since then.
+// note logs a change that S3 made between began and now.
 func (x *past) note(began time.Time, c pastChange) {
 	c.time = time.Now().Truncate(time.Second)
 	for second := began.Truncate(time.Second); second.Before(c.time); second = second.Add(time.Second) {
@@ -101,7 +101,7 @@ func (x *past) note(began time.Time, c pastChange) {
 	x.log = append(x.log, c)
 }
 
-// at is what the model had at the end of a second.
+// at returns the content of the model at the end of a second.
 func (x *past) at(t time.Time) map[string]string {
 	tree := map[string]string{}
 	for _, c := range x.log {
@@ -116,7 +116,7 @@ func (x *past) at(t time.Time) map[string]string {
 	return tree
 }
 
-// deleted is what the model has had, and has no more.
+// deleted returns the last content of deleted files in the model.
 func (x *past) deleted() map[string]string {
 	tree, last := map[string]string{}, map[string]string{}
 	for _, c := range x.log {
@@ -132,7 +132,7 @@ func (x *past) deleted() map[string]string {
 	return tree
 }
 
-// tree reads a directory with all that it holds. The key of a directory has a slash at its end.
+// tree reads a directory recursively. The keys of directories end with a slash.
 func (x *past) tree(fsys *drivertest.Fs, dir string, into map[string]string) {
 	x.Helper()
 	entries, err := fsys.List(dir)
@@ -186,7 +186,7 @@ func withDirectories(files map[string]string) map[string]string {
 	return tree
 }
 
-// check compares the file system of each second with the model, where the model is sure.
+// check compares the file system at each second with the model, unless the model is unsure.
 func (x *past) check() {
 	x.Helper()
 	times := map[time.Time]bool{x.log[0].time.Add(-time.Second): true}
@@ -236,7 +236,7 @@ func (x *past) anyChange(r *rand.Rand) {
 	}
 }
 
-// TestPastModel compares the past with a model at every moment, where many changes fall into the same second.
+// TestPastModel compares the past with a model at every moment. Many changes happen in the same second.
 func TestPastModel(t *testing.T) {
 	t.Parallel()
 	models := uint64(20)
@@ -259,7 +259,7 @@ func testPastModel(t *testing.T, p driver.Profile, r *rand.Rand) {
 	server := s3sim.New(s3sim.Options{Profile: p, Versioning: true, PageSize: 4 + r.IntN(8)})
 	server.CreateBucket("bucket")
 	x := newPast(t, server.Client(nil), "bucket", p)
-	x.keys = append(x.keys, "dir/") // other servers keep no versions of markers
+	x.keys = append(x.keys, "dir/") // other servers do not keep versions of markers
 	for range 60 {
 		x.anyChange(r)
 		if r.IntN(3) == 0 {
@@ -269,8 +269,8 @@ func testPastModel(t *testing.T, p driver.Profile, r *rand.Rand) {
 	x.check()
 }
 
-// A server lists delete markers apart from versions, and its profile does not say so. What was deleted does not show as
-// there: S3 does not tell whether it was.
+// A server lists delete markers after the versions, but its profile does not say so. The listing must fail instead of
+// showing deleted files.
 func TestPastOfUnknownOrder(t *testing.T) {
 	t.Parallel()
 	apart, _ := driver.ProfileNamed("seaweedfs")
@@ -293,7 +293,7 @@ func TestPastOfUnknownOrder(t *testing.T) {
 	}
 }
 
-// TestPastOnServers is TestPastModel on servers that keep versions, until a second or two have passed.
+// TestPastOnServers is TestPastModel on real servers with versioning. It takes two or three seconds.
 func TestPastOnServers(t *testing.T) {
 	t.Parallel()
 	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {
@@ -301,7 +301,7 @@ func TestPastOnServers(t *testing.T) {
 		x := newPast(t, s.Client(), s.VersionedBucket(t), profile(t, s))
 		r := rand.New(rand.NewPCG(1, 2))
 		for seconds, begin := 0, time.Now().Unix(); seconds < 3; {
-			// versitygw has its times from its file system, whose clock differs by some milliseconds.
+			// versitygw takes its times from its file system, whose clock differs by some milliseconds.
 			midSecond := time.Now().Nanosecond() > 1e8 && time.Now().Nanosecond() < 9e8
 			if len(x.log) < 20*(seconds+1) && midSecond {
 				x.anyChange(r)
@@ -381,7 +381,7 @@ func TestPast(t *testing.T) {
 	})
 }
 
-// TestPastNullVersion restores a version, with its attributes, that was stored before the bucket kept versions.
+// TestPastNullVersion restores a version, with its attributes, that was stored before versioning was enabled.
 func TestPastNullVersion(t *testing.T) {
 	t.Parallel()
 	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {
@@ -399,7 +399,7 @@ func TestPastNullVersion(t *testing.T) {
 			t.Errorf("a deleted null version is %q, %v", content, err)
 		}
 		err = gone.CopyTo(t.Context(), x.fs, "/file", "/copy")
-		if strings.HasPrefix(s.Name, "versitygw") { // it knows no null version as the source of a copy
+		if strings.HasPrefix(s.Name, "versitygw") { // does not accept a null version as the source of a copy
 			if !errors.Is(err, syscall.EIO) {
 				t.Errorf("copy a null version: %v", err)
 			}

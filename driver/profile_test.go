@@ -16,10 +16,10 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// The table says of MinIO and versitygw what they do.
+// The profiles of MinIO and versitygw match the servers.
 func TestProfilesOfServers(t *testing.T) { s3test.Run(t, serverShowsProfile) }
 
-// The table says of the servers that Debian's packages bring what they do.
+// The profiles of the servers that are packaged in Debian match the servers.
 func TestProfilesOfPackaged(t *testing.T) {
 	t.Parallel()
 	s3test.RunPackaged(t, serverShowsProfile)
@@ -29,13 +29,13 @@ func serverShowsProfile(t *testing.T, s *s3test.Server) {
 	showsProfile(t, profile(t, s), func(t *testing.T) (*s3.Client, string) { return s.Client(), s.Bucket(t) })
 }
 
-// A simulator does what its profile says, so that the tests on it meet what they would meet on such a server.
+// A simulator behaves as its profile says, so that tests with it are realistic.
 func TestProfilesOfSimulators(t *testing.T) {
 	t.Parallel()
 	for _, name := range driver.ProfileNames() {
 		t.Run(name, func(t *testing.T) {
 			p, _ := driver.ProfileNamed(name)
-			p.MisreadPartSources = false // no simulator misreads
+			p.MisreadPartSources = false // not simulated
 			showsProfile(t, p, func(*testing.T) (*s3.Client, string) {
 				server := s3sim.New(s3sim.Options{Profile: p, Emptying: true})
 				server.CreateBucket("bucket")
@@ -47,8 +47,7 @@ func TestProfilesOfSimulators(t *testing.T) {
 	}
 }
 
-// showsProfile lets a server show each fact of its profile that the probe of a configuration does not look at, each in
-// an empty bucket. Package s3client has the tests of the others.
+// showsProfile checks each fact of a profile that the probes of package s3client do not cover, each in an empty bucket.
 func showsProfile(t *testing.T, p driver.Profile, bucket func(*testing.T) (*s3.Client, string)) {
 	for name, fact := range map[string]struct {
 		probe func(*prober) (bool, error)
@@ -69,14 +68,15 @@ func showsProfile(t *testing.T, p driver.Profile, bucket func(*testing.T) (*s3.C
 	}
 }
 
-// A prober asks an S3 server to do something, in an empty bucket of its own. Its methods tell whether the server did.
+// A prober sends requests to an S3 server, in an empty bucket. Its methods report whether the server behaves in a
+// certain way.
 type prober struct {
 	ctx    context.Context
 	client *s3.Client
 	bucket string
 }
 
-const probePart = 5 << 20 // the minimum of a part that others follow
+const probePart = 5 << 20 // the minimum size of a part that others follow
 
 func (x *prober) put(key, content string) error {
 	_, err := x.client.PutObject(
@@ -84,7 +84,7 @@ func (x *prober) put(key, content string) error {
 	return err
 }
 
-// storedAnswers completes an upload that was aborted, where an older object has the key.
+// storedAnswers completes an upload that was aborted, when an older object has the key.
 func (x *prober) storedAnswers() (bool, error) {
 	if err := x.put("a", "older"); err != nil {
 		return false, err
@@ -117,18 +117,18 @@ func (x *prober) tags() (bool, error) {
 	return err == nil && len(out.TagSet) == 1, err
 }
 
-// A begunUpload is a multipart upload whose parts S3 has.
+// A begunUpload is a multipart upload whose parts are uploaded.
 type begunUpload struct {
 	key, id string
 	parts   *types.CompletedMultipartUpload
 }
 
-// begin begins an upload of the key "a", and uploads parts with numbers from 1 on.
+// begin begins an upload of the key "a" and uploads parts with numbers from 1.
 func (x *prober) begin(in *s3.CreateMultipartUploadInput, contents ...string) (*begunUpload, error) {
 	const key = "a"
 	in.Bucket, in.Key = &x.bucket, aws.String(key)
 	if len(contents) > 0 {
-		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32 // parts that are copied have none
+		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32 // copied parts have no checksum
 	}
 	created, err := x.client.CreateMultipartUpload(x.ctx, in)
 	if err != nil {
@@ -161,7 +161,7 @@ func (x *prober) complete(u *begunUpload) error {
 	return err
 }
 
-// done tells whether a request was done. An error of S3 says that it cannot be.
+// done reports whether a request was performed. An error response means that the server refused it.
 func done(err error) (bool, error) {
 	if _, answered := errors.AsType[*smithyhttp.ResponseError](err); err != nil && !answered {
 		return false, err
@@ -169,10 +169,11 @@ func done(err error) (bool, error) {
 	return err == nil, nil
 }
 
-// percentPartCopy copies from a key that is another one when it is decoded twice. An invalid one could end the server.
+// percentPartCopy copies from a key that is another key if it is decoded twice. An invalid encoding could crash the
+// server.
 func (x *prober) percentPartCopy() (bool, error) { return x.copyPart("%41", "%2541") }
 
-// copyPart makes an upload of a copy. The source is the key in percent-encoding.
+// copyPart copies an object into an upload. source is the percent-encoded key.
 func (x *prober) copyPart(key, source string) (bool, error) {
 	if err := x.put(key, strings.Repeat("s", probePart)); err != nil {
 		return false, err

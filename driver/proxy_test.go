@@ -14,8 +14,8 @@ import (
 	"github.com/babelftp/babelftp/driver/drivertest"
 )
 
-// A repeatingProxy sends each PUT and each DELETE twice, and the POST that ends an upload, and passes on the second
-// answer. It is as if the connection to S3 had broken before the first one.
+// A repeatingProxy sends each PUT and DELETE, and the POST that completes an upload, twice, and returns the second
+// response, as if the connection to S3 had failed before the first one.
 type repeatingProxy struct{ s3.HTTPClient }
 
 // Do implements [s3.HTTPClient].
@@ -44,8 +44,8 @@ func (p repeatingProxy) Do(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// TestRepeatingProxy works through a proxy that repeats requests. S3 refuses the second one on its condition, which
-// the first one has changed.
+// TestRepeatingProxy works through a proxy that repeats requests. S3 refuses the second request, because the first one
+// has changed what its condition requires.
 func TestRepeatingProxy(t *testing.T) {
 	t.Parallel()
 	for _, name := range driver.ProfileNames() {

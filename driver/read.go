@@ -11,9 +11,9 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// A Reader is a file that is open for reading. It reads the same version of the object to its end, also over another
-// connection. If another client replaces the object meanwhile, the error is ESTALE. Only Abort may be called while
-// another method runs.
+// A Reader is a file that is open for reading. It reads the same version of the object to its end, even over several
+// connections. If another client replaces the object while it is read, the error is ESTALE. Only Abort may be called
+// while another method runs.
 type Reader struct {
 	name    string
 	ctx     context.Context
@@ -25,8 +25,8 @@ type Reader struct {
 	closed  bool
 }
 
-// OpenReader opens a file for a download that begins offset bytes after its beginning. One request asks for the object
-// at once. An offset beyond the end is an fs.ErrInvalid. The end of ctx ends the download.
+// OpenReader opens a file for a download that begins at offset. It requests the object at once. If offset is beyond the
+// end, the error is fs.ErrInvalid. Canceling ctx stops the download.
 func (f *Fs) OpenReader(ctx context.Context, name string, offset int64) (*Reader, error) {
 	ctx = f.opts.withRetries(ctx)
 	key, err := f.fileKey(ctx, name, offset)
@@ -44,8 +44,8 @@ func (f *Fs) openReader(ctx context.Context, name, key string, offset int64) (*R
 	ctx, cancel := context.WithCancelCause(ctx)
 	v, a, body, err := f.bucket.Get(ctx, key, offset)
 	if offset > 0 && errors.Is(err, fs.ErrInvalid) {
-		// There is no byte at offset. Where it is the end that is no error, but few servers tell the size with the
-		// refusal.
+		// There is no byte at offset. This is not an error at the end of the file, but few servers return the size
+		// together with the error.
 		var headErr error
 		if v, a, headErr = f.bucket.Head(ctx, key); headErr != nil || v.Size == offset {
 			err = headErr
@@ -59,7 +59,7 @@ func (f *Fs) openReader(ctx context.Context, name, key string, offset int64) (*R
 		return nil, err
 	}
 	var result s3api.Result
-	var stream io.ReadCloser // nil where there is no byte at offset
+	var stream io.ReadCloser // nil if there is no byte at offset
 	if body != nil {
 		result, stream = body.Result, body
 	}
@@ -71,7 +71,7 @@ func (f *Fs) openReader(ctx context.Context, name, key string, offset int64) (*R
 	}, nil
 }
 
-// restore asks S3 to restore an object. If S3 refuses, the error is that the object is archived.
+// restore requests S3 to restore an object. If S3 refuses, it returns the error archived.
 func (f *Fs) restore(ctx context.Context, key string, archived error) error {
 	err := f.bucket.Restore(ctx, key, f.opts.Restore)
 	if errors.Is(err, s3error.Archived) {
@@ -81,7 +81,7 @@ func (f *Fs) restore(ctx context.Context, key string, archived error) error {
 	return archived
 }
 
-// Read reads the bytes that follow those read before.
+// Read reads the next bytes.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.closed {
 		return 0, s3error.PathError("read", r.name, fs.ErrClosed)
@@ -90,7 +90,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, r.readError(err)
 }
 
-// WriteTo writes all that is left to w.
+// WriteTo writes the remaining bytes to w.
 func (r *Reader) WriteTo(w io.Writer) (written int64, err error) {
 	if r.closed {
 		return 0, s3error.PathError("read", r.name, fs.ErrClosed)
@@ -119,7 +119,7 @@ func (r *Reader) readError(err error) error {
 	return s3error.PathError("read", r.name, err)
 }
 
-// ReadAt reads from an offset with a request of its own. It does not move the offset of Read, and may be called in
+// ReadAt reads from an offset with a separate request. It does not change the offset of Read, and may be called in
 // parallel.
 func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
 	if r.closed {
@@ -141,7 +141,7 @@ func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// Seek sets where Read continues. It makes no request, and does nothing if the offset is the present one.
+// Seek sets the offset of the next Read. It sends no request, and does nothing if the offset does not change.
 func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	if r.closed {
 		return 0, s3error.PathError("seek", r.name, fs.ErrClosed)
@@ -162,7 +162,7 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 // Stat describes the version of the object that is read.
 func (r *Reader) Stat() (fs.FileInfo, error) { return r.info, nil }
 
-// Abort ends the download: Read and Close return cause.
+// Abort ends the download. Read and Close then return cause.
 func (r *Reader) Abort(cause error) { r.cancel(cause) }
 
 // Close returns the connection to the pool if all bytes were read, and closes it otherwise.

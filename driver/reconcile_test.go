@@ -14,7 +14,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestHeadCorruptedOnTheWay changes bytes of the object whose head an upload keeps. The driver does not store them.
+// TestHeadCorruptedOnTheWay corrupts bytes in transit that an upload keeps from the beginning of the existing object.
+// The driver must not store them.
 func TestHeadCorruptedOnTheWay(t *testing.T) {
 	t.Parallel()
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {

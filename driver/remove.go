@@ -14,13 +14,13 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// maxRequests is how many requests a directory is copied or deleted by in parallel. They are small, and spend their
-// time waiting for S3.
+// maxRequests is the maximum number of parallel requests to copy or delete a directory. The requests are small and
+// spend their time waiting for S3.
 const maxRequests = 32
 
-// RemoveFile removes a file, or the interrupted upload of one, and fails with EISDIR for a directory. The error is
-// ESTALE if another client replaces the file meanwhile. It takes two requests, because S3 does not say whether what it
-// deletes existed.
+// RemoveFile removes a file, or the interrupted upload of a file. It fails with EISDIR for a directory. The error is
+// ESTALE if another client replaces the file at the same time. It takes two requests, because S3 does not report
+// whether a deleted object existed.
 func (f *Fs) RemoveFile(ctx context.Context, name string) error {
 	return f.changeFile(ctx, "remove", name, func(ctx context.Context, key string) (err error) {
 		defer func() { f.removed(err, key) }()
@@ -47,7 +47,7 @@ func (f *Fs) RemoveFile(ctx context.Context, name string) error {
 	})
 }
 
-// removed tells the journal that a key was removed, if an operation with this error may have removed something.
+// removed reports a removed key to the journal, unless err means that the operation cannot have removed anything.
 func (f *Fs) removed(err error, key string) {
 	for _, refusal := range []error{fs.ErrNotExist, fs.ErrExist, syscall.EISDIR, syscall.ENOTDIR} {
 		if errors.Is(err, refusal) {
@@ -73,9 +73,10 @@ func (f *Fs) deleteVersion(ctx context.Context, v s3api.Version) error {
 	return err
 }
 
-// RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others. A directory without a marker
-// is never empty, so it takes two requests. A marker that other software has stored bytes in is content. If S3 has no
-// conditional delete ([Profile]), bytes that are stored in the marker between both requests are lost.
+// RemoveDir removes an empty directory. It fails with ENOTEMPTY if the directory is not empty, and ENOTDIR for a file.
+// A directory without a marker is never empty, so two requests are enough. A marker in which other software has stored
+// data counts as content. If S3 has no conditional delete ([Profile]), data that is stored in the marker between the
+// two requests is lost.
 func (f *Fs) RemoveDir(ctx context.Context, name string) error {
 	return f.change(ctx, "remove", name, func(ctx context.Context, key string) (err error) {
 		if f.keys.IsRoot(key) {
@@ -83,7 +84,7 @@ func (f *Fs) RemoveDir(ctx context.Context, name string) error {
 		}
 		marker := f.keys.Directory(key)
 		defer func() { f.removed(err, marker) }()
-		// the marker and one that would be too many
+		// the marker, and one key that would make the directory not empty
 		page, err := f.bucket.List(ctx, s3api.Listing{Prefix: marker, Limit: 2})
 		if err != nil {
 			return err
@@ -106,10 +107,10 @@ func (f *Fs) RemoveDir(ctx context.Context, name string) error {
 	})
 }
 
-// RemoveAll removes a directory with everything that users have stored in it, and fails with ENOTDIR for a file. If
-// there is neither, it does nothing. A file with the name of the directory stays. After an error some files may be
-// gone, and RemoveAll can be called again. The error is ESTALE if another client replaces a file meanwhile, which then
-// stays if S3 compares ETags.
+// RemoveAll removes a directory with everything that users have stored in it. It fails with ENOTDIR for a file, and
+// does nothing if neither exists. A file with the same name as the directory stays. After an error some files may be
+// gone, and RemoveAll can be called again. The error is ESTALE if another client replaces a file at the same time; this
+// file stays if S3 compares ETags.
 func (f *Fs) RemoveAll(ctx context.Context, name string) error {
 	return f.change(ctx, "remove", name, func(ctx context.Context, key string) (err error) {
 		directory := f.keys.Directory(key)
@@ -133,8 +134,8 @@ func (f *Fs) RemoveAll(ctx context.Context, name string) error {
 	})
 }
 
-// removeBelow removes all objects with a prefix, and reports whether there were any. A refusal ends the walk, but no
-// request in flight: without its response, a deleted file would stay counted.
+// removeBelow removes all objects with a prefix, and reports whether there were any. An error stops the walk, but does
+// not cancel requests in flight: without their responses, deleted files would remain counted in quotas.
 func (f *Fs) removeBelow(ctx context.Context, prefix string) (found bool, err error) {
 	removed := batch{fs: f, prefix: prefix}
 	err = inParallel(ctx, func(walk context.Context, submit func(func() error)) error {
@@ -157,13 +158,13 @@ func (f *Fs) removeBelow(ctx context.Context, prefix string) (found bool, err er
 	return found, cmp.Or(err, removed.stale.cause())
 }
 
-// inParallel runs what walk submits in parallel, and returns the first error.
+// inParallel runs the functions that walk submits in parallel, and returns the first error.
 func inParallel(ctx context.Context, walk func(ctx context.Context, submit func(func() error)) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
 	walkErr := walk(ctx, func(work func() error) { group.Go(func() error { return panics.Catch(work) }) })
 	if err := group.Wait(); err != nil {
-		return err // it also ended the walk, if that failed too
+		return err // it also stopped the walk, if that failed too
 	}
 	return walkErr
 }

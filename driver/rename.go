@@ -14,28 +14,28 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// RenameTo moves a file or, if there is no file with this name, a directory to a name in target, which may be the same
-// file system, or another one of the same account of the same S3 server. S3 copies each object with its metadata,
-// tags, storage class and encryption. RenameTo deletes an object only after S3 has confirmed all copies. A file without
-// a set time gets the time of the copy.
+// RenameTo moves a file or, if no file with this name exists, a directory to a name in target, which may be the same
+// file system, or another one in the same account on the same S3 server. S3 copies each object with its metadata, tags,
+// storage class and encryption. RenameTo deletes an object only after S3 has confirmed all copies. If no modification
+// time was set for a file, it gets the time of the copy.
 //
-// A file replaces a file with the new name, unless [Options.NoOverwrite] is set. A directory moves to a name that
-// nothing has, or to an empty directory. Otherwise the error is ENOTEMPTY, so that two directories do not mix. If a
-// directory has the new name of a file, the error is EISDIR. If a file has the new name of a directory, it is ENOTDIR.
-// A directory moved into itself is an fs.ErrInvalid. Nothing happens if both names are the same.
+// A file replaces a file with the new name, unless [Options.NoOverwrite] is set. A directory can only be moved to a
+// name that does not exist or to an empty directory. Otherwise the error is ENOTEMPTY, so that two directories are
+// never mixed. The error is EISDIR if the new name of a file is a directory, and ENOTDIR if the new name of a directory
+// is a file. Moving a directory into itself fails with fs.ErrInvalid. Nothing happens if both names are the same.
 //
-// RenameTo undoes nothing. After an error, some files may have both names, none is lost, and the same RenameTo
-// completes the move in any session. It continues only if a stamp in its user metadata proves that the file at a new
-// name is the copy. Equal bytes do not.
+// RenameTo does not roll back. After an error, some files may exist under both names, but none is lost, and the same
+// RenameTo completes the move in any session. It continues only if a stamp in the user metadata proves that the file at
+// the new name is the copy; equal bytes are not enough.
 //
-// RenameTo deletes only the versions that it has copied. A file that another client replaces meanwhile stays, and the
-// error is ESTALE. S3 compares ETags, so a file with the same bytes, stored between the last check and the delete, is
-// deleted. Without conditional deletes ([Profile]), this goes for any file.
+// RenameTo deletes only the versions that it has copied. A file that another client replaces at the same time stays,
+// and the error is ESTALE. S3 compares ETags, so a file with the same bytes that is stored between the last check and
+// the delete is deleted. Without conditional deletes ([Profile]), this applies to any file.
 //
 // If another client stores a file under a new name while a directory is moved, that file stays, and the error is
-// ENOTEMPTY. If CopyObject takes no condition, RenameTo checks right before each copy instead.
+// ENOTEMPTY. If CopyObject does not support conditions, RenameTo checks the name right before each copy instead.
 //
-// An [s3error.EntryError] names the file of a directory that an error is about.
+// An [s3error.EntryError] names the file within a directory that caused an error.
 func (f *Fs) RenameTo(ctx context.Context, target *Fs, oldname, newname string) error {
 	return f.move(ctx, "rename", target, oldname, newname, func(ctx context.Context, oldName, newName entryName) error {
 		if err := f.changeable(); err != nil {
@@ -48,20 +48,20 @@ func (f *Fs) RenameTo(ctx context.Context, target *Fs, oldname, newname string) 
 	})
 }
 
-// A treeMove is a rename or, if it keeps the source, a copy.
+// A treeMove is a rename or, if keepsSource is set, a copy.
 type treeMove struct {
-	source      *Fs // where it begins
-	target      *Fs // where it ends, perhaps the same
+	source      *Fs // file system of the old name
+	target      *Fs // file system of the new name; may be the same
 	keepsSource bool
-	noOverwrite bool // a file at the new name is an error
+	noOverwrite bool // fail if a file with the new name exists
 
-	// Of a directory:
-	from, to string        // the prefixes of both
-	copied   *fingerprints // the files and markers that have their copies
+	// The following fields are for directories.
+	from, to string        // prefixes of the old and the new directory
+	copied   *fingerprints // files and markers that have been copied
 	stale    staleEntry    // an entry that another client has changed
 }
 
-// run performs the move. The past of a bucket counts as another bucket.
+// run performs the move. A bucket in the past counts as another bucket.
 func (r *treeMove) run(ctx context.Context, oldName, newName entryName) error {
 	source, target, oldKey, newKey := r.source, r.target, oldName.key, newName.key
 	oneBucket := source.bucket.Name == target.bucket.Name && !source.bucket.IsPast()
@@ -92,7 +92,7 @@ func (r *treeMove) run(ctx context.Context, oldName, newName entryName) error {
 		}
 	}
 	r.from, r.to = source.keys.Directory(oldKey), target.keys.Directory(newKey)
-	var result error // if the old directory exists
+	var result error // result if the old directory exists
 	switch {
 	case oneBucket && oldKey == newKey:
 	case oneBucket && strings.HasPrefix(r.to, r.from):
@@ -115,7 +115,7 @@ func (r *treeMove) run(ctx context.Context, oldName, newName entryName) error {
 	return result
 }
 
-// fileAsDirectory returns the error for renaming a file to the name of a directory.
+// fileAsDirectory returns the error for renaming a file to a name with a final slash.
 func (r *treeMove) fileAsDirectory(ctx context.Context, newKey string) error {
 	_, err := r.target.findDir(ctx, newKey)
 	switch {
@@ -127,8 +127,8 @@ func (r *treeMove) fileAsDirectory(ctx context.Context, newKey string) error {
 	return err
 }
 
-// file moves a file that S3 has just described. It replaces a file at the new name, unless noOverwrite is set. Then a
-// file there is an error, unless it is the copy that an interrupted rename of this version has made.
+// file moves a file that S3 has just described. It replaces a file with the new name, unless noOverwrite is set. In
+// that case a file with the new name is an error, unless an interrupted rename has copied it from this version.
 func (r *treeMove) file(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, age time.Duration, newKey string,
 ) error {
@@ -163,8 +163,8 @@ func (r *treeMove) file(
 	return r.source.deleteVersion(ctx, v)
 }
 
-// completeFile ends a move to a name that has a file, which must stay. The error is fs.ErrExist unless that file is the
-// copy that another rename of this version has made.
+// completeFile ends a move to an existing file that must stay. The error is fs.ErrExist unless the file is a copy that
+// another rename has made from this version.
 func (r *treeMove) completeFile(ctx context.Context, v, old s3api.Version, age time.Duration) error {
 	if r.keepsSource || !old.IsStampedCopyOf(&v) {
 		return fs.ErrExist
@@ -179,8 +179,8 @@ func (r *treeMove) completeFile(ctx context.Context, v, old s3api.Version, age t
 	return r.source.deleteVersion(ctx, now)
 }
 
-// copyVersion copies a version to a key on a condition, and ends the change of that key. A rename takes room only in
-// usages that do not contain the source.
+// copyVersion copies a version to a key if the condition holds, and ends the reservation of that key. A rename reserves
+// room only in usages that do not contain the source.
 func (r *treeMove) copyVersion(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition,
 	reservation *quota.Reservation,

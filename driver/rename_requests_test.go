@@ -22,9 +22,10 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// TestRenameRequests counts the requests to rename a directory of three files. Two check for a file of each name, and
-// for a directory of the new one. Each of the three steps lists both directories. For each file, two requests check and
-// copy it, and two check and delete it. If S3 has no condition for copies, a request checks the target before each.
+// TestRenameRequests counts the requests to rename a directory of three files. Two check for a file with each name, and
+// one for a directory with the new name. Each of the three steps lists both directories. For each file, two requests
+// check and copy it, and two check and delete it. If S3 does not support conditions for copies, one more request checks
+// the target before each copy.
 func TestRenameRequests(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"aws": 20, "aws-directory": 21, "minio": 23, "ceph": 23, "r2": 23, "gcs": 23,
@@ -52,9 +53,9 @@ func testRenameRequests(t *testing.T, name string, want int) {
 	rename("new", "dir")
 }
 
-// TestRenameBackDuringRename lets another process rename a file or a directory back when all has been copied, and the
-// old name is about to be deleted. ETags do not distinguish the file that it would store there from the old one, so it
-// waits until the first rename has ended.
+// TestRenameBackDuringRename lets another process rename a file or a directory back when everything has been copied and
+// the old name is about to be deleted. ETags do not distinguish the file that it would store there from the old one, so
+// it must wait until the first rename has ended.
 func TestRenameBackDuringRename(t *testing.T) {
 	t.Parallel()
 	for _, profile := range driver.ProfileNames() {
@@ -72,7 +73,7 @@ func TestRenameBackDuringRename(t *testing.T) {
 	}
 }
 
-// testRenameBackDuringRename renames back before the first request of an operation after the copy.
+// testRenameBackDuringRename renames back before the first request of the operation before that follows the copy.
 func testRenameBackDuringRename(t *testing.T, profile, name, before string, deny bool) {
 	p, server := simulated(t, profile)
 	spy := drivertest.NewSpy(server.Client(nil))
@@ -96,7 +97,7 @@ func testRenameBackDuringRename(t *testing.T, profile, name, before string, deny
 		return nil
 	})
 	err := f.Rename("old", "new")
-	once.Do(back) // the rename makes no such request
+	once.Do(back) // if the rename sends no such request
 	if backErr := <-ended; err != nil || backErr != nil {
 		t.Errorf("the rename ended with %v, and the rename back with %v", err, backErr)
 	}
@@ -108,8 +109,8 @@ func testRenameBackDuringRename(t *testing.T, profile, name, before string, deny
 	}
 }
 
-// TestRenameOfMany renames a directory of more files than S3 lists on one page. When all are copied, another client
-// replaces a file before the directory is listed the last time, and one file of each page after that.
+// TestRenameOfMany renames a directory with more files than a page of a listing. When all files are copied, another
+// client replaces a file before the directory is listed for the last time, and then one file of each page.
 func TestRenameOfMany(t *testing.T) {
 	const files, first, second, last = 1200, 0, 1, 1199
 	p, server := simulated(t, "gcs")

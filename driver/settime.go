@@ -10,20 +10,21 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// SetTime sets the modification time of a file; S3 has no other time. It stores the time in the user metadata that
-// rclone reads too, so S3 copies the object onto itself. The error is errors.ErrUnsupported for a directory. It is
-// ESTALE if another client replaces the file meanwhile, which then stays as it is.
+// SetTime sets the modification time of a file. It stores the time in user metadata that rclone reads too, by letting
+// S3 copy the object onto itself. The error is errors.ErrUnsupported for a directory. It is ESTALE if another client
+// replaces the file at the same time; this file stays unchanged.
 //
-// If S3 has no condition for the copy ([Profile]), a file smaller than a part goes through this process, and S3 copies
-// others by parts. If the server has no conditions at all, SetTime checks right before the copy that the file is still
-// the same. What another client stores between these two requests may be replaced by the old bytes.
+// If CopyObject does not support conditions ([Profile]), a file smaller than a part is downloaded and uploaded again,
+// and S3 copies larger ones in parts. If the server does not support conditions at all, SetTime checks right before the
+// copy that the file has not changed. An object that another client stores between these two requests may be replaced
+// by the old bytes.
 func (f *Fs) SetTime(ctx context.Context, name string, mtime time.Time) error {
 	return f.changeFile(ctx, "chtimes", name, func(ctx context.Context, key string) error {
 		if f.keys.IsRoot(key) {
 			return errors.ErrUnsupported
 		}
-		// A rename that has copied the file would delete the new version, because most often the ETag stays the same.
-		// So no rename of this process runs meanwhile.
+		// A rename that has copied the file would delete the new version, because its ETag usually stays the same. So
+		// no rename in this process may run at the same time.
 		locked := f.bucket.Name + s3object.Separator + key
 		end, err := f.opts.Endpoint.moves.begin(ctx, [2]string{locked, locked}, true)
 		if err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// Stat describes a file or, where there is none of the name, a directory. It takes one request for a file and two for a
-// directory; [Fs.StatFile] and [Fs.StatDir] take one. A directory's modification time is zero unless a marker has it.
+// Stat describes a file or, if no file with this name exists, a directory. It takes one request for a file and two for
+// a directory; [Fs.StatFile] and [Fs.StatDir] take one. The modification time of a directory is zero unless it has a
+// marker.
 func (f *Fs) Stat(ctx context.Context, name string) (fs.FileInfo, error) {
 	return f.stat(ctx, name, func(ctx context.Context, key string) (*file.Info, error) {
 		if namesDirectory(name) {
@@ -27,7 +28,7 @@ func (f *Fs) Stat(ctx context.Context, name string) (fs.FileInfo, error) {
 	})
 }
 
-// StatFile describes a file, in one request.
+// StatFile describes a file with one request.
 func (f *Fs) StatFile(ctx context.Context, name string) (fs.FileInfo, error) {
 	return f.stat(ctx, name, func(ctx context.Context, key string) (*file.Info, error) {
 		if namesDirectory(name) && !f.keys.IsRoot(key) {
@@ -37,7 +38,8 @@ func (f *Fs) StatFile(ctx context.Context, name string) (fs.FileInfo, error) {
 	})
 }
 
-// statFile describes a file. Then the session resumes no upload of the file that it was shown before.
+// statFile describes a file. If the file exists, the session no longer resumes a pending upload of it that was reported
+// before.
 func (f *Fs) statFile(ctx context.Context, key string) (*file.Info, error) {
 	info, err := f.findFile(ctx, key)
 	if err == nil {
@@ -46,18 +48,18 @@ func (f *Fs) statFile(ctx context.Context, key string) (*file.Info, error) {
 	return info, err
 }
 
-// StatDir describes a directory, in one request, or two where listings are not sorted. The root always exists, which
-// takes none.
+// StatDir describes a directory with one request, or two if listings are not sorted. The root always exists, which
+// takes no request.
 func (f *Fs) StatDir(ctx context.Context, name string) (fs.FileInfo, error) {
 	return f.stat(ctx, name, f.findDirAndMarker)
 }
 
-// PendingUpload describes the interrupted upload of a file that this owner can resume: the bytes that S3 holds of it.
-// There is none, which is an fs.ErrNotExist, where the file exists, and none that a session works on. It takes one
-// request where nothing is pending.
+// PendingUpload describes the interrupted upload of a file that this owner can resume. Its size is the number of bytes
+// that S3 has. The error is fs.ErrNotExist if there is no such upload, if the file exists, or if a session is still
+// working on the upload. It takes one request if nothing is pending.
 //
-// A file system that has reported an upload resumes it when it opens the file with that size as the offset, or next
-// with os.O_APPEND.
+// A file system that has reported an upload resumes it when the file is opened with this size as the offset, or when it
+// is opened next with os.O_APPEND.
 func (f *Fs) PendingUpload(ctx context.Context, name string) (fs.FileInfo, error) {
 	return f.stat(ctx, name, func(ctx context.Context, key string) (*file.Info, error) {
 		if namesDirectory(name) {
@@ -70,7 +72,7 @@ func (f *Fs) PendingUpload(ctx context.Context, name string) (fs.FileInfo, error
 // namesDirectory reports whether a name ends with a slash. Such a name means a directory, never a file.
 func namesDirectory(name string) bool { return strings.HasSuffix(name, s3object.Separator) }
 
-// refuseDirectory rejects the name of a directory where a file is needed. The error is EISDIR for a directory, and
+// refuseDirectory returns an error for a name with a final slash where a file is needed: EISDIR for a directory, and
 // ENOTDIR if a file has the name without the slash.
 func (f *Fs) refuseDirectory(ctx context.Context, name, key string) error {
 	if !namesDirectory(name) || f.keys.IsRoot(key) { // the operation itself refuses the root
@@ -88,7 +90,7 @@ func (f *Fs) refuseDirectory(ctx context.Context, name, key string) error {
 	return fs.ErrNotExist
 }
 
-// stat describes what find finds under the key of a name.
+// stat returns the description that find returns for the key of a name.
 func (f *Fs) stat(
 	ctx context.Context, name string, find func(ctx context.Context, key string) (*file.Info, error),
 ) (fs.FileInfo, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// Where listings are in no order a file is found wherever it stands in them, and so is the marker of a directory.
-// Each entry is listed once.
+// If listings are not sorted, a file is found at any position, and so is the marker of a directory. Each entry is
+// listed once.
 func TestUnsortedListings(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"strict", "aws-directory"} {
@@ -22,7 +22,7 @@ func TestUnsortedListings(t *testing.T) {
 			p, server := simulated(t, name)
 			x := drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &driver.Options{Profile: p})
 			var want []string
-			for i := range 2500 { // some pages
+			for i := range 2500 { // several pages
 				want = append(want, fmt.Sprintf("foo %04d", i))
 			}
 			for i, name := range append(want, "foo", "foo.", "bar") {

@@ -14,7 +14,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A file and a directory are deleted whose names XML cannot hold. Those whose names have U+FFFD instead stay.
+// A file and a directory whose names cannot be sent in XML are deleted. Those whose names have U+FFFD instead must
+// stay.
 func TestVersionedControlCharacters(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	p := profile(t, s)
@@ -28,7 +29,8 @@ func TestVersionedControlCharacters(t *testing.T) {
 		if err := f.RemoveFile("file\x01"); err != nil {
 			t.Error(err)
 		}
-		// MinIO refuses that under Object Lock, but for a request that is XML, in which it takes no reference as &#x1;
+		// Under Object Lock, MinIO accepts only a request with XML for this, in which it does not accept references
+		// like &#x1;
 		if err := f.RemoveDir("dir\x01"); err == nil == strings.HasPrefix(bucket, "locked") {
 			t.Errorf("the directory is removed in %s: %v", bucket, err)
 		}
