@@ -20,7 +20,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// lateCompletion is the time after which a slow server performs a request to complete an upload, long after the client has given up.
+// lateCompletion is the time after which a slow server performs a request to complete an upload, long after the client
+// has given up.
 const lateCompletion = 8 * time.Minute
 
 // onOverlapping runs a test in virtual time on a server that completes an upload even if it aborts the upload at the

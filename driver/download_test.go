@@ -43,18 +43,18 @@ func (s *store) GetObject(
 		}
 		out.ContentRange = aws.String(fmt.Sprintf("bytes %d-%d/%d", first, last, s.size))
 	}
-	s.enter(0, 1)
+	s.acquire(0, 1)
 	if err := s3api.Sleep(ctx, s.latency); err != nil {
 		return nil, err
 	}
 	out.ContentLength = aws.Int64(last - first + 1)
-	s.enter(1, 0)
+	s.acquire(1, 0)
 	out.Body = &stream{store: s, ctx: ctx, left: last - first + 1, due: time.Now()}
 	return out, nil
 }
 
 // acquire counts responses and requests, and returns the number of responses in flight.
-func (s *store) enter(sending, requests int) int {
+func (s *store) acquire(sending, requests int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sending += sending
@@ -64,7 +64,7 @@ func (s *store) enter(sending, requests int) int {
 }
 
 // inFlight returns the number of requests in flight.
-func (s *store) underWay() int {
+func (s *store) inFlight() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests - s.ended
@@ -90,7 +90,7 @@ func (a *stream) Read(p []byte) (int, error) {
 	}
 	const most = 64 << 10
 	n := min(int64(len(p)), a.left, most)
-	rate := min(a.store.connection, a.store.server/float64(a.store.enter(0, 0)))
+	rate := min(a.store.connection, a.store.server/float64(a.store.acquire(0, 0)))
 	a.due = later(a.due, time.Now().Add(-kernelTime)).Add(time.Duration(float64(n) / rate * float64(time.Second)))
 	if err := s3api.Sleep(a.ctx, time.Until(a.due)); err != nil {
 		return 0, err
@@ -103,7 +103,7 @@ func (a *stream) Read(p []byte) (int, error) {
 func (a *stream) Close() error {
 	if !a.ended {
 		a.ended = true
-		a.store.enter(-1, 0)
+		a.store.acquire(-1, 0)
 		a.store.mu.Lock()
 		defer a.store.mu.Unlock()
 		a.store.ended++
@@ -177,7 +177,7 @@ func TestRequestsOfDownload(t *testing.T) {
 					time.Sleep(settled - time.Second)
 					for range 100 {
 						mu.Lock()
-						samples = append(samples, s.underWay())
+						samples = append(samples, s.inFlight())
 						mu.Unlock()
 						time.Sleep(10 * time.Millisecond)
 					}

@@ -10,9 +10,9 @@ import (
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
-// An Endpoint holds what file systems have learned about an S3 server: its distance, the best number of parallel
-// requests, and how long a page of a listing takes. It also coordinates renames. All file systems on the same server
-// should share one Endpoint, so that they do not have to measure separately.
+// An Endpoint holds what file systems share on one S3 server: its measured distance, the slots for parts of uploads,
+// the points at which listings of large directories can be split, and the renames in progress. All file systems on the
+// same server should share one Endpoint, so that they do not have to measure separately.
 type Endpoint struct {
 	uploads     *upload.Limiter
 	stats       *s3api.Stats
@@ -41,6 +41,6 @@ func (e *Endpoint) For(tenant, user string) *Endpoint {
 	return &of
 }
 
-// Answered records how long S3 took to respond to a request that no file system has sent, for example to check that a
+// Observe records how long S3 took to respond to a request that no file system has sent, for example to check that a
 // bucket exists.
-func (e *Endpoint) Answered(took time.Duration) { e.stats.Observe(time.Now(), took) }
+func (e *Endpoint) Observe(took time.Duration) { e.stats.Observe(time.Now(), took) }

@@ -102,7 +102,7 @@ func (m *model) unsure() bool {
 
 // checkAttributes checks the attributes with which an upload has stored a file. An appended file must keep its
 // attributes.
-func (m *model) judgeAttributes(e s3sim.Event, op *operation, content []byte) {
+func (m *model) checkAttributes(e s3sim.Event, op *operation, content []byte) {
 	got := m.attributesOf(e.New)
 	var allowed []string
 	for _, s := range m.replacedStates(e, op) {
@@ -140,7 +140,7 @@ func (m *model) replacedStates(e s3sim.Event, op *operation) []state {
 }
 
 // checkTimeAttributes checks the attributes of a file whose time was set.
-func (m *model) judgeTimeAttributes(e s3sim.Event, op *operation) {
+func (m *model) checkTimeAttributes(e s3sim.Event, op *operation) {
 	var allowed []string
 	for _, s := range m.replacedStates(e, op) {
 		allowed = append(allowed, s.attributes)

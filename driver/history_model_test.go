@@ -71,7 +71,7 @@ type operation struct {
 	copiedAt  map[string]int      // the last time that it did so
 	moved     []string            // keys that it has copied and then deleted
 
-	looked map[string]int // last HEAD request by key
+	headed map[string]int // last HEAD request by key
 	listed map[string]int // last listing by prefix
 
 	// The following fields belong to uploads.
@@ -112,7 +112,7 @@ func (m *model) begin(s *session, step step) *operation {
 	m.trace("%d step %d (%s %q %q) begins", m.seq, step.ID, step.Do, step.Name, step.To)
 	op := &operation{
 		step: step, session: s, start: m.seq, copied: map[string][][]byte{}, copiedAt: map[string]int{},
-		looked: map[string]int{}, listed: map[string]int{},
+		headed: map[string]int{}, listed: map[string]int{},
 	}
 	op.reportedSize, op.sizeReported = s.reported[step.Name]
 	m.operations = append(m.operations, op)
@@ -241,7 +241,7 @@ func (m *model) observe(e s3sim.Event) {
 	switch e.Name {
 	case "HeadObject", "GetObject":
 		if op != nil {
-			op.looked[e.Key] = m.seq
+			op.headed[e.Key] = m.seq
 		}
 		return
 	case "ListObjectsV2":
@@ -268,9 +268,9 @@ func (m *model) observe(e s3sim.Event) {
 		m.recorded(e)
 		return
 	}
-	m.judge(e, op)
+	m.check(e, op)
 	m.versions[e.Key] = append(m.versions[e.Key], m.stateOf(e.New, op, m.uploads[e.UploadID]))
-	m.judgeQuota(e, op)
+	m.checkQuota(e, op)
 }
 
 // recorded follows the record of an upload. If the record says that the upload has stalled, another session may take it
@@ -336,13 +336,13 @@ func (m *model) live(op *operation) bool {
 }
 
 // check checks a change of an object.
-func (m *model) judge(e s3sim.Event, op *operation) {
+func (m *model) check(e s3sim.Event, op *operation) {
 	if op == nil {
 		m.violate("unnamed", "the server made a %s of %q", e.Name, e.Key)
 		return
 	}
 	if e.New == nil {
-		m.judgeDelete(e, op)
+		m.checkDelete(e, op)
 		return
 	}
 	content := bytesOf(e.New)
@@ -366,9 +366,9 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 	switch op.Do {
 	case "foreign-put", "foreign-restore", "foreign-multipart":
 	case "stor", "appe", "rest", "resume", "resume-append":
-		m.judgeUpload(e, op, content)
+		m.checkUpload(e, op, content)
 	case "rename", "copy":
-		m.judgeCopy(e, op, content)
+		m.checkCopy(e, op, content)
 	case "mkdir":
 		if e.Key != op.Name+"/" || len(content) > 0 || e.Old != nil && e.Old.Content.Size() > 0 {
 			m.violate("unnamed", "step %d (mkdir %q) has written %q", op.ID, op.Name, e.Key)
@@ -383,7 +383,7 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 		if got := e.New.Metadata("mtime"); got != timeOf(op) {
 			m.violate("metadata", "step %d (chtimes %q) has set the time %q", op.ID, op.Name, got)
 		}
-		m.judgeTimeAttributes(e, op)
+		m.checkTimeAttributes(e, op)
 	default:
 		m.violate("unnamed", "step %d (%s %q) has written %q", op.ID, op.Do, op.Name, e.Key)
 	}
@@ -417,7 +417,7 @@ func (m *model) inWindow(e s3sim.Event, op *operation) bool {
 		"CopyObject":   p.ConditionalCopy,
 		"DeleteObject": p.ConditionalDelete, "DeleteObjects": p.ConditionalBatchDelete,
 	}[e.Name]
-	last := max(op.looked[e.Key], m.lastListed(e.Key, op))
+	last := max(op.headed[e.Key], m.lastListed(e.Key, op))
 	changed := 0
 	if states := m.versions[e.Key]; len(states) > 0 {
 		changed = states[len(states)-1].from
@@ -454,7 +454,7 @@ func (m *model) lostTime(e s3sim.Event, op *operation) bool {
 			return s.exists && s.stored.After(e.Old.Modified)
 		})
 	}
-	now, before, last := states[len(states)-1], states[len(states)-2], op.looked[e.Key]
+	now, before, last := states[len(states)-1], states[len(states)-2], op.headed[e.Key]
 	if now.stored.After(before.stored) {
 		last = max(last, m.lastListed(e.Key, op))
 	}
@@ -464,7 +464,7 @@ func (m *model) lostTime(e s3sim.Event, op *operation) bool {
 // checkUpload checks what an upload has stored. The object must begin with the bytes that were there before and that
 // the client wants to keep, or with the bytes of the interrupted upload that it resumes. Everything that the client has
 // sent must follow.
-func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
+func (m *model) checkUpload(e s3sim.Event, op *operation, content []byte) {
 	old := bytesOf(e.Old)
 	switch {
 	case e.Key != op.Name:
@@ -483,13 +483,13 @@ func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
 	default:
 		for _, base := range m.bases(e, op) {
 			if bytes.Equal(content, slices.Concat(base, op.content)) {
-				m.judgeAttributes(e, op, content)
+				m.checkAttributes(e, op, content)
 				return
 			}
 		}
 		for _, object := range m.restarted(e, op) {
 			if bytes.Equal(content, object) {
-				m.judgeAttributes(e, op, content)
+				m.checkAttributes(e, op, content)
 				return
 			}
 		}
@@ -653,7 +653,7 @@ func (m *model) startsOf(op *operation) [][]byte {
 }
 
 // checkCopy checks what a rename or a copy has written.
-func (m *model) judgeCopy(e s3sim.Event, op *operation, content []byte) {
+func (m *model) checkCopy(e s3sim.Event, op *operation, content []byte) {
 	source := op.Name
 	inside, below := strings.CutPrefix(e.Key, op.To+"/")
 	switch {
@@ -705,7 +705,7 @@ func (m *model) judgeCopy(e s3sim.Event, op *operation, content []byte) {
 }
 
 // checkDelete checks what an operation has deleted.
-func (m *model) judgeDelete(e s3sim.Event, op *operation) {
+func (m *model) checkDelete(e s3sim.Event, op *operation) {
 	old := bytesOf(e.Old)
 	moved := e.Key == op.Name || strings.HasPrefix(e.Key, op.Name+"/")
 	undone := e.Key == op.To || strings.HasPrefix(e.Key, op.To+"/")
@@ -820,15 +820,15 @@ func (m *model) finish(op *operation, err error) {
 	if op.session.replica.ctx.Err() != nil {
 		return // the client has disconnected
 	}
-	m.judgeRefusal(op)
+	m.checkRefusal(op)
 	switch op.Do {
 	case "stor", "appe", "rest", "resume", "resume-append":
-		m.judgeUploadReply(op)
+		m.checkUploadReply(op)
 		delete(op.session.reported, op.Name)
 	case "rename", "copy":
-		m.judgeCopyReply(op)
+		m.checkCopyReply(op)
 	case "mkdir", "rmdir", "chtimes":
-		judge := map[string]func(*operation){"mkdir": m.judgeMkdir, "rmdir": m.judgeRmdir, "chtimes": m.judgeTime}[op.Do]
+		judge := map[string]func(*operation){"mkdir": m.checkMkdir, "rmdir": m.checkRmdir, "chtimes": m.checkTime}[op.Do]
 		if err == nil {
 			judge(op)
 		}
@@ -837,9 +837,9 @@ func (m *model) finish(op *operation, err error) {
 			m.violate("reply", "step %d (remove %q) has succeeded, and it was never gone", op.ID, op.Name)
 		}
 	case "read":
-		m.judgeRead(op)
+		m.checkRead(op)
 	case "list":
-		m.judgeList(op)
+		m.checkList(op)
 	case "size":
 		if errors.Is(err, fs.ErrNotExist) && !m.wasAbsent(op.Name, op) {
 			m.violate("reply", "step %d (size %q) has found nothing, and it was there", op.ID, op.Name)
@@ -851,7 +851,7 @@ func (m *model) wasAbsent(key string, op *operation) bool {
 	return slices.ContainsFunc(m.alive(key, op.start, op.end), func(s state) bool { return !s.exists })
 }
 
-func (m *model) judgeUploadReply(op *operation) {
+func (m *model) checkUploadReply(op *operation) {
 	refused := false
 	for _, kind := range []error{
 		fs.ErrExist, fs.ErrInvalid, fs.ErrNotExist, syscall.EDQUOT, syscall.ESTALE, errClientLost,
@@ -874,7 +874,7 @@ func (m *model) hadContent(op *operation) bool {
 	})
 }
 
-func (m *model) judgeCopyReply(op *operation) {
+func (m *model) checkCopyReply(op *operation) {
 	switch {
 	case op.Name == op.To:
 	case errors.Is(op.err, fs.ErrNotExist) && len(op.copied[op.Name]) > 0:
@@ -912,7 +912,7 @@ func (m *model) hadTarget(op *operation) bool {
 }
 
 // checkMkdir checks that a directory that was made existed, with a marker or with any file in it.
-func (m *model) judgeMkdir(op *operation) {
+func (m *model) checkMkdir(op *operation) {
 	for key := range m.versions {
 		if !strings.HasPrefix(key, op.Name+"/") {
 			continue
@@ -925,7 +925,7 @@ func (m *model) judgeMkdir(op *operation) {
 }
 
 // checkRmdir checks that a directory that was removed did not exist.
-func (m *model) judgeRmdir(op *operation) {
+func (m *model) checkRmdir(op *operation) {
 	for key := range m.versions {
 		if strings.HasPrefix(key, op.Name+"/") && !m.wasAbsent(key, op) {
 			m.violate("reply", "step %d (rmdir %q) has succeeded, and %q was there all the time", op.ID, op.Name, key)
@@ -934,7 +934,7 @@ func (m *model) judgeRmdir(op *operation) {
 }
 
 // checkTime checks that a file had the time that was set.
-func (m *model) judgeTime(op *operation) {
+func (m *model) checkTime(op *operation) {
 	dated := func(s state) bool { return s.exists && s.mtime == timeOf(op) }
 	if !slices.ContainsFunc(m.alive(op.Name, op.start, op.end), dated) {
 		m.violate("reply", "step %d (chtimes %q) has succeeded, and the file never had the time", op.ID, op.Name)
@@ -957,7 +957,7 @@ func (m *model) hadFiles(op *operation) bool {
 	return false
 }
 
-func (m *model) judgeRead(op *operation) {
+func (m *model) checkRead(op *operation) {
 	switch {
 	case errors.Is(op.err, fs.ErrNotExist) && !m.wasAbsent(op.Name, op):
 		m.violate("reply", "step %d (read %q) has found nothing, and it was there", op.ID, op.Name)
@@ -970,7 +970,7 @@ func (m *model) judgeRead(op *operation) {
 }
 
 // checkList checks that a listing shows everything that existed the whole time, and nothing that never existed.
-func (m *model) judgeList(op *operation) {
+func (m *model) checkList(op *operation) {
 	if op.err != nil && !errors.Is(op.err, fs.ErrNotExist) {
 		return
 	}
@@ -1055,7 +1055,7 @@ func (m *model) stored() (sum int64, by map[*replica]int64) {
 
 // checkQuota checks that a quota has not allowed too many bytes. Replicas count separately, so this needs a single
 // replica. A file exists twice during a rename, and a file that has grown by an append or a copy counts too.
-func (m *model) judgeQuota(e s3sim.Event, op *operation) {
+func (m *model) checkQuota(e s3sim.Event, op *operation) {
 	renames := slices.ContainsFunc(m.operations, func(other *operation) bool {
 		return other.Do == "rename" && (!other.ended || other.err != nil)
 	})

@@ -9,7 +9,7 @@ import (
 
 // checkRefusal checks that an operation was refused for a reason. If nothing went wrong between the driver and S3, a
 // definite refusal must match a state during the operation, and any other refusal must be caused by another operation.
-func (m *model) judgeRefusal(op *operation) {
+func (m *model) checkRefusal(op *operation) {
 	if op.err == nil || strings.HasPrefix(op.Do, "foreign") || op.Do == "sweep" || errors.Is(op.err, errClientLost) {
 		return
 	}

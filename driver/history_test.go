@@ -18,12 +18,12 @@ import (
 var (
 	historyCount = flag.Int(
 		"histories", 0,
-		"how many random histories to run; 0 stands for 500, for 200 with the race detector, for 100 with -short")
+		"number of random histories to run; 0 means 500, or 200 with the race detector, or 100 with -short")
 	historySeed   = flag.Uint64("histories.seed", 1, "the seed of the first history")
-	historyTime   = flag.Duration("histories.time", 0, "run random histories for so long, whatever their number")
+	historyTime   = flag.Duration("histories.time", 0, "run random histories for this long, whatever their number")
 	historyReplay = flag.String("histories.replay", "", "replay the history in a file")
 	historyTrace  = flag.Bool(
-		"histories.trace", false, "print what each step came to, and each request that changed something")
+		"histories.trace", false, "print the result of each step and each request that changed something")
 	historyKinds = flag.Bool("histories.all", false, "continue after a failure, and show one history of each kind")
 )
 
@@ -120,8 +120,8 @@ func replayHistory(t *testing.T, text []byte) {
 	}
 }
 
-// watchdogTime limits the duration of a history in real time, even on a busy machine. A goroutine that waits for a mutex
-// prevents virtual time from advancing.
+// watchdogTime limits the duration of a history in real time, even on a busy machine. A goroutine that waits for a
+// mutex prevents virtual time from advancing.
 const watchdogTime = 5 * time.Minute
 
 // runHistory runs a history in virtual time and returns the first violation, if any.

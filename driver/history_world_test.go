@@ -341,7 +341,7 @@ func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault 
 		f.Before += time.Duration(h >> 30 % 2_000_000_000)
 	}
 	if op != nil {
-		w.meets(r, op, o, number, &f)
+		w.addFaults(r, op, o, number, &f)
 	}
 	if out := r.outage(); out != nil && !out.Frozen {
 		now := time.Since(w.begun)
@@ -354,7 +354,7 @@ func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault 
 }
 
 // addFaults adds the faults that the history has for a request of an operation.
-func (w *world) meets(r *replica, op *operation, o s3sim.Operation, number int, f *s3sim.Fault) {
+func (w *world) addFaults(r *replica, op *operation, o s3sim.Operation, number int, f *s3sim.Fault) {
 	for _, fault := range op.Faults {
 		if fault.Request != number && (fault.Kind != "refuse-three" || number < fault.Request || number > fault.Request+2) {
 			continue

@@ -451,7 +451,7 @@ func TestResumedUploadIsNeverWhole(t *testing.T) {
 }
 
 // If the server of a resuming session dies, the data that the session had stored at its last heartbeat counts.
-func TestResumedUploadGoesOn(t *testing.T) {
+func TestResumedUploadContinues(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
 		content := patterned(4*journalPart + 5000)
@@ -645,7 +645,7 @@ func TestSentAgainAfterServerDied(t *testing.T) {
 			if err := journal.RemoveChanged(x.Context()); err != nil || asked.Total() > 0 {
 				x.Errorf("with nothing to do it asks for %v: %v", asked.Counts(), err)
 			}
-			if _, err := journal.Sweep(x.Context(), time.Hour); err != nil { // it may abort uploads that S3 no longer completes
+			if _, err := journal.Sweep(x.Context(), time.Hour); err != nil { // may abort uploads that S3 no longer completes
 				x.Error(err)
 			}
 			x.wantFile(nil)
@@ -655,7 +655,7 @@ func TestSentAgainAfterServerDied(t *testing.T) {
 
 // A client reconnects and sends its file again. The old session notices only then that its client has gone, and S3 is
 // slow to respond to it. The bytes of the old session must not be kept.
-func TestSentAgainBeforeSlowAnswer(t *testing.T) {
+func TestSentAgainBeforeSlowResponse(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {
 		alice, _, spy := x.replica(x.Context(), "alice")
 		file, client, done := x.open(alice, anew, 0)
@@ -896,7 +896,7 @@ func TestRecordRefused(t *testing.T) {
 
 // A session takes over an upload that it resumes, and the response to this write is lost. The server says that the
 // upload is kept, and its client can resume it at once.
-func TestResumeWithoutAnswer(t *testing.T) {
+func TestResumeWithoutResponse(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string]int{"parts": 2*journalPart + 1, "tail": 2*journalPart + 4000} {
 		t.Run(name, func(t *testing.T) {
@@ -1004,7 +1004,7 @@ func TestTakenOverTooLargeToKeep(t *testing.T) {
 
 // S3 accepts a request and does not respond. Then it permanently refuses the next attempt. The error must report that
 // the outcome is unknown, because S3 may still perform the first attempt.
-func TestRefusedAfterDoubt(t *testing.T) {
+func TestRefusedAfterLostResponse(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {
 		f, _, spy := x.replica(x.Context(), "")

@@ -20,22 +20,22 @@ import (
 // suite does.
 type scriptedListings struct {
 	s3api.Client
-	answers []*s3.ListObjectsV2Output
+	responses []*s3.ListObjectsV2Output
 }
 
 func (s *scriptedListings) ListObjectsV2(
 	context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options),
 ) (*s3.ListObjectsV2Output, error) {
-	if len(s.answers) == 0 {
+	if len(s.responses) == 0 {
 		return nil, errors.New("asked once more")
 	}
-	answer := s.answers[0]
-	s.answers = s.answers[1:]
+	answer := s.responses[0]
+	s.responses = s.responses[1:]
 	return answer, nil
 }
 
 // page returns a page of a listing. Entries that end with a slash are prefixes, and a token announces another page.
-func answer(encoding types.EncodingType, token string, entries ...string) *s3.ListObjectsV2Output {
+func page(encoding types.EncodingType, token string, entries ...string) *s3.ListObjectsV2Output {
 	out := &s3.ListObjectsV2Output{EncodingType: encoding}
 	if token != "" {
 		out.IsTruncated, out.NextContinuationToken = aws.Bool(true), &token
@@ -55,48 +55,48 @@ func TestListings(t *testing.T) {
 	t.Parallel()
 	const plain, url = types.EncodingType(""), types.EncodingTypeUrl
 	for _, test := range []struct {
-		label   string
-		answers []*s3.ListObjectsV2Output
-		want    []string
-		kind    error // of the error that follows these entries
+		label     string
+		responses []*s3.ListObjectsV2Output
+		want      []string
+		kind      error // of the error that follows these entries
 	}{
-		{"file-and-directory-of-a-name", []*s3.ListObjectsV2Output{answer(plain, "", "d/a", "d/a-b", "d/a/", "d/b")},
+		{"file-and-directory-of-a-name", []*s3.ListObjectsV2Output{page(plain, "", "d/a", "d/a-b", "d/a/", "d/b")},
 			[]string{"a", "a-b", "a/", "b"}, nil},
-		{"encoded", []*s3.ListObjectsV2Output{answer(url, "", "d/a%2Bb", "d/a+b", "d/%2541", "d/%01/", "d/%EF%BF%BD")},
+		{"encoded", []*s3.ListObjectsV2Output{page(url, "", "d/a%2Bb", "d/a+b", "d/%2541", "d/%01/", "d/%EF%BF%BD")},
 			[]string{"\x01/", "a+b", "a b", "%41", "\uFFFD"}, nil},
-		{"not-encoded", []*s3.ListObjectsV2Output{answer(
+		{"not-encoded", []*s3.ListObjectsV2Output{page(
 			plain, "", "d/a%2Bb", "d/a+b", "d/%zz", "d/\uFFFD", "d/\uFFFD/")},
 			[]string{"a%2Bb", "a+b", "%zz"}, nil},
 		{"without-pathname", []*s3.ListObjectsV2Output{
-			answer(url, "", "d/.", "d/..", "d/...", "d/%FF", "d/%00", "d/x", "d//", "d/./", "d/../", "d/%ED%A0%80/"),
+			page(url, "", "d/.", "d/..", "d/...", "d/%FF", "d/%00", "d/x", "d//", "d/./", "d/../", "d/%ED%A0%80/"),
 		}, []string{"...", "x"}, nil},
-		{"outside-of-the-prefix", []*s3.ListObjectsV2Output{answer(url, "1", "d/x"), answer(url, "", "d/y", "e/f")},
+		{"outside-of-the-prefix", []*s3.ListObjectsV2Output{page(url, "1", "d/x"), page(url, "", "d/y", "e/f")},
 			[]string{"x"}, syscall.EIO},
-		{"told-to-be-encoded", []*s3.ListObjectsV2Output{answer(url, "", "d/%zz", "d/a b", "d/x")},
+		{"told-to-be-encoded", []*s3.ListObjectsV2Output{page(url, "", "d/%zz", "d/a b", "d/x")},
 			[]string{"%zz", "a b", "x"}, nil},
-		{"encoded-untold", []*s3.ListObjectsV2Output{answer(plain, "", "d/a%2Bb", "d/x"), answer(plain, "")},
+		{"encoded-untold", []*s3.ListObjectsV2Output{page(plain, "", "d/a%2Bb", "d/x"), page(plain, "")},
 			[]string{"a+b", "x"}, nil},
 		{"not-encoded-untold", []*s3.ListObjectsV2Output{
-			answer(plain, "", "d/a%2Bb", "d/x"), answer(plain, "", "d/a%2Bb")},
+			page(plain, "", "d/a%2Bb", "d/x"), page(plain, "", "d/a%2Bb")},
 			[]string{"a%2Bb", "x"}, nil},
-		{"without-a-delimiter", []*s3.ListObjectsV2Output{answer(plain, "", "d/a/b", "d/a/c", "d/x")},
+		{"without-a-delimiter", []*s3.ListObjectsV2Output{page(plain, "", "d/a/b", "d/a/c", "d/x")},
 			[]string{"a/", "x"}, nil},
-		{"twice", []*s3.ListObjectsV2Output{answer(plain, "", "d/x", "d/x", "d/y/", "d/z", "d/y/", "d/x")},
+		{"twice", []*s3.ListObjectsV2Output{page(plain, "", "d/x", "d/x", "d/y/", "d/z", "d/y/", "d/x")},
 			[]string{"x", "y/", "z"}, nil},
 		{"twice-on-pages", []*s3.ListObjectsV2Output{
-			answer(plain, "1", "d/x", "d/y/"), answer(plain, "", "d/y/", "d/z")},
+			page(plain, "1", "d/x", "d/y/"), page(plain, "", "d/y/", "d/z")},
 			[]string{"x", "y/", "z"}, nil},
 		{"empty-pages", []*s3.ListObjectsV2Output{
-			answer(plain, "1"), answer(plain, "2", "d/x"), answer(plain, "3"), answer(plain, "", "d/y"),
+			page(plain, "1"), page(plain, "2", "d/x"), page(plain, "3"), page(plain, "", "d/y"),
 		}, []string{"x", "y"}, nil},
 		{"no-token", []*s3.ListObjectsV2Output{
-			answer(plain, "1", "d/x"), {IsTruncated: aws.Bool(true)},
+			page(plain, "1", "d/x"), {IsTruncated: aws.Bool(true)},
 		}, []string{"x"}, syscall.EIO},
-		{"same-token", []*s3.ListObjectsV2Output{answer(plain, "1", "d/x"), answer(plain, "1", "d/y")}, []string{"x"},
+		{"same-token", []*s3.ListObjectsV2Output{page(plain, "1", "d/x"), page(plain, "1", "d/y")}, []string{"x"},
 			syscall.EIO},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			f := mustNew(&scriptedListings{answers: test.answers}, nil)
+			f := mustNew(&scriptedListings{responses: test.responses}, nil)
 			entries, err := f.List(t.Context(), "d")
 			must.OK(t, err)
 			got := []string{}
@@ -121,7 +121,7 @@ func TestListings(t *testing.T) {
 // server cannot write.
 func TestWalkTakesAll(t *testing.T) {
 	t.Parallel()
-	client := &scriptedListings{answers: []*s3.ListObjectsV2Output{answer("", "", "d/\uFFFD")}}
+	client := &scriptedListings{responses: []*s3.ListObjectsV2Output{page("", "", "d/\uFFFD")}}
 	f := mustNew(client, nil)
 	for v, err := range f.bucket.Walk(t.Context(), "d/") {
 		if !errors.Is(err, syscall.EILSEQ) {

@@ -33,9 +33,9 @@ type runningMove struct {
 func (m *moveLock) begin(ctx context.Context, names [2]string, copies bool) (end func(), err error) {
 	next := &runningMove{names: names, copies: copies, done: make(chan struct{})}
 	for {
-		other := m.enter(next)
+		other := m.acquire(next)
 		if other == nil {
-			return func() { m.leave(next) }, nil
+			return func() { m.release(next) }, nil
 		}
 		select {
 		case <-other.done:
@@ -46,7 +46,7 @@ func (m *moveLock) begin(ctx context.Context, names [2]string, copies bool) (end
 }
 
 // acquire begins a move, or returns a running move to wait for.
-func (m *moveLock) enter(next *runningMove) (other *runningMove) {
+func (m *moveLock) acquire(next *runningMove) (other *runningMove) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for other := range m.running {
@@ -61,7 +61,7 @@ func (m *moveLock) enter(next *runningMove) (other *runningMove) {
 	return nil
 }
 
-func (m *moveLock) leave(ended *runningMove) {
+func (m *moveLock) release(ended *runningMove) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.running, ended)

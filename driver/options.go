@@ -51,9 +51,9 @@ type Options struct {
 	// same server should share one. The default is a new one.
 	Endpoint *Endpoint
 
-	// MaxAttempts limits how many times a request is sent if S3 does not perform it. The default has no limit except time:
-	// 25 seconds, and five minutes for a request of an upload with several parts. The retries of the client do not
-	// count and are switched off, because the file system checks the object before it repeats a request.
+	// MaxAttempts limits how many times a request is sent if S3 does not perform it. The default has no limit except
+	// time: 25 seconds, and five minutes for a request of an upload with several parts. The retries of the client do
+	// not count and are switched off, because the file system checks the object before it repeats a request.
 	MaxAttempts int
 
 	// CopyLimit is the size in bytes above which an object is copied in parts. The default, which is also the maximum,

@@ -56,7 +56,7 @@ func showsProfile(t *testing.T, p driver.Profile, bucket func(*testing.T) (*s3.C
 		"tags":              {(*prober).tags, !p.LosesTags},
 		"percent-part-copy": {(*prober).percentPartCopy, p.PartCopy && !p.MisreadPartSources},
 		"unequal-parts":     {(*prober).unequalParts, p.UnequalParts},
-		"stored-answers":    {(*prober).storedAnswers, !p.FalseSuccess},
+		"no-false-success":  {(*prober).falseSuccess, !p.FalseSuccess},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := &prober{ctx: t.Context()}
@@ -84,8 +84,8 @@ func (x *prober) put(key, content string) error {
 	return err
 }
 
-// storedAnswers completes an upload that was aborted, when an older object has the key.
-func (x *prober) storedAnswers() (bool, error) {
+// falseSuccess completes an upload that was aborted, when an older object has the key.
+func (x *prober) falseSuccess() (bool, error) {
 	if err := x.put("a", "older"); err != nil {
 		return false, err
 	}

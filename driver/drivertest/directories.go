@@ -212,7 +212,7 @@ func testPages(t *testing.T, h Harness) {
 		}
 	}
 	near := driver.NewEndpoint()
-	near.Answered(time.Millisecond) // so that the route is known to be short, however busy the server is
+	near.Observe(time.Millisecond) // so that the route is known to be short, however busy the server is
 	x.Fs = x.session(t.Context(), &driver.Options{Endpoint: near})
 	x.spy.Reset()
 	x.wantList("many", want...)
@@ -234,7 +234,7 @@ func (x *fixture) testListedBefore() {
 	far := *x
 	far.spy = NewSpy(client)
 	endpoint := driver.NewEndpoint()
-	endpoint.Answered(way)
+	endpoint.Observe(way)
 	far.Fs = far.session(x.Context(), &driver.Options{Endpoint: endpoint})
 	var encoded atomic.Bool
 	var guesses atomic.Int64
@@ -261,7 +261,7 @@ func (x *fixture) testListedBefore() {
 		x.wantList("many", far.list("many")...)
 	}
 	far.spy.Reset()
-	if _, err := far.StatDir("many"); err != nil || far.spy.Total() > 1+x.requestsFor(markerLooks) {
+	if _, err := far.StatDir("many"); err != nil || far.spy.Total() > 1+x.requestsFor(markerHeads) {
 		x.Errorf("a look at the directory took %d requests, %v", far.spy.Total(), err)
 	}
 	if n := guesses.Load(); (n > 0) != (encoded.Load() && x.profile.SortedListings) {

@@ -55,7 +55,7 @@ func testDownload(t *testing.T, h Harness) {
 			t.Fatal(err)
 		}
 		equal(t, "rest of the file", got.Bytes(), content[1_234_567:])
-		if n := x.spy.Total() - gets(x); n > x.requestsFor(secondLooks) {
+		if n := x.spy.Total() - gets(x); n > x.requestsFor(repeatedHeads) {
 			t.Errorf("it took other requests than GetObject: %v", x.spy.Counts())
 		}
 	})

@@ -32,15 +32,15 @@ const (
 	// replacedByCompletion is the same for uploads and copies of several parts.
 	replacedByCompletion exception = "replaced-by-completion"
 
-	// markerLooks: a look at a directory takes a request for its marker in addition to the listing.
-	markerLooks exception = "marker-looks"
+	// markerHeads: a look at a directory takes a request for its marker in addition to the listing.
+	markerHeads exception = "marker-heads"
 
-	// secondLooks: before a request on the condition of an ETag, a look at the object takes two requests. After a
+	// repeatedHeads: before a request on the condition of an ETag, a look at the object takes two requests. After a
 	// download by several requests there is one too.
-	secondLooks exception = "second-looks"
+	repeatedHeads exception = "repeated-heads"
 
-	// completionLooks: after an upload by parts, a look at the object takes a request.
-	completionLooks exception = "completion-looks"
+	// completionHeads: after an upload by parts, a look at the object takes a request.
+	completionHeads exception = "completion-heads"
 
 	// unorderedListings: names come in the order of the server, so that tests compare them as sets.
 	unorderedListings exception = "unordered-listings"
@@ -82,15 +82,15 @@ func exceptions() map[exception]struct {
 		replacedByCompletion: {
 			"CompleteMultipartUpload has no condition", func(p *driver.Profile) bool { return !p.ConditionalComplete },
 		},
-		markerLooks: {
+		markerHeads: {
 			"the marker of a directory need not come first in a listing", func(p *driver.Profile) bool {
 				return !p.SortedListings
 			},
 		},
-		secondLooks: {"an answer may have parts of two objects", func(p *driver.Profile) bool {
+		repeatedHeads: {"an answer may have parts of two objects", func(p *driver.Profile) bool {
 			return !p.AtomicReads
 		}},
-		completionLooks: {"CompleteMultipartUpload tells no ETag", func(p *driver.Profile) bool {
+		completionHeads: {"CompleteMultipartUpload tells no ETag", func(p *driver.Profile) bool {
 			return p.CompletesWithoutETag
 		}},
 		unorderedListings: {"S3 does not sort listings", func(p *driver.Profile) bool { return !p.SortedListings }},

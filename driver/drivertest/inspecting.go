@@ -140,7 +140,7 @@ func testInspect(t *testing.T, h Harness) {
 		{"quarantine", testInspectQuarantine},
 		{"abort", testInspectAbort},
 		{"replaced", testInspectReplaced},
-		{"lost-answers", testInspectLostAnswers},
+		{"lost-answers", testInspectLostResponses},
 	} {
 		t.Run(test.label, func(t *testing.T) { test.run(h.open(t, nil), &inspector{bad: []byte("a bad file")}) })
 	}
@@ -215,7 +215,7 @@ func testInspectResume(x *fixture, i *inspector) {
 			again := x.process().as("alice", judged)
 			x.wantPending(again, label, int64(size-11))
 			x.wantNeverMade(label)
-			wantError(x, x.begin(again, label, goOn, int64(size-11), i.withBad(size)[size-11:]).Close(), errRefused)
+			wantError(x, x.begin(again, label, resumeFlag, int64(size-11), i.withBad(size)[size-11:]).Close(), errRefused)
 			x.spy.Before(nil)
 			i.wantSeen(x, i.withBad(size))
 			x.wantNothingPending(label)
@@ -336,8 +336,8 @@ func testInspectReplaced(x *fixture, i *inspector) {
 	}
 }
 
-// testInspectLostAnswers loses the answers to the requests that make the object of a staged upload, and its copy.
-func testInspectLostAnswers(x *fixture, i *inspector) {
+// testInspectLostResponses loses the answers to the requests that make the object of a staged upload, and its copy.
+func testInspectLostResponses(x *fixture, i *inspector) {
 	size := x.partSize + 1000
 	session := x.process().as("alice", *i.options(driver.Options{}))
 	for _, lost := range []int{1, 2} {

@@ -44,7 +44,7 @@ type race struct {
 // open under an exception.
 type window struct {
 	exception
-	looks, next []string
+	checks, next []string
 }
 
 const raceSize = 1000
@@ -160,7 +160,7 @@ func (x *fixture) race(r race, dir string, at int) bool {
 		mu       sync.Mutex
 		changed  = sync.NewCond(&mu)
 		requests int
-		underWay int    // requests without an answer yet
+		inFlight int    // requests without an answer yet
 		writing  bool   // No request begins while the other client writes.
 		written  string // the request before which it has written
 
@@ -176,7 +176,7 @@ func (x *fixture) race(r race, dir string, at int) bool {
 		requests++
 		if requests == at {
 			writing = true
-			for underWay > 0 {
+			for inFlight > 0 {
 				changed.Wait()
 			}
 			_, err := x.client.PutObject(
@@ -187,7 +187,7 @@ func (x *fixture) race(r race, dir string, at int) bool {
 			writing = false
 			changed.Broadcast()
 		}
-		underWay++
+		inFlight++
 		switch isFor := isRequestFor(in, victim); {
 		case isFor && written == "":
 			last = operation
@@ -196,16 +196,16 @@ func (x *fixture) race(r race, dir string, at int) bool {
 		}
 		return nil
 	})
-	x.spy.Answered(func() {
+	x.spy.Done(func() {
 		mu.Lock()
 		defer mu.Unlock()
-		underWay--
+		inFlight--
 		changed.Broadcast()
 	})
 	x.spy.After(redate("", func(t time.Time) time.Time { return t.Truncate(time.Second) })) // as some servers tell it
 	opErr := r.run(x.session(x.Context(), &r.opts), dir)
 	x.spy.Before(nil)
-	x.spy.Answered(nil)
+	x.spy.Done(nil)
 	x.spy.After(nil)
 	switch {
 	case requests < at:
@@ -215,7 +215,7 @@ func (x *fixture) race(r race, dir string, at int) bool {
 		return false
 	case written == "": // the server refuses what was to be written: a marker with content
 	case x.holds(victim, content), r.moves != "" && x.holds(dir+"/"+r.moves, content):
-	case slices.Contains(r.open.looks, last) && slices.Contains(r.open.next, next) && x.hasException(r.open.exception):
+	case slices.Contains(r.open.checks, last) && slices.Contains(r.open.next, next) && x.hasException(r.open.exception):
 	default:
 		x.Errorf(
 			"written before request %d, %s, and between %q and %q for it, it is lost; the operation ended with %v", at,

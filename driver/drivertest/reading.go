@@ -191,7 +191,7 @@ func (x *fixture) testBroken(name string, content []byte) {
 			breakAfter(bytesEach, err)
 			x.spy.Reset()
 			equal(x, "file", x.read(name), content)
-			if n, want := x.spy.Total(), (len(content)+bytesEach-1)/bytesEach+x.requestsFor(secondLooks); n != want {
+			if n, want := x.spy.Total(), (len(content)+bytesEach-1)/bytesEach+x.requestsFor(repeatedHeads); n != want {
 				x.Errorf("it took %d requests, want %d", n, want)
 			}
 		})

@@ -83,7 +83,7 @@ func testReconcile(t *testing.T, h Harness) {
 			if test.before != nil {
 				x.put(name, test.before)
 			}
-			x.loseAnswers(test.operation)
+			x.loseResponses(test.operation)
 			err := test.run(x, name)
 			x.spy.After(nil)
 			wantError(x, err, nil)
@@ -116,7 +116,7 @@ func testReconcile(t *testing.T, h Harness) {
 			x.put("file", random(1000))
 			x.put("empty/", nil)
 			x.write("large", random(h.PartSize+1))
-			x.loseAnswers(test.operation)
+			x.loseResponses(test.operation)
 			err := test.run(x)
 			x.spy.After(nil)
 			wantError(x, err, nil)
@@ -227,8 +227,8 @@ func (x *fixture) setTime(name string) error {
 	return err
 }
 
-// loseAnswers lets S3 do what some operations ask for, without answers.
-func (x *fixture) loseAnswers(operations ...string) {
+// loseResponses lets S3 do what some operations ask for, without answers.
+func (x *fixture) loseResponses(operations ...string) {
 	x.spy.After(func(operation string, _ any) error {
 		if slices.Contains(operations, operation) {
 			return io.ErrUnexpectedEOF
@@ -258,7 +258,7 @@ func (x *fixture) testNotDone() {
 	})
 	wantError(x, x.tryWrite("as-before", random(1000)), syscall.EAGAIN)
 	x.failRequests(always, "HeadObject")
-	x.loseAnswers("PutObject")
+	x.loseResponses("PutObject")
 	wantError(x, x.tryWrite("unknown", random(1000)), syscall.EAGAIN)
 	x.spy.After(nil)
 	x.spy.Before(nil)

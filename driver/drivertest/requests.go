@@ -17,8 +17,8 @@ func testRequests(t *testing.T, h Harness) {
 		puts = 0
 	}
 	looksBack := x.requestsFor(replacedByPut)
-	marker := x.requestsFor(markerLooks)
-	again := x.requestsFor(secondLooks)
+	marker := x.requestsFor(markerHeads)
+	again := x.requestsFor(repeatedHeads)
 	create := func(size int) func() error {
 		return func() error { return x.tryWrite("new", random(size)) }
 	}
@@ -35,7 +35,7 @@ func testRequests(t *testing.T, h Harness) {
 		{"append-nothing", 1 + again, func() error { return x.tryAppend("new", nil) }},
 		{"write-nothing", 1, create(0)},
 		{"write-less-than-a-part", 1, create(h.PartSize - 1)},
-		{"write-two-parts", 4 + x.requestsFor(completionLooks), create(h.PartSize + 1)},
+		{"write-two-parts", 4 + x.requestsFor(completionHeads), create(h.PartSize + 1)},
 		{"open-to-write", 0, func() error { _, err := x.Create("new"); return err }},
 		{"read", 1, func() error { x.read("file"); return nil }},
 		{"read-from-the-middle", 1, func() error {

@@ -44,7 +44,7 @@ func (p *process) as(owner string, opts ...driver.Options) *Fs {
 const (
 	reserved = ".babelftp/"
 	create   = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	goOn     = os.O_WRONLY | os.O_CREATE
+	resumeFlag     = os.O_WRONLY | os.O_CREATE
 )
 
 // begin opens a file and writes to it.
@@ -98,7 +98,7 @@ func (x *fixture) wantPending(session *Fs, name string, size int64) {
 func (x *fixture) resume(session *Fs, name string, sent int, content []byte) {
 	x.Helper()
 	x.wantPending(session, name, int64(sent-1))
-	x.close(x.begin(session, name, goOn, int64(sent-1), content[sent-1:]))
+	x.close(x.begin(session, name, resumeFlag, int64(sent-1), content[sent-1:]))
 	x.wantContent(name, content)
 	x.wantNoUploads(name)
 }
@@ -327,11 +327,11 @@ func (x *fixture) testLostMetadata() {
 		x.wantPending(alice, "file", 0)
 	})
 	x.run("restart", func(x *fixture) {
-		wantError(x, errorOf(alice.OpenAt("file", goOn, 999)), fs.ErrNotExist)
+		wantError(x, errorOf(alice.OpenAt("file", resumeFlag, 999)), fs.ErrNotExist)
 	})
 	x.run("remove-nothing", func(x *fixture) { wantError(x, alice.RemoveFile("file"), fs.ErrNotExist) })
 	x.run("append", func(x *fixture) {
-		x.close(x.begin(alice, "file", goOn|os.O_APPEND, 0, []byte("appended")))
+		x.close(x.begin(alice, "file", resumeFlag|os.O_APPEND, 0, []byte("appended")))
 		x.wantContent("file", []byte("appended"))
 	})
 	x.run("replace", func(x *fixture) {
@@ -409,7 +409,7 @@ func testResumeSizes(t *testing.T, h Harness) {
 		"nothing": 0, "one-byte": 1, "two-bytes": 2, "small": 1000, "part-less-one": h.PartSize - 1, "part": h.PartSize,
 		"part-and-one": h.PartSize + 1, "parts": 2*h.PartSize + 77, "two-parts": 2 * h.PartSize, "all": size,
 	} {
-		for way, flag := range map[string]int{"restart": goOn, "append": goOn | os.O_APPEND} {
+		for way, flag := range map[string]int{"restart": resumeFlag, "append": resumeFlag | os.O_APPEND} {
 			x.run(label+"-"+way, func(x *fixture) {
 				name := label + "-" + way
 				x.interrupt(x.process().as("alice"), name, create, 0, content[:sent])
@@ -497,7 +497,7 @@ func (x *fixture) testPendingInvisible() {
 			x.wantList("/")
 			wantError(x, errorOf(session.Stat(reserved)), syscall.EILSEQ)
 			if label != "herself" {
-				wantError(x, errorOf(session.OpenAt("dir/file", goOn, int64(x.partSize))), fs.ErrNotExist)
+				wantError(x, errorOf(session.OpenAt("dir/file", resumeFlag, int64(x.partSize))), fs.ErrNotExist)
 			}
 		})
 	}
@@ -517,10 +517,10 @@ func (x *fixture) testInterruptedAgain() {
 			x.Fatalf("%d bytes are pending of %d", from, sent)
 		}
 		if round == 12 {
-			x.close(x.begin(session, "file", goOn, int64(from), content[from:]))
+			x.close(x.begin(session, "file", resumeFlag, int64(from), content[from:]))
 			break
 		}
-		flag := goOn
+		flag := resumeFlag
 		if from == 0 {
 			flag = create
 		}
@@ -547,15 +547,15 @@ func (x *fixture) testResumeOffsets() {
 			x.interrupt(session, "file", create, 0, content[:pending+1])
 			for _, offset := range []int{1, x.partSize, x.partSize + 50, 2 * x.partSize, pending - 1, pending + 1,
 				1 << 40} {
-				_, err := session.OpenAt("file", goOn, int64(offset))
+				_, err := session.OpenAt("file", resumeFlag, int64(offset))
 				x.wantResumeError(err, pending)
 			}
-			f := x.begin(session, "file", goOn, int64(pending), nil)
+			f := x.begin(session, "file", resumeFlag, int64(pending), nil)
 			x.wantResumeError(f.Close(), pending) // it is not whole without another byte
 			if object != nil {
 				x.wantContent("file", object)
 			}
-			x.close(x.begin(session, "file", goOn, int64(pending), content[pending:]))
+			x.close(x.begin(session, "file", resumeFlag, int64(pending), content[pending:]))
 			x.wantContent("file", content)
 			x.wantNothingPending("file", "file")
 			x.delete("file")
@@ -576,7 +576,7 @@ func (x *fixture) wantResumeError(err error, size int) {
 func (x *fixture) testPendingAppended() {
 	content := random(x.partSize + 1000)
 	appendTo := func(session *Fs, name string, content []byte) error {
-		return WriteAt(session, name, goOn|os.O_APPEND, 0, content)
+		return WriteAt(session, name, resumeFlag|os.O_APPEND, 0, content)
 	}
 	for label, size := range map[string]int{"small": 999, "parts": x.partSize + 500} {
 		x.run(label, func(x *fixture) {
@@ -613,7 +613,7 @@ func (x *fixture) testPendingAppended() {
 		alice := p.as("alice")
 		x.wantPending(alice, "file", 999)
 		x.close(x.begin(p.as("alice"), "file", create, 0, random(2000))) // ends the pending upload
-		_, err := alice.OpenAt("file", goOn, 999)
+		_, err := alice.OpenAt("file", resumeFlag, 999)
 		x.wantResumeError(err, 2000)
 		x.wantContent("file", random(2000))
 		x.delete("file")
@@ -637,13 +637,13 @@ func (x *fixture) testPendingAppended() {
 		wantNoError(x, appendTo(p.as("alice"), "file", nil))
 		x.wantContent("file", []byte("old"))
 		sent := len(content) - 1
-		x.close(x.begin(p.as("alice"), "file", goOn, int64(sent), content[sent:]))
+		x.close(x.begin(p.as("alice"), "file", resumeFlag, int64(sent), content[sent:]))
 		x.wantContent("file", content)
 		x.delete("file")
 	})
 	x.run("broken-off", func(x *fixture) { // a log that is appended to is never in its own way
 		alice := x.process().as("alice")
-		x.interrupt(alice, "log", goOn|os.O_APPEND, 0, content[:1000])
+		x.interrupt(alice, "log", resumeFlag|os.O_APPEND, 0, content[:1000])
 		wantNoError(x, appendTo(alice, "log", []byte("line")))
 		x.wantContent("log", []byte("line"))
 	})
@@ -664,9 +664,9 @@ func (x *fixture) testLiveUntouched() {
 			}
 			alice := other.as("alice")
 			x.wantPending(alice, "file", 0)
-			wantError(x, errorOf(alice.OpenAt("file", goOn, int64(x.partSize))), fs.ErrNotExist)
+			wantError(x, errorOf(alice.OpenAt("file", resumeFlag, int64(x.partSize))), fs.ErrNotExist)
 			wantError(x, alice.RemoveFile("file"), fs.ErrNotExist)
-			x.close(x.begin(alice, "file", goOn|os.O_APPEND, 0, []byte("appended")))
+			x.close(x.begin(alice, "file", resumeFlag|os.O_APPEND, 0, []byte("appended")))
 			x.wantContent("file", []byte("appended"))
 			x.close(x.begin(alice, "file", create, 0, random(x.partSize+9)))
 			x.wantContent("file", random(x.partSize+9))
@@ -693,7 +693,7 @@ func (x *fixture) testPendingReplaced() {
 			x.interrupt(other.as("alice"), label, create, 0, random(2*x.partSize+9))
 			x.close(x.begin(alice, label, create, 0, random(size)))
 			for process, session := range map[string]*Fs{"this": alice, "other": other.as("alice")} {
-				_, err := session.OpenAt(label, goOn, int64(2*x.partSize+8))
+				_, err := session.OpenAt(label, resumeFlag, int64(2*x.partSize+8))
 				var refused *driver.ResumeError
 				if process == "other" && (!errors.As(err, &refused) || !refused.Changed || refused.Size != int64(size)) {
 					x.Errorf("to resume what was replaced is %v", err)
@@ -734,7 +734,7 @@ func (x *fixture) testPendingReplacedByOthers() {
 	alice := x.process().as("alice")
 	x.interrupt(alice, "file", create, 0, content)
 	x.put("file", random(21))
-	_, err := x.process().as("alice").OpenAt("file", goOn, int64(x.partSize+999))
+	_, err := x.process().as("alice").OpenAt("file", resumeFlag, int64(x.partSize+999))
 	var refused *driver.ResumeError
 	if !errors.As(err, &refused) || !refused.Changed || refused.Size != 21 {
 		x.Errorf("to resume what was replaced is %v", err)
@@ -742,7 +742,7 @@ func (x *fixture) testPendingReplacedByOthers() {
 	x.delete("file")
 	again := x.process().as("alice")
 	x.wantPending(again, "file", 0)
-	wantError(x, errorOf(again.OpenAt("file", goOn, int64(x.partSize+999))), fs.ErrNotExist)
+	wantError(x, errorOf(again.OpenAt("file", resumeFlag, int64(x.partSize+999))), fs.ErrNotExist)
 }
 
 // testStoredBeforeInterrupt lets a client reconnect and store the file before its old session notices the interruption.
@@ -779,7 +779,7 @@ func (x *fixture) testWrongBytesDiscarded() {
 			wantError(x, x.begin(p.as("alice", refuse), label, create, 0, random(size)).Close(), wrong)
 			x.wantNothingPending(label)
 			x.interrupt(p.as("alice"), label, create, 0, random(size))
-			wantError(x, x.begin(p.as("alice", refuse), label, goOn, int64(size-1), random(size)).Close(), wrong)
+			wantError(x, x.begin(p.as("alice", refuse), label, resumeFlag, int64(size-1), random(size)).Close(), wrong)
 			x.wantNothingPending(label)
 		})
 	}
@@ -808,7 +808,7 @@ func (x *fixture) testResumeOtherPartSize() {
 	x.interrupt(x.process().as("alice", driver.Options{PartSize: int64(x.partSize) + 1<<20}), "file", create, 0, content[:1000])
 	alice := x.process().as("alice")
 	from := x.pendingSize(alice, "file")
-	x.interrupt(alice, "file", goOn, from, content[from:])
+	x.interrupt(alice, "file", resumeFlag, from, content[from:])
 	x.resume(alice, "file", size, content)
 	x.wantKeys("file")
 }
@@ -855,7 +855,7 @@ func (x *fixture) testInterruptedAppend() {
 		x.run(label, func(x *fixture) {
 			x.put(label, random(size))
 			session := x.process().as("alice")
-			x.interrupt(session, label, goOn|os.O_APPEND, 0, random(x.partSize+1000))
+			x.interrupt(session, label, resumeFlag|os.O_APPEND, 0, random(x.partSize+1000))
 			x.wantPending(session, label, 0)
 			x.wantContent(label, random(size))
 			x.wantNoUploads(label)
@@ -933,7 +933,7 @@ func (x *fixture) testResumeRequests() {
 		{"ask", 1, func() { x.pendingSize(alice, "file") }},
 		{"break-off", 4, func() { x.interrupt(alice, "file", create, 0, random(1000)) }},
 		{"look-at-pending", 3, func() { x.pendingSize(alice, "file") }},
-		{"go-on", 8 + look, func() { x.close(x.begin(alice, "file", goOn, 999, random(1000))) }},
+		{"go-on", 8 + look, func() { x.close(x.begin(alice, "file", resumeFlag, 999, random(1000))) }},
 	} {
 		x.spy.Reset()
 		test.run()

@@ -29,9 +29,9 @@ type Spy struct {
 
 // hooks is what interferes with a request.
 type hooks struct {
-	before   func(ctx context.Context, operation string, in any) error
-	answered func()
-	after    func(operation string, out any) error
+	before func(ctx context.Context, operation string, in any) error
+	done   func()
+	after  func(operation string, out any) error
 }
 
 // NewSpy returns a spy that passes everything on.
@@ -49,11 +49,11 @@ func (s *Spy) Before(f func(ctx context.Context, operation string, in any) error
 	s.hooks.before = f
 }
 
-// Answered sets what is called when a request that was sent has ended, with an answer or an error. Nil ends that.
-func (s *Spy) Answered(f func()) {
+// Done sets what is called when a request that was sent has ended, with an answer or an error. Nil ends that.
+func (s *Spy) Done(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hooks.answered = f
+	s.hooks.done = f
 }
 
 // After sets what is called with the answer to each request, such as *s3.GetObjectOutput, which it may change. An
@@ -108,8 +108,8 @@ func (s *Spy) intercept(ctx context.Context, in any, send func() (any, error)) e
 		}
 	}
 	out, err := send()
-	if hooks.answered != nil {
-		hooks.answered()
+	if hooks.done != nil {
+		hooks.done()
 	}
 	if err == nil && hooks.after != nil {
 		err = hooks.after(operation, out)

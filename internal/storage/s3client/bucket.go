@@ -129,7 +129,7 @@ func (b *Bucket) reach(ctx context.Context) (header http.Header, err error) {
 	begin := time.Now()
 	head, err := b.Client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name})
 	if err == nil {
-		b.Endpoint.Answered(time.Since(begin))
+		b.Endpoint.Observe(time.Since(begin))
 		header = responseHeader(head.ResultMetadata)
 	}
 	if s3error.Status(err) != 0 {
