@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// testAfero uses the file system as programs that know only afero do.
+// testAfero uses the file system through afero only.
 func testAfero(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	content := random(1000)

@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testObjectAttributes checks what objects are stored with.
+// testObjectAttributes checks the attributes with which objects are stored.
 func testObjectAttributes(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	objects := driver.Objects{
@@ -85,7 +85,7 @@ func testObjectAttributes(t *testing.T, h Harness) {
 			if aws.ToString(out.CacheControl) != "max-age=60" {
 				x.Errorf("it has the cache control %q", aws.ToString(out.CacheControl))
 			}
-			// versitygw has no other, and no encryption
+			// versitygw supports no other class, and no encryption
 			if out.StorageClass == types.StorageClassStandard && !unencrypted {
 				x.Errorf("it is stored as %s", out.StorageClass)
 			}
@@ -122,7 +122,8 @@ func testObjectAttributes(t *testing.T, h Harness) {
 	x.run("kept", func(x *fixture) { x.testAttributesStay(objects) })
 }
 
-// testAttributesStay appends to an object of another client, and sets its time. The object keeps its attributes.
+// testAttributesStay appends to an object of another client and sets its modification time. The object must keep its
+// attributes.
 func (x *fixture) testAttributesStay(objects driver.Objects) {
 	for label, size := range map[string]int{"small": 10, "large": x.partSize} {
 		x.run(label, func(x *fixture) {
@@ -141,7 +142,7 @@ func (x *fixture) testAttributesStay(objects driver.Objects) {
 	}
 }
 
-// testListTimes lists modification times that were set.
+// testListTimes lists modification times that clients have set.
 func testListTimes(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	set := time.Unix(1_000_000_000, 250_000_000)
@@ -158,7 +159,7 @@ func testListTimes(t *testing.T, h Harness) {
 	x.putAll("dir/00007x/y", "dir/z", "dir/marked/")
 	f := x.session(t.Context(), &driver.Options{Objects: driver.Objects{ListSetTimes: true}})
 	most := x.gauge(func(in any) int64 {
-		if _, looks := in.(*s3.HeadObjectInput); looks {
+		if _, isHead := in.(*s3.HeadObjectInput); isHead {
 			return 1
 		}
 		return 0

@@ -12,8 +12,9 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// An Fs is a file system of the driver in the hands of one session: its afero face, and what afero has no methods for
-// bound to the same context. So the suite tests the face along with the file system.
+// An Fs is a file system of the driver that belongs to one session. It has the methods of afero, and the methods for
+// which afero has no equivalent with the same bound context. So the suite tests the afero adapter together with the
+// file system.
 type Fs struct {
 	afero.Fs
 	Driver *driver.Fs
@@ -23,10 +24,10 @@ type Fs struct {
 // Bind binds a context to a file system.
 func Bind(ctx context.Context, f *driver.Fs) *Fs { return &Fs{f.Afero(ctx), f, ctx} }
 
-// WithContext returns the same file system for another context.
+// WithContext returns the same file system with another context.
 func (f *Fs) WithContext(ctx context.Context) *Fs { return Bind(ctx, f.Driver) }
 
-// At returns the file system as it was.
+// At returns the file system as it was at a moment.
 func (f *Fs) At(m driver.Moment) *Fs { return Bind(f.ctx, f.Driver.At(m)) }
 
 // Name is [driver.Fs.Name].
@@ -59,7 +60,7 @@ func (f *Fs) RenameTo(target *Fs, oldname, newname string) error {
 	return f.Driver.RenameTo(f.ctx, target.Driver, oldname, newname)
 }
 
-// Copy is [driver.Fs.CopyTo] within the file system.
+// Copy is [driver.Fs.CopyTo] within one file system.
 func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
 	return f.Driver.CopyTo(ctx, f.Driver, oldname, newname)
 }
@@ -92,8 +93,8 @@ func (f *Fs) Presign(ctx context.Context, name string, valid time.Duration) (str
 // URI is [driver.Fs.URI].
 func (f *Fs) URI(name string) string { return f.Driver.URI(name) }
 
-// OpenAt opens a file for reading or writing, from an offset on. The file has the methods of a [driver.Reader] or a
-// [driver.Writer], and the others of [afero.File] panic.
+// OpenAt opens a file for reading or writing at an offset. The file has the methods of a [driver.Reader] or a
+// [driver.Writer]; other methods of [afero.File] panic.
 func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {
 	if flag&(os.O_WRONLY|os.O_RDWR) == 0 {
 		r, err := f.Driver.OpenReader(f.ctx, name, offset)
@@ -118,9 +119,9 @@ type (
 		*driver.Writer
 		others
 	}
-	// others has the methods of a file that the suite does not call.
+	// others stands in for the methods of a file that the suite does not call.
 	others struct{ afero.File }
 )
 
-// WriteString lets io.WriteString use Write.
+// WriteString calls Write.
 func (w writeFile) WriteString(s string) (int, error) { return w.Write([]byte(s)) }

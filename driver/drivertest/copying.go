@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// Attributes are all that an object has in addition to its bytes.
+// attributes has everything that an object has in addition to its bytes.
 type attributes struct {
 	head *s3.HeadObjectOutput
 	tags []types.Tag
@@ -36,13 +36,13 @@ func (x *fixture) attributes(key string) attributes {
 	return attributes{x.head(key), out.TagSet}
 }
 
-// The user metadata that tell what an object is a copy of, and which request has made it.
+// The user metadata that identifies the source of a copy, and the request that stored an object.
 const (
 	stamp   = "babelftp-copy-of"
 	request = "babelftp-write"
 )
 
-// putWithAttributes writes an object that has every attribute which the server keeps, and returns those.
+// putWithAttributes stores an object with every attribute that the server supports, and returns them.
 func (x *fixture) putWithAttributes(key string, content []byte) attributes {
 	x.Helper()
 	in := &s3.PutObjectInput{
@@ -78,7 +78,7 @@ func (x *fixture) putWithAttributes(key string, content []byte) attributes {
 	return a
 }
 
-// wantAttributes compares all but the times, the ETag and what the driver notes in the metadata.
+// wantAttributes compares all attributes except the times, the ETag and the metadata that the driver uses itself.
 func (x *fixture) wantAttributes(key string, want attributes) {
 	x.Helper()
 	got := x.attributes(key)
@@ -155,7 +155,7 @@ func testCopy(t *testing.T, h Harness) {
 	})
 }
 
-// refuseCopy lets S3 refuse to copy a file to a key, so that a move ends half-way.
+// refuseCopy lets S3 refuse to copy a file to a key, so that a move ends halfway.
 func (x *fixture) refuseCopy(key string) {
 	x.spy.Before(func(_ context.Context, _ string, in any) error {
 		copies := false
@@ -172,7 +172,7 @@ func (x *fixture) refuseCopy(key string) {
 	})
 }
 
-// testRenameFailed lets S3 refuse one copy: nothing of the source is deleted, and nothing is left half done.
+// testRenameFailed lets S3 refuse one copy. Nothing of the source may be deleted, and nothing may be left unfinished.
 func testRenameFailed(t *testing.T, h Harness) {
 	for label, test := range map[string]struct {
 		limit int64
@@ -208,8 +208,8 @@ func testRenameFailed(t *testing.T, h Harness) {
 	}
 }
 
-// testDeletedOneByOne deletes where S3 does not do so by many: keys that XML cannot hold, a server that knows no such
-// request, and one that leaves some.
+// testDeletedOneByOne deletes objects that S3 cannot delete together: keys that XML cannot represent, a server without
+// DeleteObjects, and a server that deletes only some.
 func testDeletedOneByOne(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	if _, limited := h.Limits[ListControlCharacters]; !limited {

@@ -31,8 +31,8 @@ func testStat(t *testing.T, h Harness) {
 	const file, directory = "file", "directory"
 	for _, test := range []struct {
 		label, name string
-		file        any // of Stat and StatFile: file or an error
-		directory   any // of StatDir: directory or an error
+		file        any // result of Stat and StatFile: file or an error
+		directory   any // result of StatDir: directory or an error
 	}{
 		{"file", "file.txt", file, fs.ErrNotExist},
 		{"rooted", "/file.txt", file, fs.ErrNotExist},
@@ -120,7 +120,7 @@ func testList(t *testing.T, h Harness) {
 	x.run("prefix-in-a-segment", func(x *fixture) {
 		other := *x
 		other.Fs = x.session(x.Context(), &driver.Options{Prefix: "dir"})
-		other.wantList("/", ".txt", "t") // "dir/" leaves an empty segment
+		other.wantList("/", ".txt", "t") // for the key "dir/", the segment is empty
 	})
 	x.run("readdir", func(x *fixture) { x.testReaddir() })
 	x.run("without-pathname", func(x *fixture) { testWithoutPathname(x.T, h) })
@@ -170,14 +170,15 @@ func (x *fixture) testReaddir() {
 	wantError(x, errorOf(dir.Write(make([]byte, 1))), syscall.EISDIR)
 }
 
-// testWithoutPathname checks that keys which no pathname can name are not shown, and not forgotten.
+// testWithoutPathname checks keys that have no pathname. Listings must not show them, and operations on directories
+// must include them.
 func testWithoutPathname(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	x.putAll("d/plain")
 	for _, key := range []string{"d//empty", "d/./dot", "d/../dots", "d/..", "/leading"} {
 		_, err := x.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &x.bucket, Key: &key})
 		if err == nil && !slices.Contains(x.keys(), key) {
-			x.delete(key) // a server that took it for another key
+			x.delete(key) // the server stored it under another key
 		}
 	}
 	x.putAll("d/plain")
@@ -196,7 +197,7 @@ func testWithoutPathname(t *testing.T, h Harness) {
 	x.wantKeys()
 }
 
-// testPages lists more than S3 puts into an answer.
+// testPages lists more entries than one response of S3 contains.
 func testPages(t *testing.T, h Harness) {
 	const files = 2100
 	x := h.open(t, nil)
@@ -212,7 +213,7 @@ func testPages(t *testing.T, h Harness) {
 		}
 	}
 	near := driver.NewEndpoint()
-	near.Observe(time.Millisecond) // so that the route is known to be short, however busy the server is
+	near.Observe(time.Millisecond) // so that the server counts as near, even if it is busy
 	x.Fs = x.session(t.Context(), &driver.Options{Endpoint: near})
 	x.spy.Reset()
 	x.wantList("many", want...)
@@ -224,9 +225,9 @@ func testPages(t *testing.T, h Harness) {
 	x.run("distant-and-listed-before", func(x *fixture) { x.testListedBefore() })
 }
 
-// testListedBefore lists a directory from a distant server several times, also after it has changed. From the second
-// listing on, the driver asks for pages by keys that it remembers. It needs a server that encodes keys and sorts
-// listings for that.
+// testListedBefore lists a directory on a distant server several times, also after it has changed. From the second
+// listing on, the driver requests pages that begin after keys that it remembers. This needs a server that encodes keys
+// and sorts listings.
 func (x *fixture) testListedBefore() {
 	const way = 50 * time.Millisecond
 	client, link := NewLink(x.client)
@@ -270,8 +271,8 @@ func (x *fixture) testListedBefore() {
 	}
 }
 
-// testWhileKeysComeAndGo adds and deletes keys in a directory that is listed. The listing has each key that stays
-// once, in the order of the server.
+// testWhileKeysComeAndGo adds and deletes keys while a directory is listed. The listing must have each key that stays
+// exactly once, in the order of the server.
 func (x *fixture) testWhileKeysComeAndGo() {
 	entries, err := x.List("many")
 	x.must(err)

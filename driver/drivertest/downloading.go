@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// A distant server, as downloads of some MiB see it: one connection takes three seconds for downloadSize.
+// A distant server, for downloads of some MiB. One connection takes three seconds for downloadSize.
 const (
 	distance     = 20 * time.Millisecond
 	bandwidth    = 4 << 20
@@ -130,7 +130,7 @@ func testDownload(t *testing.T, h Harness) {
 		})
 		rest, err := io.ReadAll(f)
 		if got = append(got, rest...); err == nil {
-			equal(t, "file", got, content) // all of it was asked for before
+			equal(t, "file", got, content) // everything had been requested before
 			return
 		}
 		wantError(t, err, syscall.ESTALE)
@@ -146,7 +146,7 @@ func testDownload(t *testing.T, h Harness) {
 		defer x.close(f)
 		got := inWindow(t, x, f)
 		var group sync.WaitGroup
-		group.Go(func() { x.put("file", other) }) // a server may let it wait for who reads the object
+		group.Go(func() { x.put("file", other) }) // the server may block it until the reader has finished
 		rest, err := io.ReadAll(f)
 		group.Wait()
 		got = append(got, rest...)
@@ -154,7 +154,7 @@ func testDownload(t *testing.T, h Harness) {
 			t.Error("the bytes are of both objects")
 		}
 		if err == nil {
-			equal(t, "file", got, content) // all of it was asked for before
+			equal(t, "file", got, content) // everything had been requested before
 		} else {
 			wantError(t, err, syscall.ESTALE)
 		}
@@ -171,7 +171,7 @@ func testDownload(t *testing.T, h Harness) {
 	t.Run("memory", func(t *testing.T) { testRevokedMemory(t, open, content) })
 }
 
-// inWindow reads until the file comes by several requests, and returns what it has read.
+// inWindow reads until the download uses several requests, and returns what it has read.
 func inWindow(t *testing.T, x *fixture, f io.Reader) []byte {
 	t.Helper()
 	x.spy.Reset()
@@ -189,7 +189,7 @@ func inWindow(t *testing.T, x *fixture, f io.Reader) []byte {
 
 // testRevokedMemory lets downloads and uploads share a budget that is too small for both.
 func testRevokedMemory(t *testing.T, open func(*testing.T, *driver.Options) (*fixture, *Link), content []byte) {
-	t.Run("none", func(t *testing.T) { // for more than one stream
+	t.Run("none", func(t *testing.T) { // enough for one stream only
 		memory := driver.NewBudget(8 << 20)
 		x, link := open(t, &driver.Options{Memory: memory})
 		busy := fill(t, x, memory, 8<<20)
@@ -216,7 +216,7 @@ func testRevokedMemory(t *testing.T, open func(*testing.T, *driver.Options) (*fi
 	})
 }
 
-// fill lets an upload take so much memory, until what it returns is called.
+// fill lets an upload take this much memory until finish is called.
 func fill(t *testing.T, x *fixture, memory *driver.Budget, size int) (finish func()) {
 	t.Helper()
 	fs := MustNew(t.Context(), x.client, x.bucket, &driver.Options{PartSize: int64(size) + 1, Memory: memory})

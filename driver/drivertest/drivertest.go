@@ -1,11 +1,12 @@
-// Package drivertest is the conformance suite of package driver: what a file system over S3 must do on every S3
-// server.
+// Package drivertest is the conformance suite of package driver. It specifies what a file system must do on every S3
+// server:
 //
 //	drivertest.Run(t, drivertest.Harness{Bucket: func(tb testing.TB) (*s3.Client, string) { ... }})
 //
-// It looks at the bucket with the S3 client itself, not through the driver, and interferes with requests by a [Spy].
-// Where a server is known to be less than S3, its [Limits] say so and the suite expects the refusal. Where its
-// profile lacks a feature, the suite wants what the driver promises without it. No test is skipped.
+// The suite checks the bucket with the S3 client directly, not through the driver, and interferes with the requests of
+// the driver through a [Spy]. If a server is known to lack something that S3 can do, its [Limits] contain the reason,
+// and the suite expects an error. If its profile lacks a feature, the suite expects what the driver promises without
+// this feature (see exceptions.go). No test is skipped.
 package drivertest
 
 import (
@@ -33,88 +34,86 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// A Harness is an S3 server to run the suite on.
+// A Harness configures the suite for one S3 server.
 type Harness struct {
-	// Bucket makes an empty bucket that no other test uses, and returns a client for it. The client's retries are the
-	// SDK's. It also sends requests again that the server has not performed, see the profile's EmptyDirectoryCode and
-	// FalseSuccess.
+	// Bucket creates an empty bucket that no other test uses, and returns a client for it. The client uses the retries
+	// of the SDK. It must also repeat requests that the server has not performed (see EmptyDirectoryCode and
+	// FalseSuccess in the profile).
 	Bucket func(tb testing.TB) (*s3.Client, string)
 
-	// Limits is what the server is known not to do.
+	// Limits contains what the server is known not to support.
 	Limits Limits
 
-	// Profile is the server's. Without a feature the suite wants what docs/guarantees.md promises without it: see
-	// exceptions.go.
+	// Profile is the profile of the server. For missing features, the suite expects what docs/guarantees.md promises
+	// without them (see exceptions.go).
 	Profile driver.Profile
 
-	// PartSize is how many bytes the parts of uploads have: the fewest that the server takes. 0 stands for 5 MiB, which
-	// are the fewest of S3.
+	// PartSize is the size of the parts of uploads in bytes, which should be the minimum that the server accepts. 0
+	// means 5 MiB, the minimum of S3.
 	PartSize int
 
-	// New is [driver.New] for a server that takes smaller parts than S3 does. The default is driver.New.
+	// New replaces [driver.New] for a server that accepts smaller parts than S3. The default is driver.New.
 	New func(driver.Client, string, *driver.Options) (*driver.Fs, error)
 
-	// OnlyProfile leaves out what takes long and is the same with every profile. It is for all simulators but one.
+	// OnlyProfile skips groups that take long and do not depend on the profile. Set it for all simulators except one.
 	OnlyProfile bool
 
-	// Groups are the groups of the suite to run. None stands for all.
+	// Groups are the groups of the suite to run. The default is all groups.
 	Groups []string
 }
 
-// Limits maps what S3 does and a server does not to the reason.
+// Limits maps each limit of a server to the reason.
 type Limits map[Limit]string
 
-// A Limit is something that S3 does and a server may not do.
+// A Limit is something that S3 supports and some servers do not.
 type Limit string
 
 const (
-	// FileBesideDirectory is an object "a" and an object "a/b". A server with this limit refuses the second of them.
+	// FileBesideDirectory: a server with this limit refuses to store an object "a" together with an object "a/b".
 	FileBesideDirectory Limit = "file-beside-directory"
 
-	// ListFileBesideDirectory is to list "a/b" where there is an object "a". A server with this limit stores it and
-	// hides it.
+	// ListFileBesideDirectory: a server with this limit stores "a/b" when an object "a" exists, but does not list it.
 	ListFileBesideDirectory Limit = "list-file-beside-directory"
 
-	// LongSegments is a key with more than 255 bytes between two slashes. A server with this limit refuses it.
+	// LongSegments: a server with this limit refuses a key with more than 255 bytes between two slashes.
 	LongSegments Limit = "long-segments"
 
-	// FullKeys is a key with 1,024 bytes. A server with this limit refuses it.
+	// FullKeys: a server with this limit refuses a key of 1,024 bytes.
 	FullKeys Limit = "full-keys"
 
-	// LongDirectories is a directory whose name has more than 240 bytes. A server with this limit refuses its marker.
+	// LongDirectories: a server with this limit refuses the marker of a directory whose name has more than 240 bytes.
 	LongDirectories Limit = "long-directories"
 
-	// ReasonOfRefusal is to say that it is the name which is refused. A server with this limit may answer 500.
+	// ReasonOfRefusal: a server with this limit may respond with 500 to a name that it refuses, instead of a reason.
 	ReasonOfRefusal Limit = "reason-of-refusal"
 
-	// ListControlCharacters is to list keys with characters that XML cannot hold, in percent-encoding. A server with
-	// this limit stores them and lists other characters in their place.
+	// ListControlCharacters: a server with this limit stores keys with characters that XML cannot represent, but lists
+	// other characters instead of percent-encoding them.
 	ListControlCharacters Limit = "list-control-characters"
 
-	// Versions is to keep versions of objects in buckets that ask for it. A server with this limit refuses to.
+	// Versions: a server with this limit does not support versioning.
 	Versions Limit = "versions"
 
-	// Encryption is to encrypt objects with keys that the server has. A server with this limit stores them as they are.
+	// Encryption: a server with this limit does not encrypt objects.
 	Encryption Limit = "encryption"
 
-	// EncryptionRequests is to take a request to encrypt. A server with this limit refuses it.
+	// EncryptionRequests: a server with this limit refuses requests to encrypt an object.
 	EncryptionRequests Limit = "encryption-requests"
 
-	// StorageClasses is to take a storage class other than STANDARD. A server with this limit refuses it.
+	// StorageClasses: a server with this limit refuses storage classes other than STANDARD.
 	StorageClasses Limit = "storage-classes"
 
-	// Tags is to take tags. A server with this limit refuses them.
+	// Tags: a server with this limit refuses tags.
 	Tags Limit = "tags"
 )
 
-// Redirections and ChecksumsOfParts are to take a redirection of a website, and the checksums of parts. A server with
-// one of these limits refuses it.
+// Servers with these limits refuse redirections of websites, or the checksums of parts.
 const (
 	Redirections     Limit = "redirections"
 	ChecksumsOfParts Limit = "checksums-of-parts"
 )
 
-// has tells whether the server has a limit.
+// has reports whether the server has a limit.
 func (l Limits) has(limit Limit) bool {
 	_, limited := l[limit]
 	return limited
@@ -126,7 +125,7 @@ func Run(t *testing.T, h Harness) {
 	if h.New == nil {
 		h.New = driver.New
 	}
-	same := []string{"names", "download", "memory", "afero"} // with every profile
+	same := []string{"names", "download", "memory", "afero"} // groups that do not depend on the profile
 	for _, group := range []struct {
 		name string
 		run  func(*testing.T, Harness)
@@ -175,7 +174,7 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// A fixture is a file system over an empty bucket, and the test it is for.
+// A fixture is a file system in an empty bucket, with the test that uses it.
 type fixture struct {
 	*testing.T
 	client  *s3.Client
@@ -189,13 +188,13 @@ type fixture struct {
 	*Fs
 }
 
-// open makes a fixture. Its parts are as small as S3 has them unless opts say otherwise; opts may be nil.
+// open returns a fixture. By default, its part size is the minimum. opts may be nil.
 func (h Harness) open(t *testing.T, opts *driver.Options) *fixture {
 	t.Helper()
 	client, bucket := h.Bucket(t)
 	x := h.fixture(t, client, bucket)
 	x.spy = NewSpy(client)
-	if h.Profile.UnframedHeads { // the looks of the suite must not break requests of the driver
+	if h.Profile.UnframedHeads { // requests of the suite must not break requests of the driver
 		x.client = s3.New(client.Options(), func(o *s3.Options) {
 			o.HTTPClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
 		})
@@ -204,14 +203,14 @@ func (h Harness) open(t *testing.T, opts *driver.Options) *fixture {
 	return x
 }
 
-// fixture is one without a file system.
+// fixture returns a fixture without a file system.
 func (h Harness) fixture(t *testing.T, client *s3.Client, bucket string) *fixture {
 	return &fixture{
 		T: t, client: client, bucket: bucket, limits: h.Limits, profile: h.Profile, partSize: h.PartSize, newFs: h.New,
 	}
 }
 
-// session opens another file system over the same bucket.
+// session opens another file system in the same bucket.
 func (x *fixture) session(ctx context.Context, opts *driver.Options) *Fs {
 	var o driver.Options
 	if opts != nil {
@@ -230,25 +229,24 @@ func (x *fixture) session(ctx context.Context, opts *driver.Options) *Fs {
 	return Bind(s3api.WithRetries(ctx, retries()), f)
 }
 
-// serverPatience is for how long a server repeats a request.
+// serverPatience limits how long a server repeats a request.
 const serverPatience = 25 * time.Second
 
-// attempts is how often the file systems of tests make a request. It is more often than a test lets one fail before
-// it works, and no more.
+// attempts is the number of times that the file systems of tests send a request. It is just high enough for the tests in which
+// some attempts fail before one succeeds.
 const attempts = 4
 
-// retries are those of file systems of tests. A server that a test breaks needs no rest.
+// retries returns the retries for the file systems of tests. They do not need long pauses.
 func retries() s3api.Retries {
 	return s3api.Retries{Attempts: attempts, LongestPause: time.Millisecond}
 }
 
-// MustNew is [driver.New] for tests, whose options are in range. It panics for others, also on a goroutine that is
-// not the test's.
+// MustNew is [driver.New] for tests with valid options. It panics on errors, so that it works on any goroutine.
 func MustNew(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *Fs {
 	return mustNew(s3api.WithRetries(ctx, retries()), client, bucket, opts)
 }
 
-// MustNewSteady is MustNew with the retries of the server, but for their random pauses.
+// MustNewSteady is like MustNew, but with the retries of a real server, except for random pauses.
 func MustNewSteady(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *Fs {
 	return mustNew(s3api.WithRetries(ctx, s3api.Retries{Patience: serverPatience, Steady: true}), client, bucket, opts)
 }
@@ -261,7 +259,7 @@ func mustNew(ctx context.Context, client driver.Client, bucket string, opts *dri
 	return Bind(ctx, f)
 }
 
-// run runs a subtest over the same bucket.
+// run runs a subtest with the same bucket.
 func (x *fixture) run(name string, f func(x *fixture)) {
 	x.Run(name, func(t *testing.T) {
 		sub := *x
@@ -270,7 +268,7 @@ func (x *fixture) run(name string, f func(x *fixture)) {
 	})
 }
 
-// put writes an object with the S3 client.
+// put stores an object with the S3 client.
 func (x *fixture) put(key string, content []byte) {
 	x.Helper()
 	_, err := x.client.PutObject(
@@ -280,7 +278,7 @@ func (x *fixture) put(key string, content []byte) {
 	}
 }
 
-// putAll writes empty objects with the S3 client.
+// putAll stores empty objects with the S3 client.
 func (x *fixture) putAll(keys ...string) {
 	x.Helper()
 	var group errgroup.Group
@@ -308,7 +306,7 @@ func (x *fixture) object(key string) []byte {
 	return content
 }
 
-// head asks for the attributes of an object with the S3 client.
+// head requests the attributes of an object with the S3 client.
 func (x *fixture) head(key string) *s3.HeadObjectOutput {
 	x.Helper()
 	out, err := x.client.HeadObject(x.Context(), &s3.HeadObjectInput{Bucket: &x.bucket, Key: &key})
@@ -318,7 +316,7 @@ func (x *fixture) head(key string) *s3.HeadObjectOutput {
 	return out
 }
 
-// exists tells whether there is an object, also one that the server does not list.
+// exists reports whether an object exists, even if the server does not list it.
 func (x *fixture) exists(key string) bool {
 	x.Helper()
 	_, err := x.client.HeadObject(x.Context(), &s3.HeadObjectInput{Bucket: &x.bucket, Key: &key})
@@ -337,7 +335,7 @@ func (x *fixture) delete(key string) {
 	}
 }
 
-// keys lists the keys of the bucket with the S3 client, and sorts them.
+// keys returns the sorted keys of the bucket, which it lists with the S3 client.
 func (x *fixture) keys() []string {
 	x.Helper()
 	keys := []string{}
@@ -368,7 +366,7 @@ func (x *fixture) wantKeys(want ...string) {
 	}
 }
 
-// wantNoUploads checks that no multipart upload to key is open. MinIO lists uploads of a given key only.
+// wantNoUploads checks that no multipart upload to key is open. MinIO lists uploads only for a given key.
 func (x *fixture) wantNoUploads(key string) {
 	x.Helper()
 	if n := len(x.uploads(key)); n != 0 {
@@ -376,7 +374,7 @@ func (x *fixture) wantNoUploads(key string) {
 	}
 }
 
-// uploads are the multipart uploads to key that are open.
+// uploads returns the open multipart uploads to key.
 func (x *fixture) uploads(key string) []types.MultipartUpload {
 	x.Helper()
 	out, err := x.client.ListMultipartUploads(
@@ -419,7 +417,7 @@ func (x *fixture) tryAppend(name string, content []byte) error {
 	return WriteAt(x.Fs, name, os.O_CREATE|os.O_APPEND, 0, content)
 }
 
-// WriteAt opens a file for writing from an offset on, writes to it and closes it.
+// WriteAt opens a file for writing at an offset, writes to it and closes it.
 func WriteAt(f *Fs, name string, flag int, offset int64, content []byte) error {
 	file, err := f.OpenAt(name, os.O_WRONLY|flag, offset)
 	if err != nil {
@@ -449,7 +447,7 @@ func (x *fixture) close(f io.Closer) {
 	wantNoError(x, f.Close())
 }
 
-// list lists a directory through the driver. Names of directories end with a slash.
+// list lists a directory through the driver. The names of directories end with a slash.
 func (x *fixture) list(name string) []string {
 	x.Helper()
 	entries, err := x.List(name)
@@ -473,7 +471,7 @@ func entryName(info fs.FileInfo) string {
 	return info.Name()
 }
 
-// wantList compares a directory, in its order where the server lists in order.
+// wantList compares the content of a directory, including its order if the server sorts listings.
 func (x *fixture) wantList(name string, want ...string) {
 	x.Helper()
 	x.sortUnlessListed(want)
@@ -484,14 +482,14 @@ func (x *fixture) wantList(name string, want ...string) {
 	}
 }
 
-// sortUnlessListed sorts names where the server lists in no order.
+// sortUnlessListed sorts names if the server does not.
 func (x *fixture) sortUnlessListed(names []string) {
 	if x.hasException(unorderedListings) {
 		slices.Sort(names)
 	}
 }
 
-// wantContent compares an object with what it should hold. It shows no more of large ones than where they differ.
+// wantContent compares the content of an object. For large objects, it only shows the position of the first difference.
 func (x *fixture) wantContent(key string, want []byte) {
 	x.Helper()
 	equal(x, "object "+key, x.object(key), want)
@@ -517,7 +515,7 @@ func (x *fixture) must(err error) {
 	}
 }
 
-// wantNoError goes on if there is an error.
+// wantNoError reports an error and continues the test.
 func wantNoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -525,10 +523,10 @@ func wantNoError(t testing.TB, err error) {
 	}
 }
 
-// errorOf is the error of a function that returns something else too.
+// errorOf returns the error of a function that has another result too.
 func errorOf[T any](_ T, err error) error { return err }
 
-// wantError checks what kind of error it is, for which name. No kind stands for no error.
+// wantError checks the kind of an error. nil means that there must be no error.
 func wantError(t testing.TB, err error, kind error) {
 	t.Helper()
 	if !errors.Is(err, kind) {
@@ -536,15 +534,15 @@ func wantError(t testing.TB, err error, kind error) {
 	}
 }
 
-// random returns bytes that repeat for the same size only.
+// random returns pseudo-random bytes. The result is the same for the same size.
 func random(size int) []byte {
-	const step = 4099 // between the places of two sizes, a prime
+	const step = 4099 // distance of the positions for two sizes, a prime
 	all := randomBytes()
 	from := size * step % (len(all) / 4)
 	return bytes.Clone(all[from:][:size])
 }
 
-// randomBytes are what [random] takes its bytes from, made once: the suite needs some gigabytes.
+// randomBytes returns the bytes that [random] uses. They are generated once, because the suite needs some gigabytes.
 var randomBytes = sync.OnceValue(func() []byte {
 	const most = 64 << 20
 	content := make([]byte, most)
@@ -552,7 +550,7 @@ var randomBytes = sync.OnceValue(func() []byte {
 	return content
 })
 
-// numbered returns n keys in their order.
+// numbered returns n keys in order.
 func numbered(prefix string, n int) []string {
 	keys := make([]string, n)
 	for i := range keys {
@@ -561,5 +559,5 @@ func numbered(prefix string, n int) []string {
 	return keys
 }
 
-// readerOnly hides the WriteTo of a reader, which a connection has not.
+// readerOnly hides WriteTo, because a network connection does not have it either.
 type readerOnly struct{ io.Reader }

@@ -2,50 +2,50 @@ package drivertest
 
 import "github.com/babelftp/babelftp/driver"
 
-// An exception is a promise of docs/guarantees.md that the driver cannot keep on a server without some feature. A
-// test asks for it by name, and then wants what the driver promises instead.
+// An exception is a promise in docs/guarantees.md that the driver cannot keep if the server lacks a feature. A test
+// checks by name whether it applies, and then expects what the driver promises instead.
 type exception string
 
 const (
-	// severalPuts: of several clients that store a small file under a new name at the same time, several may succeed.
-	// The last one wins.
+	// severalPuts: if several clients store a small file under a new name at the same time, several may succeed. The
+	// last one wins.
 	severalPuts exception = "several-puts"
 
-	// severalCompletions is the same for files of several parts.
+	// severalCompletions: the same for files of several parts.
 	severalCompletions exception = "several-completions"
 
-	// severalCopies is the same for small files that are renamed.
+	// severalCopies: the same for small files that are renamed.
 	severalCopies exception = "several-copies"
 
-	// severalCopiesByParts is the same for files that are renamed and have several parts.
+	// severalCopiesByParts: the same for files of several parts that are renamed.
 	severalCopiesByParts exception = "several-copies-by-parts"
 
 	// deletedUnseen: a rename deletes what another client stores under the old name right before the delete.
 	deletedUnseen exception = "deleted-unseen"
 
-	// replacedByPut: the driver replaces what another client stores under the name after the driver's last look.
+	// replacedByPut: the driver replaces what another client stores under the name after the driver's last check.
 	replacedByPut exception = "replaced-by-put"
 
-	// replacedByCopy is the same for copies.
+	// replacedByCopy: the same for copies.
 	replacedByCopy exception = "replaced-by-copy"
 
-	// replacedByCompletion is the same for uploads and copies of several parts.
+	// replacedByCompletion: the same for uploads and copies of several parts.
 	replacedByCompletion exception = "replaced-by-completion"
 
-	// markerHeads: a look at a directory takes a request for its marker in addition to the listing.
+	// markerHeads: describing a directory takes one more request for its marker.
 	markerHeads exception = "marker-heads"
 
-	// repeatedHeads: before a request on the condition of an ETag, a look at the object takes two requests. After a
-	// download by several requests there is one too.
+	// repeatedHeads: before a request with a condition on an ETag, checking the object takes two requests. A download
+	// with several requests is followed by one too.
 	repeatedHeads exception = "repeated-heads"
 
-	// completionHeads: after an upload by parts, a look at the object takes a request.
+	// completionHeads: an upload in parts is followed by one request that checks the object.
 	completionHeads exception = "completion-heads"
 
-	// unorderedListings: names come in the order of the server, so that tests compare them as sets.
+	// unorderedListings: names come in the order of the server, so tests compare them as sets.
 	unorderedListings exception = "unordered-listings"
 
-	// lostTags: copies, and uploads by parts, may have no tags.
+	// lostTags: copies and uploads in parts may have no tags.
 	lostTags exception = "lost-tags"
 
 	// computedMD5: HASH reads the file for an MD5.
@@ -55,7 +55,7 @@ const (
 	computedChecksum exception = "computed-checksum"
 )
 
-// exceptions is the list of all exceptions. Each has the reason, and the profiles that it is for.
+// exceptions returns all exceptions, each with the reason and the profiles to which it applies.
 func exceptions() map[exception]struct {
 	reason  string
 	applies func(p *driver.Profile) bool
@@ -87,20 +87,20 @@ func exceptions() map[exception]struct {
 				return !p.SortedListings
 			},
 		},
-		repeatedHeads: {"an answer may have parts of two objects", func(p *driver.Profile) bool {
+		repeatedHeads: {"a response may combine two objects", func(p *driver.Profile) bool {
 			return !p.AtomicReads
 		}},
-		completionHeads: {"CompleteMultipartUpload tells no ETag", func(p *driver.Profile) bool {
+		completionHeads: {"CompleteMultipartUpload returns no ETag", func(p *driver.Profile) bool {
 			return p.CompletesWithoutETag
 		}},
 		unorderedListings: {"S3 does not sort listings", func(p *driver.Profile) bool { return !p.SortedListings }},
-		lostTags:          {"CreateMultipartUpload takes no tags", func(p *driver.Profile) bool { return p.LosesTags }},
+		lostTags:          {"CreateMultipartUpload ignores tags", func(p *driver.Profile) bool { return p.LosesTags }},
 		computedMD5:       {"the ETag is not the MD5", func(p *driver.Profile) bool { return !p.MD5ETags }},
 		computedChecksum:  {"S3 keeps no checksum", func(p *driver.Profile) bool { return !p.Checksums }},
 	}
 }
 
-// hasException tells whether an exception applies to the server, and logs the reason.
+// hasException reports whether an exception applies to the server, and logs the reason.
 func (x *fixture) hasException(e exception) bool {
 	x.Helper()
 	entry := exceptions()[e]
@@ -111,7 +111,7 @@ func (x *fixture) hasException(e exception) bool {
 	return true
 }
 
-// requestsFor is how many requests more an operation takes where an exception applies: one or none.
+// requestsFor returns the number of additional requests because of an exception: one if it applies, and zero otherwise.
 func (x *fixture) requestsFor(e exception) int {
 	x.Helper()
 	if x.hasException(e) {

@@ -90,7 +90,7 @@ func testHash(t *testing.T, h Harness) {
 	})
 }
 
-// wantHash compares the hash of a range with that of the bytes.
+// wantHash compares the hash of a range with the hash of the bytes.
 func (x *fixture) wantHash(name, algorithm string, from, to int64, content []byte, wantEnd int64) {
 	x.Helper()
 	h := hashes()[algorithm]()
@@ -101,7 +101,7 @@ func (x *fixture) wantHash(name, algorithm string, from, to int64, content []byt
 	}
 }
 
-// testStoredHash checks that the driver asks S3 for a hash that S3 has, and reads the file where S3 has none.
+// testStoredHash checks that the driver uses a hash that S3 has stored, and reads the file otherwise.
 func (x *fixture) testStoredHash() {
 	for algorithm, stored := range map[string]types.ChecksumAlgorithm{
 		"SHA-256": types.ChecksumAlgorithmSha256, "SHA-1": types.ChecksumAlgorithmSha1,

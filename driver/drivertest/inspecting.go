@@ -23,17 +23,17 @@ var (
 	errUnjudged = errors.New("not judged")
 )
 
-// An inspector refuses each file that has the bytes bad. It keeps what it gets.
+// An inspector refuses each file that contains bad. It records what it receives.
 type inspector struct {
 	mu     sync.Mutex
 	bad    []byte
 	err    error        // the next verdict, if the file is not refused
-	before func() error // is called before each verdict, nil for nothing
-	seen   [][]byte     // whole files
-	open   int          // judgements that have not been closed
+	before func() error // called before each verdict; nil for nothing
+	seen   [][]byte     // complete files
+	open   int          // number of inspections that are not closed
 }
 
-// options has files judged.
+// options adds the inspector to options.
 func (i *inspector) options(o driver.Options) *driver.Options {
 	o.Inspect = func(ctx context.Context, _ string) driver.Inspection {
 		i.mu.Lock()
@@ -44,14 +44,14 @@ func (i *inspector) options(o driver.Options) *driver.Options {
 	return &o
 }
 
-// A judgement is that of one file.
+// A judgement is the inspection of one file.
 type judgement struct {
 	inspector *inspector
 	ctx       context.Context
 	bytes     bytes.Buffer
 }
 
-// Write implements driver.Inspection, as do the others.
+// Write implements driver.Inspection.
 func (j *judgement) Write(p []byte) (int, error) { return j.bytes.Write(p) }
 
 // Verdict refuses bad files.
@@ -76,14 +76,15 @@ func (j *judgement) Verdict() error {
 	return err
 }
 
-// Close counts.
+// Close implements driver.Inspection.
 func (j *judgement) Close() {
 	j.inspector.mu.Lock()
 	defer j.inspector.mu.Unlock()
 	j.inspector.open--
 }
 
-// wantSeen wants the inspector to have got whole files only, the last of them as it is given, and no judgement to last.
+// wantSeen checks that the inspector has only received complete files, the last of them with this content, and that all
+// inspections are closed.
 func (i *inspector) wantSeen(x *fixture, content []byte) {
 	x.Helper()
 	if len(i.seen) == 0 {
@@ -96,14 +97,14 @@ func (i *inspector) wantSeen(x *fixture, content []byte) {
 	}
 }
 
-// withBad is content that is refused, because of bytes in its middle.
+// withBad returns content that is refused because of the bytes in its middle.
 func (i *inspector) withBad(size int) []byte {
 	content := random(size)
 	copy(content[size/2:], i.bad)
 	return content
 }
 
-// wantNeverMade fails the test if S3 is asked to make an object of this key.
+// wantNeverMade fails the test if S3 receives a request to create an object with this key.
 func (x *fixture) wantNeverMade(key string) {
 	x.spy.Before(func(_ context.Context, _ string, in any) error {
 		made := ""
@@ -122,7 +123,7 @@ func (x *fixture) wantNeverMade(key string) {
 	})
 }
 
-// inspectedSizes are those of files of one request, and of several parts.
+// inspectedSizes returns the sizes of a file that is sent with one request, and of files with several parts.
 func (x *fixture) inspectedSizes() map[string]int {
 	return map[string]int{"small": 1000, "part": x.partSize, "parts": 2*x.partSize + 1000}
 }
@@ -146,7 +147,8 @@ func testInspect(t *testing.T, h Harness) {
 	}
 }
 
-// testInspectUpload wants refused files never to be there, and good ones as they are, with and without an owner.
+// testInspectUpload checks that refused files never exist and accepted files have their content, with and without an
+// owner.
 func testInspectUpload(x *fixture, i *inspector) {
 	for _, owner := range []string{"", "alice"} {
 		for label, size := range x.inspectedSizes() {
@@ -171,11 +173,11 @@ func testInspectUpload(x *fixture, i *inspector) {
 	})
 }
 
-// testInspectAppend wants the old bytes to be judged with the new ones.
+// testInspectAppend checks that the old bytes are inspected together with the new ones.
 func testInspectAppend(x *fixture, i *inspector) {
 	size := 2 * x.partSize
 	bad := i.withBad(size)
-	cut := size/2 + len(i.bad)/2 // both halves are good
+	cut := size/2 + len(i.bad)/2 // both halves are acceptable
 	good := append(slices.Clone(bad[:cut]), random(size)[cut:]...)
 	for _, opts := range []driver.Options{{}, {Quarantine: "bad/"}} {
 		for label, write := range map[string]func(f *Fs, rest []byte) error{
@@ -206,7 +208,7 @@ func testInspectAppend(x *fixture, i *inspector) {
 	})
 }
 
-// testInspectResume interrupts uploads, and resumes them in another process: with an inspector, and without one.
+// testInspectResume interrupts uploads and resumes them in another process, each with and without an inspector.
 func testInspectResume(x *fixture, i *inspector) {
 	for label, size := range map[string]int{"small": 1000, "parts": 2*x.partSize + 1000} {
 		x.run(label, func(x *fixture) {
@@ -231,7 +233,8 @@ func testInspectResume(x *fixture, i *inspector) {
 	}
 }
 
-// testInspectNotJudged wants a file that could not be judged not to be stored. Its owner can send the rest again.
+// testInspectNotJudged checks that a file that could not be inspected is not stored, and that its owner can send the
+// rest again.
 func testInspectNotJudged(x *fixture, i *inspector) {
 	for label, size := range x.inspectedSizes() {
 		x.run(label, func(x *fixture) {
@@ -248,8 +251,8 @@ func testInspectNotJudged(x *fixture, i *inspector) {
 	}
 }
 
-// testInspectBefore interrupts an upload without an inspector. With one, no session can resume its parts, and the
-// journal removes them when the file is stored.
+// testInspectBefore interrupts an upload without an inspector. With an inspector, no session can resume its parts, and
+// the journal removes them when the file is stored.
 func testInspectBefore(x *fixture, i *inspector) {
 	size := x.partSize + 1000
 	x.interrupt(x.process().as("alice"), "file", create, 0, random(size))
@@ -261,7 +264,7 @@ func testInspectBefore(x *fixture, i *inspector) {
 	x.wantNothingPending("file", "file")
 }
 
-// testInspectQuarantine wants a refused file to be in the quarantine only.
+// testInspectQuarantine checks that a refused file exists only in the quarantine.
 func testInspectQuarantine(x *fixture, i *inspector) {
 	for _, owner := range []string{"", "alice"} {
 		for label, size := range x.inspectedSizes() {
@@ -308,7 +311,7 @@ func testInspectAbort(x *fixture, i *inspector) {
 	}
 }
 
-// testInspectReplaced has another client store files while the verdict is awaited.
+// testInspectReplaced lets another client store files during an inspection.
 func testInspectReplaced(x *fixture, i *inspector) {
 	for label, size := range map[string]int{"small": 1000, "parts": x.partSize + 1000} {
 		for name, opts := range map[string]driver.Options{"new": {NoOverwrite: true}, "append": {}} {
@@ -336,7 +339,8 @@ func testInspectReplaced(x *fixture, i *inspector) {
 	}
 }
 
-// testInspectLostResponses loses the answers to the requests that make the object of a staged upload, and its copy.
+// testInspectLostResponses loses the responses to the requests that create the staged object of an upload, and its
+// copy.
 func testInspectLostResponses(x *fixture, i *inspector) {
 	size := x.partSize + 1000
 	session := x.process().as("alice", *i.options(driver.Options{}))

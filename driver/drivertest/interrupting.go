@@ -21,17 +21,17 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// An aborter is what every file is that OpenAt opens.
+// An aborter is implemented by every file that OpenAt returns.
 type aborter interface{ Abort(error) }
 
-// An upload is a file open for writing, with a session of its own.
+// An upload is a file that is open for writing in a session of its own.
 type upload struct {
 	afero.File
-	cancel       context.CancelFunc // of the session
+	cancel       context.CancelFunc // ends the session
 	beforeCommit func() error
 }
 
-// upload begins a file and writes its first bytes. It does not care whether that works: Close tells.
+// upload opens a file and writes its first bytes. It ignores errors, because Close returns them.
 func (x *fixture) upload(name string, size int) *upload {
 	x.Helper()
 	ctx, cancel := context.WithCancel(x.Context())
@@ -46,13 +46,13 @@ func (x *fixture) upload(name string, size int) *upload {
 
 func (u *upload) copy(r io.Reader) { _, _ = io.Copy(u.File, r) }
 
-// close ends the file, then the session.
+// close closes the file and then ends the session.
 func (u *upload) close() error {
 	defer u.cancel()
 	return u.Close()
 }
 
-// failRequests lets the next requests of some operations fail as those of an overloaded S3 do, and leaves others alone.
+// failRequests lets the next requests for some operations fail as if S3 were overloaded.
 func (x *fixture) failRequests(times int, operations ...string) {
 	var left atomic.Int64
 	left.Store(int64(times))
@@ -64,10 +64,10 @@ func (x *fixture) failRequests(times int, operations ...string) {
 	})
 }
 
-// always is more requests than a test makes.
+// always is more than the number of requests in a test.
 const always = 1 << 30
 
-// responseError is what the SDK makes of an error of S3.
+// responseError returns an error response of S3 in the form in which the SDK returns it.
 func responseError(status int, code string) error {
 	return &smithy.OperationError{ServiceID: "S3", OperationName: "Test", Err: &smithyhttp.ResponseError{
 		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
@@ -75,8 +75,8 @@ func responseError(status int, code string) error {
 	}}
 }
 
-// testCancelledWhileCreated ends the session during the request for a multipart upload. A driver that did not wait
-// for the answer would not know the upload, which would stay open.
+// testCancelledWhileCreated ends the session during the request for a multipart upload. If the driver did not wait for
+// the response, it would not learn the ID of the upload, which would stay open.
 func testCancelledWhileCreated(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	u := x.upload("file", 0)
@@ -103,8 +103,8 @@ func testCancelledWhileCreated(t *testing.T, h Harness) {
 	x.wantKeys()
 }
 
-// testCancelledWhileCommitted loses the session when S3 has been asked to publish: what Close says is what the bucket
-// holds.
+// testCancelledWhileCommitted ends the session during the request that publishes the file. The result of Close must
+// match the content of the bucket.
 func testCancelledWhileCommitted(t *testing.T, h Harness) {
 	for label, size := range map[string]int{"small": 1000, "parts": h.PartSize + 1} {
 		t.Run(label, func(t *testing.T) {
@@ -125,10 +125,10 @@ func testCancelledWhileCommitted(t *testing.T, h Harness) {
 	}
 }
 
-// testAbortWhileWriting aborts an upload whose parts do not get through.
+// testAbortWhileWriting aborts an upload whose parts are stuck.
 func testAbortWhileWriting(t *testing.T, h Harness) {
 	x := h.open(t, nil)
-	u := x.upload("file", 0) // asks S3 nothing yet
+	u := x.upload("file", 0) // sends no request yet
 	cause := errors.New("aborted by the test")
 	var once sync.Once
 	x.spy.Before(func(ctx context.Context, operation string, _ any) error {
@@ -136,16 +136,16 @@ func testAbortWhileWriting(t *testing.T, h Harness) {
 			return nil
 		}
 		once.Do(func() { go u.File.(aborter).Abort(cause) })
-		<-ctx.Done() // a connection on which nothing moves
+		<-ctx.Done() // simulates a connection without progress
 		return &smithy.CanceledError{Err: ctx.Err()}
 	})
-	wantError(t, errorOf(io.Copy(u.File, zeros{})), cause) // until the file refuses them
+	wantError(t, errorOf(io.Copy(u.File, zeros{})), cause) // until the file returns an error
 	wantError(t, u.close(), cause)
 	x.wantNoUploads("file")
 	x.wantKeys()
 }
 
-// zeros is a source without an end.
+// zeros is a source that never ends.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) {
@@ -153,7 +153,7 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// testMemory runs more uploads at once than their common budget has room for.
+// testMemory runs more uploads at the same time than their common budget has room for.
 func testMemory(t *testing.T, h Harness) {
 	t.Run("large", func(t *testing.T) {
 		const part, budget, uploads, size = 5 << 20, 12 << 20, 6, 11 << 20
@@ -163,7 +163,7 @@ func testMemory(t *testing.T, h Harness) {
 			if !ok {
 				return 0
 			}
-			size, _ := part.Body.(io.Seeker).Seek(0, io.SeekEnd) // it never fails
+			size, _ := part.Body.(io.Seeker).Seek(0, io.SeekEnd) // never fails
 			_, _ = part.Body.(io.Seeker).Seek(0, io.SeekStart)
 			return size
 		})
@@ -206,7 +206,7 @@ func testMemory(t *testing.T, h Harness) {
 			files = append(files, f)
 		}
 		x.Fs = fs
-		x.write("busy", random(3*h.PartSize)) // in the middle of all that
+		x.write("busy", random(3*h.PartSize)) // while all other uploads are in progress
 		x.wantContent("busy", random(3*h.PartSize))
 		for _, f := range files {
 			x.close(f)

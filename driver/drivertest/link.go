@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// A Link is the way between the SDK and an S3 server, which it makes long or narrow. It is safe for concurrent use.
+// A Link limits the latency and the bandwidth between the SDK and an S3 server. It is safe for concurrent use.
 type Link struct {
 	client s3.HTTPClient
 
@@ -18,16 +18,15 @@ type Link struct {
 	bandwidth int64
 }
 
-// NewLink returns a client like the one given, over a link. It asks S3 once where the SDK would try again.
+// NewLink returns a copy of a client that uses a link. It does not use the retries of the SDK.
 func NewLink(client *s3.Client) (*s3.Client, *Link) {
 	l := &Link{client: client.Options().HTTPClient}
 	o := client.Options()
-	o.ExpressCredentials = nil // those of the client given stay its own
+	o.ExpressCredentials = nil // the original client keeps its own
 	return s3.New(o, func(o *s3.Options) { o.HTTPClient, o.RetryMaxAttempts = l, 1 }), l
 }
 
-// SetSpeed lets each answer come so much later, and bodies as so many bytes a second by each connection; 0 is as fast
-// as they are.
+// SetSpeed delays each response by latency and limits each connection to bandwidth bytes per second. 0 means no limit.
 func (l *Link) SetSpeed(latency time.Duration, bandwidth int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,17 +52,16 @@ func (l *Link) Do(r *http.Request) (*http.Response, error) {
 	return out, err
 }
 
-// A throttledBody yields so many bytes a second.
+// A throttledBody limits the speed of a body.
 type throttledBody struct {
 	io.ReadCloser
 	bandwidth int64
-	due       time.Time // of the next byte
+	due       time.Time // when the next byte may be read
 }
 
-// throttledRead is how many bytes come together, so that a slow body comes evenly.
+// throttledRead limits the bytes per read, so that a slow body arrives evenly.
 const throttledRead = 32 << 10
 
-// Read implements io.Reader.
 func (b *throttledBody) Read(p []byte) (int, error) {
 	time.Sleep(time.Until(b.due))
 	n, err := b.ReadCloser.Read(p[:min(len(p), throttledRead)])

@@ -30,7 +30,7 @@ func testMkdir(t *testing.T, h Harness) {
 	for _, test := range []struct {
 		label string
 		make  func() error
-		kind  error // nil for none
+		kind  error // nil for success
 		made  []string
 	}{
 		{"new", mkdir("new"), nil, []string{"new/"}},
@@ -56,7 +56,7 @@ func testMkdir(t *testing.T, h Harness) {
 		})
 	}
 	x.run("among-many", func(x *fixture) {
-		// More keys than a page between the file and the directory of a name.
+		// More keys than a page between the file and the directory with the same name.
 		many := h.open(x.T, nil)
 		many.putAll(numbered("name ", 1001)...)
 		many.putAll("name/file")
@@ -116,7 +116,7 @@ func testRemove(t *testing.T, h Harness) {
 	x.run("marker-with-content", func(x *fixture) {
 		in := &s3.PutObjectInput{Bucket: &x.bucket, Key: aws.String("odd/"), Body: strings.NewReader("content")}
 		if _, err := x.client.PutObject(x.Context(), in); err != nil {
-			return // a server that stores no bytes in a marker
+			return // the server stores no data in a marker
 		}
 		wantError(x, x.RemoveDir("odd"), syscall.ENOTEMPTY)
 		x.wantContent("odd/", []byte("content"))
@@ -142,10 +142,10 @@ type move struct {
 	keys     []string
 	from, to string
 	kind     error
-	want     []string // nil for the same keys
+	want     []string // nil if the keys do not change
 }
 
-// testMoves makes moves, each in an empty bucket.
+// testMoves runs each move in an empty bucket.
 func (x *fixture) testMoves(run func(from, to string) error, moves []move) {
 	for _, m := range moves {
 		x.run(m.label, func(x *fixture) {
@@ -190,7 +190,7 @@ func testRename(t *testing.T, h Harness) {
 		{"directory-onto-a-full-one", []string{"d/x", "e/y"}, "d", "e", syscall.ENOTEMPTY, nil},
 		{"directory-onto-a-longer-name", []string{"d/x"}, "d", "dd", nil, []string{"dd/x"}},
 		{"root", []string{"a"}, "/", "b", syscall.ELOOP, nil},
-		// A final slash names a directory, never a file.
+		// A name with a final slash means a directory, never a file.
 		{"file-with-a-slash", []string{"a"}, "a/", "b", fs.ErrNotExist, nil},
 		{"file-to-a-slash", []string{"a"}, "a", "b/", syscall.ENOTDIR, nil},
 		{"file-onto-a-file-with-a-slash", []string{"a", "b"}, "a", "b/", syscall.ENOTDIR, nil},
@@ -246,7 +246,7 @@ func testRename(t *testing.T, h Harness) {
 	t.Run("deleted-one-by-one", func(t *testing.T) { testDeletedOneByOne(t, h) })
 }
 
-// testRenamedAttributes renames an object that is larger than limit, unless that is 0.
+// testRenamedAttributes renames an object that is larger than the copy limit, unless limit is 0.
 func (x *fixture) testRenamedAttributes(limit int64) {
 	content := random(4*x.partSize + 1000)
 	before := x.putWithAttributes("old + name%.bin", content)
@@ -268,7 +268,7 @@ func (x *fixture) testRenamedAttributes(limit int64) {
 	x.delete("new")
 }
 
-// testRenamedOntoOther checks that a directory is not taken for a half-made copy of another.
+// testRenamedOntoOther checks that the driver does not mistake another directory for an incomplete copy.
 func testRenamedOntoOther(t *testing.T, h Harness) {
 	for label, other := range map[string][]byte{"larger": random(11), "as-large": []byte("0123456789")} {
 		t.Run(label, func(t *testing.T) {
@@ -282,7 +282,7 @@ func testRenamedOntoOther(t *testing.T, h Harness) {
 	}
 }
 
-// testRenameInterrupted interrupts the rename of a directory at every request, and completes it by another.
+// testRenameInterrupted interrupts the rename of a directory at every request, and completes it with a second rename.
 func testRenameInterrupted(t *testing.T, h Harness) {
 	keys := []string{"d/", "d/a", "d/b/", "d/b/c", "d/e/f"}
 	renamed := []string{}
@@ -325,7 +325,7 @@ func testRenameInterrupted(t *testing.T, h Harness) {
 		if err != nil {
 			wantError(t, err, context.Canceled)
 			err = x.Rename("d", "n")
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // S3 may have deleted the last of d nevertheless
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // S3 may have deleted the last file in d nevertheless
 				t.Fatal(err)
 			}
 		}
@@ -338,8 +338,8 @@ func testRenameInterrupted(t *testing.T, h Harness) {
 	}
 }
 
-// testRenameCompletedLater interrupts the rename of a directory while S3 copies a file. S3 completes the copy when
-// the next rename has listed the directories.
+// testRenameCompletedLater interrupts the rename of a directory while S3 copies a file. S3 completes the copy after the
+// next rename has listed the directories.
 func testRenameCompletedLater(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	x.put("d/a", random(10))
@@ -361,7 +361,7 @@ func testRenameCompletedLater(t *testing.T, h Harness) {
 		defer mu.Unlock()
 		var key string
 		switch in := in.(type) {
-		case *s3.HeadObjectInput: // the look before a copy without a condition
+		case *s3.HeadObjectInput: // the check before a copy without a condition
 			key = *in.Key
 		case *s3.CopyObjectInput:
 			key = *in.Key
@@ -378,8 +378,8 @@ func testRenameCompletedLater(t *testing.T, h Harness) {
 	x.wantContent("n/a", random(10))
 }
 
-// testRenameRemoved removes files of a directory right before they are copied. The others are renamed. Where there
-// are none, nothing was.
+// testRenameRemoved removes files of a directory right before they are copied. The others are renamed. If none is left,
+// the rename fails.
 func testRenameRemoved(t *testing.T, h Harness) {
 	for label, test := range map[string]struct {
 		removed, want []string
@@ -409,8 +409,8 @@ func testRenameRemoved(t *testing.T, h Harness) {
 	}
 }
 
-// testRenameArchived renames and copies a directory in which S3 has archived a file. Nothing is copied before the file
-// is restored.
+// testRenameArchived renames and copies a directory with a file that S3 has archived. Nothing may be copied before the
+// file is restored.
 func testRenameArchived(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	x.put("d/a", random(10))
@@ -447,7 +447,7 @@ func testRenameArchived(t *testing.T, h Harness) {
 	x.wantKeys("n/a", "n/sub/b")
 }
 
-// testRenameChanged changes a directory while it is renamed: what was not copied is not deleted.
+// testRenameChanged changes a directory while it is renamed. Files that were not copied must not be deleted.
 func testRenameChanged(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	x.put("d/a", random(10))

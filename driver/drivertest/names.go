@@ -2,17 +2,17 @@ package drivertest
 
 import "strings"
 
-// A Name is a pathname that some layer between a client and a bucket could get wrong.
+// A Name is a pathname that some layer between a client and a bucket could handle wrongly.
 type Name struct {
-	// Label tells what is hard about it, fit for the name of a test.
+	// Label describes the difficulty and can be used as the name of a test.
 	Label string
 	// Path is the pathname, relative to some directory.
 	Path string
-	// Needs is what a server must do to have it.
+	// Needs lists what a server must support to store the name.
 	Needs []Limit
 }
 
-// Names returns the table. All of its names can be in one directory at the same time.
+// Names returns the table of names. All of them can be in one directory at the same time.
 func Names() []Name {
 	return []Name{
 		{Label: "plain", Path: "plain.txt"},

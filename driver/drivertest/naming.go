@@ -16,13 +16,13 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// An outcome is what a server makes of a name.
+// An outcome describes what a server does with a name.
 type outcome int
 
 const (
 	stored  outcome = iota // and listed
 	hidden                 // stored, but not listed
-	refused                // nothing is made
+	refused                // nothing is stored
 )
 
 func (l Limits) outcome(n Name) outcome {
@@ -41,7 +41,7 @@ func (l Limits) outcome(n Name) outcome {
 	return worst
 }
 
-// listing returns what the directory of the names lists, in its order.
+// listing returns the expected listing of the directory with the names, in its order.
 func (l Limits) listing(names []Name) []string {
 	entries := []string{}
 	for _, n := range names {
@@ -58,14 +58,14 @@ func (l Limits) listing(names []Name) []string {
 	return slices.Compact(entries)
 }
 
-// longest returns a name whose key, after a prefix, has 1,024 bytes, of segments of so many.
+// longest returns a name whose key, after a prefix, has 1,024 bytes and consists of segments of this length.
 func longest(prefix string, segment int) string {
 	name := strings.Repeat(strings.Repeat("k", segment)+"/", 1024/segment+1)
 	return name[:1024-len(prefix)]
 }
 
-// testNames takes every name of the table through the operations. The name is the same in the bucket, in listings and
-// in file information, or the driver refuses it and makes nothing.
+// testNames runs all operations with every name in the table. Either the name is the same in the bucket, in listings
+// and in file information, or the driver refuses it and stores nothing.
 func testNames(t *testing.T, h Harness) {
 	const prefix = "names/"
 	x := h.open(t, &driver.Options{Prefix: prefix})
@@ -137,7 +137,7 @@ func (x *fixture) wantInfo(stat func(string) (fs.FileInfo, error), name, key str
 	}
 }
 
-// wantRefused checks that a name is refused as one that the server cannot have, and that there is no object of the key.
+// wantRefused checks that a name is refused because the server cannot store it, and that no object with the key exists.
 func (x *fixture) wantRefused(err error, key string) {
 	x.Helper()
 	named := errors.Is(err, syscall.EILSEQ) || errors.Is(err, syscall.ENAMETOOLONG)
@@ -151,7 +151,7 @@ func (x *fixture) wantRefused(err error, key string) {
 		x.wantNoUploads(key)
 		return
 	}
-	// A 500 to CompleteMultipartUpload does not say that S3 will not complete it, so an upload may stay for a sweep.
+	// After a 500 response to CompleteMultipartUpload, S3 may still complete the upload, so it may stay until a sweep.
 	x.abortUploads(key)
 }
 
@@ -160,15 +160,15 @@ func (x *fixture) rename(oldname, newname string) {
 	x.must(x.Rename(oldname, newname))
 }
 
-// longDirectory is how many bytes the name of a directory may have with the limit LongDirectories.
+// longDirectory is the maximum length of the name of a directory on a server with the limit LongDirectories.
 const longDirectory = 240
 
-// testDirectoryNames makes, lists, renames and removes a directory of every name.
+// testDirectoryNames makes, lists, renames and removes a directory with every name.
 func testDirectoryNames(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for _, n := range Names() {
 		if strings.HasPrefix(n.Path, "beside") {
-			n.Needs = nil // as single names
+			n.Needs = nil // no limit applies to a single name
 		}
 		if len(path.Base(n.Path)) > longDirectory {
 			n.Needs = append(n.Needs, LongDirectories)
@@ -206,7 +206,7 @@ func testDirectoryNames(t *testing.T, h Harness) {
 	}
 }
 
-// testHiddenDirectory checks that what cannot be listed is not lost by operations that list.
+// testHiddenDirectory checks that operations that list a directory do not lose files that the server cannot list.
 func (x *fixture) testHiddenDirectory(name string) {
 	x.wantList("/")
 	wantError(x, x.Rename(name, "renamed"), syscall.EILSEQ)
@@ -218,8 +218,7 @@ func (x *fixture) testHiddenDirectory(name string) {
 	x.delete(name + "/")
 }
 
-// testRefusedNames checks that no operation makes anything of a name that the server refuses, or loses anything by
-// trying.
+// testRefusedNames checks that no operation creates or loses anything if the server refuses a name.
 func testRefusedNames(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	content := random(100)
@@ -264,8 +263,8 @@ func testRefusedNames(t *testing.T, h Harness) {
 	x.wantContent("safe", content)
 }
 
-// testUnrepresentableKeys checks that every operation refuses a pathname which is no UTF-8, or too long for S3,
-// before it asks S3.
+// testUnrepresentableKeys checks that every operation refuses a pathname that is not UTF-8 or too long for S3, without
+// sending a request.
 func testUnrepresentableKeys(t *testing.T, h Harness) {
 	const prefix = "p/"
 	x := h.open(t, &driver.Options{Prefix: prefix})

@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testOtherBucket moves and copies from one bucket to another.
+// testOtherBucket moves and copies files from one bucket to another.
 func testOtherBucket(t *testing.T, h Harness) {
 	byParts := h.PartSize
 	x := h.open(t, &driver.Options{Prefix: "from/", CopyLimit: int64(byParts)})
@@ -50,7 +50,7 @@ func testOtherBucket(t *testing.T, h Harness) {
 				name := label + "-" + variant
 				putTagged("from/"+name, random(size))
 				x.must(x.CopyTo(x.Context(), target.Fs, name, name+"-copy"))
-				if err := x.RenameTo(target.Fs, name, name); err != nil { // of the same name
+				if err := x.RenameTo(target.Fs, name, name); err != nil { // to the same name
 					x.Fatal(err)
 				}
 				if x.exists("from/" + name) {
@@ -105,7 +105,7 @@ func testOtherBucket(t *testing.T, h Harness) {
 	x.run("one-bucket", func(x *fixture) {
 		x.put("from/inner/file", random(10))
 		inner := x.session(x.Context(), &driver.Options{Prefix: "from/inner/"})
-		if err := x.RenameTo(inner, "inner/file", "file"); err != nil { // its own key
+		if err := x.RenameTo(inner, "inner/file", "file"); err != nil { // the same key
 			x.Error(err)
 		}
 		if err := x.RenameTo(inner, "inner", "deeper"); !errors.Is(err, syscall.ELOOP) ||

@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testNoOverwrite wants every file kept, whatever is done at the same time.
+// testNoOverwrite checks that no file is replaced, whatever is done at the same time.
 func testNoOverwrite(t *testing.T, h Harness) {
 	x := h.open(t, &driver.Options{NoOverwrite: true})
 	x.put("there", []byte("there"))
@@ -71,7 +71,7 @@ func testNoOverwrite(t *testing.T, h Harness) {
 	x.run("rename-a-directory-onto-another-file", func(x *fixture) {
 		x.put("source/file", random(100))
 		x.put("target/file", random(100))                                      // with the same bytes
-		if err := x.Rename("source", "target"); !errors.Is(err, fs.ErrExist) { // perhaps because it is not empty
+		if err := x.Rename("source", "target"); !errors.Is(err, fs.ErrExist) { // or because the directory is not empty
 			x.Error(err)
 		}
 		x.wantContent("source/file", random(100))
@@ -89,10 +89,10 @@ func testNoOverwrite(t *testing.T, h Harness) {
 	})
 }
 
-// clientsAtOnce is how many do the same at the same time.
+// clientsAtOnce is the number of clients that do the same thing at the same time.
 const clientsAtOnce = 8
 
-// testUploadsAtOnce lets several upload a file of one name.
+// testUploadsAtOnce uploads several files with the same name at the same time.
 func (x *fixture) testUploadsAtOnce(name string, size int) {
 	uploads := make([]func() error, clientsAtOnce)
 	for i := range uploads {
@@ -110,7 +110,7 @@ func (x *fixture) testUploadsAtOnce(name string, size int) {
 	wantError(x, x.tryWrite(name, random(size)), fs.ErrExist)
 }
 
-// testRenamesAtOnce lets several rename a file of their own to one name.
+// testRenamesAtOnce renames several files to the same name at the same time.
 func (x *fixture) testRenamesAtOnce(name string, size int) {
 	var renames []func() error
 	var sources []string
@@ -151,8 +151,8 @@ func (x *fixture) testRenamesAtOnce(name string, size int) {
 	wantError(x, x.Rename(name+"-late", name), fs.ErrExist)
 }
 
-// wantWinner makes all attempts at the same time, and wants all but one to fail because there is a file. Under the
-// exception the driver can only look before it stores, so that several may succeed.
+// wantWinner runs all attempts at the same time, and checks that all but one fail because the file exists. If the
+// exception applies, the driver can only check before it stores the file, so several may succeed.
 func (x *fixture) wantWinner(attempts []func() error, several exception) (winners []int) {
 	x.Helper()
 	errs := make([]error, len(attempts))

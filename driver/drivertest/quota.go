@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// withQuota opens a file system below a prefix, with a limit on its usage, which has been counted.
+// withQuota opens a file system below a prefix, with a limit on a usage that has been counted.
 func (x *fixture) withQuota(prefix string, limit int) (*fixture, *driver.Usage) {
 	x.Helper()
 	quotas, usage := x.quotas(prefix, limit)
@@ -27,7 +27,7 @@ func (x *fixture) withQuota(prefix string, limit int) (*fixture, *driver.Usage) 
 	return &y, usage
 }
 
-// quotas returns quotas with one limit, on a usage that has not been counted.
+// quotas returns quotas with one limit on a usage that has not been counted.
 func (x *fixture) quotas(prefix string, limit int) (driver.Quotas, *driver.Usage) {
 	usages := driver.NewUsages()
 	usage, _ := usages.Of(x.spy, x.bucket, prefix)
@@ -53,7 +53,7 @@ func testQuota(t *testing.T, h Harness) {
 	x.run("moving", testQuotaOfMoves)
 	x.run("partly-refused", testQuotaOfRefusedKeys)
 
-	// What others delete makes room, as soon as it may be counted again.
+	// Files that others delete free room, as soon as a new count is allowed.
 	x.run("others", func(x *fixture) {
 		y, _ := x.withQuota("others/", 100)
 		y.write("full", random(100))
@@ -70,7 +70,7 @@ func testQuota(t *testing.T, h Harness) {
 			}
 		}
 	})
-	// The first upload counts what is there.
+	// The first upload counts the existing files.
 	x.run("uncounted", func(x *fixture) {
 		x.put("uncounted/file", random(100))
 		quotas, usage := x.quotas("uncounted/", 110)
@@ -78,10 +78,10 @@ func testQuota(t *testing.T, h Harness) {
 		wantError(x, x.tryWrite("more", random(11)), syscall.EDQUOT)
 		x.write("more", random(10))
 		x.wantUsed(usage, 110)
-		x.write("more", random(10)) // takes no more than before
+		x.write("more", random(10)) // needs no more room than before
 	})
-	// The file must fit into each limit, and takes nothing from one if it does not fit into another. Whoever stores or
-	// deletes it, it counts in the usages of all prefixes of its key.
+	// The file must fit into each limit. If it does not fit into one, it takes no room from the others. It counts in
+	// the usages of all prefixes of its key, no matter who stores or deletes it.
 	x.run("two", func(x *fixture) {
 		usages := driver.NewUsages()
 		of := func(prefix string) *driver.Usage {
@@ -99,7 +99,7 @@ func testQuota(t *testing.T, h Harness) {
 		below := x.Fs
 		x.Fs = all
 		x.write("file", random(80))
-		x.write("narrow/more", random(10)) // its limit is for others
+		x.write("narrow/more", random(10)) // the limit applies to other users only
 		wantError(x, x.tryWrite("more", random(1)), syscall.EDQUOT)
 		x.wantUsed(wide, 100)
 		x.wantUsed(narrow, 20)
@@ -133,7 +133,7 @@ func testQuota(t *testing.T, h Harness) {
 	})
 }
 
-// testQuotaChanged adds, changes and removes a limit while a session is open, also while it stores a file.
+// testQuotaChanged adds, changes and removes a limit while a session is open, even while it stores a file.
 func testQuotaChanged(x *fixture) {
 	usages := driver.NewUsages()
 	limit := 0
@@ -148,7 +148,7 @@ func testQuotaChanged(x *fixture) {
 	x.write("before", random(100))
 	begun := x.begin(x.Fs, "begun", create, 0, random(x.partSize+1))
 	limit = 110
-	wantError(x, x.tryWrite("more", random(11)), syscall.EDQUOT) // before and begun count
+	wantError(x, x.tryWrite("more", random(11)), syscall.EDQUOT) // "before" and "begun" count
 	wantError(x, begun.Close(), syscall.EDQUOT)
 	x.write("more", random(10))
 	wantError(x, x.tryWrite("most", random(1)), syscall.EDQUOT)
@@ -163,7 +163,7 @@ func testQuotaChanged(x *fixture) {
 	usage, _ := usages.Of(x.spy, x.bucket, "changed/")
 	x.wantUsed(usage, x.partSize+312)
 
-	// A usage that was dropped and comes back knows what is there, and what is being stored.
+	// A usage that was dropped and requested again knows the stored objects and the uploads in progress.
 	begun = x.begin(x.Fs, "begun-again", create, 0, random(10))
 	usages.Forget(0)
 	limit = 2 * x.partSize
@@ -173,7 +173,8 @@ func testQuotaChanged(x *fixture) {
 	x.wantUsed(usage, x.partSize+323)
 }
 
-// testQuotaSums checks after each operation that what is known to be there without counting is what is there.
+// testQuotaSums checks after each operation that the sum, which is not counted again, matches the content of the
+// bucket.
 func testQuotaSums(x *fixture) {
 	prefix := "sums/"
 	x.put(prefix+"before", random(1000))
@@ -226,8 +227,8 @@ func testQuotaSums(x *fixture) {
 	x.wantUsed(usage, 0)
 }
 
-// testQuotaOfRefusedKeys deletes a directory of which S3 refuses one file. The others have gone from the quota at
-// once, also where one request deletes many.
+// testQuotaOfRefusedKeys deletes a directory with one file that S3 refuses to delete. The quota must no longer count
+// the other files, even if one request deletes many.
 func testQuotaOfRefusedKeys(x *fixture) {
 	x.putAll("partly/1", "partly/2", "partly/4")
 	x.put("partly/3", random(500))
@@ -270,7 +271,7 @@ func testQuotaOfRefusedKeys(x *fixture) {
 	}
 }
 
-// testQuotaLimit stores as much as there may be, and not a byte more.
+// testQuotaLimit stores exactly as many bytes as the limit allows.
 func testQuotaLimit(x *fixture) {
 	limit := 2*x.partSize + 10
 	quotas, usage := x.quotas("limit/", limit)
@@ -286,7 +287,7 @@ func testQuotaLimit(x *fixture) {
 	y.wantKeys("limit/file", "sums-and-more")
 	x.wantUsed(usage, x.partSize)
 
-	// An upload that has begun has its room; one that breaks gives it back.
+	// An upload in progress reserves its room, and releases it if it is interrupted.
 	begun := y.begin(y.Fs, "begun", create, 0, random(x.partSize+1))
 	wantError(x, y.tryWrite("other", random(11)), syscall.EDQUOT)
 	begun.(aborter).Abort(errInterrupted)
@@ -297,19 +298,19 @@ func testQuotaLimit(x *fixture) {
 	x.wantUsed(usage, limit)
 	wantError(x, y.tryWrite("one-more", random(1)), syscall.EDQUOT)
 	wantError(x, y.Copy(x.Context(), "other", "copied"), syscall.EDQUOT)
-	wantError(x, errorOf(y.Create("nothing")), syscall.EDQUOT) // refused before it begins
+	wantError(x, errorOf(y.Create("nothing")), syscall.EDQUOT) // refused when it is opened
 	y.write("other", nil)
 	y.write("other", random(11))
-	y.write("file", random(x.partSize)) // what is replaced makes room
+	y.write("file", random(x.partSize)) // the replaced file frees its room
 	y.write("other", random(10))
 	y.write("one-more", random(1))
-	if err := y.Rename("file", "renamed"); err != nil { // takes no room
+	if err := y.Rename("file", "renamed"); err != nil { // needs no room
 		x.Error(err)
 	}
 
 	wantNoError(x, y.Remove("renamed"))
 
-	// Nothing is kept of what is too much.
+	// Nothing is kept of an upload that exceeds the limit.
 	p := y.process()
 	owner := p.as("alice", driver.Options{Prefix: "limit/", Quotas: quotas})
 	f, err := owner.OpenAt("kept", create, 0)
@@ -321,7 +322,7 @@ func testQuotaLimit(x *fixture) {
 	}
 }
 
-// testQuotaOfMoves moves and copies to where there is a quota, and away.
+// testQuotaOfMoves moves and copies files into a prefix with a quota and out of it.
 func testQuotaOfMoves(x *fixture) {
 	y, usage := x.withQuota("bounded/", 100)
 	free := *x

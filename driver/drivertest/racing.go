@@ -26,22 +26,22 @@ import (
 type race struct {
 	label  string
 	opts   driver.Options
-	before map[string]int // the sizes of the objects that there are, by their keys
+	before map[string]int // sizes of the existing objects by key
 	run    func(f *Fs, dir string) error
 
-	// victim is the key that the other client writes to, and size how many bytes.
+	// The other client writes size bytes to the key victim.
 	victim string
 	size   int
 
-	// moves says that the operation may take what was written along, to this key.
+	// moves is the key to which the operation may move what the other client has written.
 	moves string
 
 	// open is the window in which the operation may lose what the other client writes.
 	open window
 }
 
-// A window is between the driver's last look at an object and the next request for it, which has no condition. It is
-// open under an exception.
+// A window is the time between the driver's last check of an object and the next request for it, which has no
+// condition. It is open if the exception applies.
 type window struct {
 	exception
 	checks, next []string
@@ -56,11 +56,11 @@ func (h Harness) races() []race {
 		return f.Chtimes(dir+"/old", time.Time{}, time.Unix(1_000_000_000, 0))
 	}
 	tree := map[string]int{"old/": 0, "old/a": raceSize, "old/b": raceSize, "old/sub/": 0, "old/sub/c": raceSize}
-	looks := []string{"HeadObject", "ListObjectsV2"}
-	deletes := window{deletedUnseen, looks, []string{"DeleteObject", "DeleteObjects"}}
-	copies := window{replacedByCopy, looks, []string{"CopyObject"}}
-	puts := window{replacedByPut, looks, []string{"PutObject", "CopyObject"}}
-	completes := window{replacedByCompletion, append(looks, "UploadPartCopy"), []string{"CompleteMultipartUpload"}}
+	checks := []string{"HeadObject", "ListObjectsV2"}
+	deletes := window{deletedUnseen, checks, []string{"DeleteObject", "DeleteObjects"}}
+	copies := window{replacedByCopy, checks, []string{"CopyObject"}}
+	puts := window{replacedByPut, checks, []string{"PutObject", "CopyObject"}}
+	completes := window{replacedByCompletion, append(checks, "UploadPartCopy"), []string{"CompleteMultipartUpload"}}
 	return []race{
 		{
 			label: "rename-file", before: map[string]int{"old": raceSize}, run: rename,
@@ -133,8 +133,8 @@ func (h Harness) races() []race {
 	}
 }
 
-// testRaces lets another client write right before each request of an operation. What it has written must be there in
-// the end.
+// testRaces lets another client write right before each request of an operation. What it has written must still exist
+// at the end.
 func testRaces(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for _, r := range h.races() {
@@ -150,7 +150,8 @@ func testRaces(t *testing.T, h Harness) {
 	}
 }
 
-// race runs an operation and writes right before one of its requests. It returns false where there were fewer.
+// race runs an operation and writes right before one of its requests. It returns false if the operation sends fewer
+// requests.
 func (x *fixture) race(r race, dir string, at int) bool {
 	for key, size := range r.before {
 		x.put(dir+"/"+key, random(size))
@@ -160,11 +161,11 @@ func (x *fixture) race(r race, dir string, at int) bool {
 		mu       sync.Mutex
 		changed  = sync.NewCond(&mu)
 		requests int
-		inFlight int    // requests without an answer yet
-		writing  bool   // No request begins while the other client writes.
+		inFlight int    // requests without a response
+		writing  bool   // no request begins while the other client writes
 		written  string // the request before which it has written
 
-		// The requests for the victim: the last one before the write, and the first one after it.
+		// The last request for the victim before the write, and the first one after it.
 		last, next string
 	)
 	x.spy.Before(func(_ context.Context, operation string, in any) error {
@@ -202,7 +203,7 @@ func (x *fixture) race(r race, dir string, at int) bool {
 		inFlight--
 		changed.Broadcast()
 	})
-	x.spy.After(redate("", func(t time.Time) time.Time { return t.Truncate(time.Second) })) // as some servers tell it
+	x.spy.After(redate("", func(t time.Time) time.Time { return t.Truncate(time.Second) })) // as some servers do
 	opErr := r.run(x.session(x.Context(), &r.opts), dir)
 	x.spy.Before(nil)
 	x.spy.Done(nil)
@@ -213,7 +214,7 @@ func (x *fixture) race(r race, dir string, at int) bool {
 			x.Errorf("undisturbed: %v", opErr)
 		}
 		return false
-	case written == "": // the server refuses what was to be written: a marker with content
+	case written == "": // the server refuses a marker with content
 	case x.holds(victim, content), r.moves != "" && x.holds(dir+"/"+r.moves, content):
 	case slices.Contains(r.open.checks, last) && slices.Contains(r.open.next, next) && x.hasException(r.open.exception):
 	default:
@@ -224,7 +225,7 @@ func (x *fixture) race(r race, dir string, at int) bool {
 	return true
 }
 
-// isRequestFor tells whether a request lists, reads, writes or deletes the object with a key.
+// isRequestFor reports whether a request lists, reads, writes or deletes the object with a key.
 func isRequestFor(in any, key string) bool {
 	isSource := func(source *string) bool { return strings.HasSuffix(*source, "/"+key) }
 	switch in := in.(type) {
@@ -250,13 +251,13 @@ func isRequestFor(in any, key string) bool {
 	return false
 }
 
-// holds tells whether an object is there and has these bytes.
+// holds reports whether an object exists and has this content.
 func (x *fixture) holds(key string, want []byte) bool {
 	return x.exists(key) && bytes.Equal(x.object(key), want)
 }
 
-// testOntoUnprovenFiles renames and copies a directory onto another whose files have the same names and sizes, and
-// are younger. Their ETags do not tell whether they are copies.
+// testOntoUnprovenFiles renames and copies a directory to another one whose files have the same names and sizes and are
+// newer. Their ETags do not show whether they are copies.
 func testOntoUnprovenFiles(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	mine, theirs := random(h.PartSize+1), bytes.Repeat([]byte("theirs"), (h.PartSize+1)/6+1)[:h.PartSize+1]
@@ -272,8 +273,8 @@ func testOntoUnprovenFiles(t *testing.T, h Harness) {
 	x.wantContent("e/file", theirs)
 }
 
-// testSourceReplaced replaces a file when its copy is made. Both stay, since other clients may rely on what they have
-// seen, and the error is ESTALE.
+// testSourceReplaced replaces a file after it was copied. Both files must stay, because other clients may rely on what
+// they have seen, and the error is ESTALE.
 func testSourceReplaced(t *testing.T, h Harness) {
 	for label, opts := range map[string]driver.Options{"replacing": {}, "keeping": {NoOverwrite: true}} {
 		t.Run(label, func(t *testing.T) {
@@ -303,8 +304,8 @@ func testSourceReplaced(t *testing.T, h Harness) {
 	}
 }
 
-// testSourceReplacedBeforeCopy replaces a file that is to get a name which nothing has, before it is copied: that is
-// no file in the way.
+// testSourceReplacedBeforeCopy replaces a file before it is renamed to a new name. The error must not be that a file
+// with the new name exists.
 func testSourceReplacedBeforeCopy(t *testing.T, h Harness) {
 	for label, size := range map[string]int{"small": 10, "parts": h.PartSize + 1} {
 		t.Run(label, func(t *testing.T) {
@@ -324,7 +325,7 @@ func testSourceReplacedBeforeCopy(t *testing.T, h Harness) {
 	}
 }
 
-// openVersioned opens a bucket that keeps versions, nil where the server has none.
+// openVersioned opens a bucket with versioning. It returns nil if the server does not support versioning.
 func (h Harness) openVersioned(t *testing.T, opts *driver.Options) *fixture {
 	t.Helper()
 	x := h.open(t, opts)
@@ -344,9 +345,10 @@ func (h Harness) openVersioned(t *testing.T, opts *driver.Options) *fixture {
 	return x
 }
 
-// testVersioned renames a file and a directory in a bucket that keeps versions, with or without a response to the
-// delete. Another client replaces the file right before or right after the delete. What it stores before is deleted
-// only on a server without conditional deletes, and is among the older versions then. No version is removed.
+// testVersioned renames a file and a directory in a bucket with versioning, with or without a response to the delete.
+// Another client replaces the file right before or right after the delete. What it stores before the delete may be
+// deleted only on a server without conditional deletes, and must then be among the older versions. No version may be
+// removed.
 func testVersioned(t *testing.T, h Harness) {
 	for _, r := range []struct {
 		label, old, renamed, key string
@@ -384,7 +386,7 @@ func testVersioned(t *testing.T, h Harness) {
 				}
 				x.spy.After(nil)
 				if r.after {
-					later() // above the delete marker, and not below it
+					later() // newer than the delete marker
 				}
 				if r.lost {
 					return io.ErrUnexpectedEOF
@@ -418,13 +420,13 @@ func testVersioned(t *testing.T, h Harness) {
 	}
 }
 
-// isDelete tells whether a request deletes objects.
+// isDelete reports whether a request deletes objects.
 func isDelete(operation string) bool {
 	return operation == "DeleteObject" || operation == "DeleteObjects"
 }
 
-// testVersionedDenied deletes and renames a file in a bucket that keeps versions, whose policy does not allow to
-// delete. The error is that of a bucket without versions.
+// testVersionedDenied deletes and renames a file in a bucket with versioning whose policy denies deletes. The error
+// must be the same as without versioning.
 func testVersionedDenied(t *testing.T, h Harness) {
 	x := h.openVersioned(t, nil)
 	if x == nil {
@@ -454,8 +456,8 @@ func testVersionedDenied(t *testing.T, h Harness) {
 	x.wantContent("file", []byte("first"))
 }
 
-// testStamps renames and copies directories whose files have ETags that prove nothing. An attempt that was
-// interrupted is completed by another session, and what is made of the copies is none.
+// testStamps renames and copies directories with files whose ETags prove nothing. Another session must be able to
+// complete an interrupted attempt, but a copy of a copy must not count as the copy.
 func testStamps(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	content := random(h.PartSize + 1)
@@ -483,7 +485,7 @@ func testStamps(t *testing.T, h Harness) {
 	}
 	x.Fs = x.session(t.Context(), nil)
 	x.spy.Reset()
-	// Each copy is younger than its file, and by less than HeadObject may round.
+	// Each copy is newer than its source, by less than the rounding of HeadObject.
 	x.spy.After(redate("e", later(time.Second-time.Millisecond)))
 	x.rename("d", "e")
 	x.spy.After(nil)
@@ -500,7 +502,7 @@ func testStamps(t *testing.T, h Harness) {
 			t.Errorf("%s is no copy of a file in a directory and has the stamp %s", key, value)
 		}
 	}
-	// The stamp of a copy does not count on another object.
+	// A stamp does not count if another object has it.
 	x.rename("e", "d")
 	x.write("e/a", bytes.Repeat([]byte("o"), len(content)))
 	metadata := map[string]string{stamp: x.head("d/a").Metadata[stamp]}
@@ -515,8 +517,8 @@ func testStamps(t *testing.T, h Harness) {
 	wantError(t, x.Rename("d", "e"), syscall.ENOTEMPTY)
 }
 
-// testRequestsAtOnce copies a directory of large files and counts the requests that are under way at the same time: 32
-// files in parallel, and 32 parts of them.
+// testRequestsAtOnce copies a directory of large files and counts the requests in flight: 32 files in parallel, and 32
+// parts of them.
 func testRequestsAtOnce(t *testing.T, h Harness) {
 	const most, files = 64, 20
 	x := h.open(t, &driver.Options{CopyLimit: 1})
@@ -529,7 +531,7 @@ func testRequestsAtOnce(t *testing.T, h Harness) {
 		}
 	}
 	peak := x.gauge(func(in any) int64 {
-		if _, looks := in.(*s3.HeadObjectInput); looks {
+		if _, isHead := in.(*s3.HeadObjectInput); isHead {
 			return 0
 		}
 		return 1

@@ -29,7 +29,7 @@ func testRead(t *testing.T, h Harness) {
 		x.run(label, func(x *fixture) {
 			f := x.openAt("file.txt", os.O_RDONLY, offset)
 			defer x.close(f)
-			// What an FTP server does next, although it has said it already.
+			// An FTP server seeks to the same offset again.
 			if at, err := f.Seek(offset, io.SeekStart); err != nil || at != offset {
 				x.Errorf("Seek: %d, %v", at, err)
 			}
@@ -104,7 +104,7 @@ func (x *fixture) openAt(name string, flag int, offset int64) afero.File {
 	return f
 }
 
-// A limitedWriter is a disk with room for some bytes.
+// A limitedWriter is a disk with room for a few bytes.
 type limitedWriter struct{ left int }
 
 func (w *limitedWriter) Write(p []byte) (int, error) {
@@ -171,8 +171,8 @@ func (x *fixture) testReadAt(name string, content []byte) {
 	equal(x, "file after ReadAt", rest, content)
 }
 
-// testBroken breaks connections in the middle of an object: the reader does not notice, or gets an error that bytes
-// are missing.
+// testBroken interrupts connections in the middle of an object. Either the reader does not notice, or it gets an error
+// that bytes are missing.
 func (x *fixture) testBroken(name string, content []byte) {
 	const bytesEach = 70_000
 	breakAfter := func(left int64, err error) {
@@ -215,7 +215,7 @@ func (x *fixture) testBroken(name string, content []byte) {
 	})
 }
 
-// testReadingEnded ends readers from outside.
+// testReadingEnded aborts readers.
 func (x *fixture) testReadingEnded(name string, content []byte) {
 	cause := errors.New("ended by the test")
 	file := x.openAt(name, os.O_RDONLY, 0)
@@ -237,7 +237,7 @@ func (x *fixture) testReadingEnded(name string, content []byte) {
 	wantError(x, errorOf(session.Open(name)), context.Canceled)
 }
 
-// testReplaced replaces an object while it is read: no reader gets bytes of both.
+// testReplaced replaces an object while it is read. No reader may get bytes of both objects.
 func (x *fixture) testReplaced() {
 	x.put("replaced", random(200_000))
 	f := x.openAt("replaced", os.O_RDONLY, 0)

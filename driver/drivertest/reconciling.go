@@ -19,15 +19,15 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testReconcile loses the answers of S3. What the driver says is what the bucket holds, on each server: metadata show
-// which request has made an object.
+// testReconcile loses the responses of S3. What the driver reports must match the content of the bucket on every
+// server, because the metadata show which request has stored an object.
 func testReconcile(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for _, test := range []struct {
 		label, operation string
 		objects          driver.Objects
 		noOverwrite      bool
-		before           []byte // the file, none when nil
+		before           []byte // content of the file before; nil if it does not exist
 		run              func(x *fixture, name string) error
 		after            []byte
 	}{
@@ -94,7 +94,7 @@ func testReconcile(t *testing.T, h Harness) {
 	for _, test := range []struct {
 		label, operation string
 		run              func(x *fixture) error
-		want             []string // of the keys
+		want             []string // expected keys
 	}{
 		{"mkdir", "PutObject", mkdir("new"), []string{"empty/", "file", "new/", "large"}},
 		{"remove", "DeleteObject", func(x *fixture) error { return x.RemoveFile("file") }, []string{"empty/", "large"}},
@@ -126,8 +126,8 @@ func testReconcile(t *testing.T, h Harness) {
 	x.run("not-done", func(x *fixture) { x.testNotDone() })
 }
 
-// testAborted has uploads aborted by another client right before they are completed, by STOR and by a copy. What has
-// the name stays, and the error says so. versitygw answers 200 where an object has the key.
+// testAborted lets another client abort uploads and copies in parts right before they are completed. The existing
+// object must stay, and the operation must return an error. versitygw returns 200 if an object with the key exists.
 func testAborted(t *testing.T, h Harness) {
 	for _, test := range []struct {
 		label string
@@ -163,8 +163,8 @@ func testAborted(t *testing.T, h Harness) {
 	}
 }
 
-// testAbortedWhileStored has the client end an upload while S3 stores it, and the answer is lost, as are those to all
-// looks. The error says that S3 may have stored the file, whatever has ended the upload.
+// testAbortedWhileStored lets the client end an upload while S3 stores it. The response is lost, and so are the
+// responses to all checks. The error must report that S3 may have stored the file, whatever has ended the upload.
 func testAbortedWhileStored(t *testing.T, h Harness) {
 	for label, size := range map[string]int{"small": 10, "parts": h.PartSize + 1} {
 		t.Run(label, func(t *testing.T) {
@@ -216,7 +216,7 @@ func appends(size int) func(*fixture, string) error {
 	return func(x *fixture, name string) error { return x.tryAppend(name, random(size)) }
 }
 
-// setTime sets the modification time of a file and wants it set.
+// setTime sets the modification time of a file and checks it.
 func (x *fixture) setTime(name string) error {
 	want := time.Unix(1_000_000_000, 123)
 	err := x.Chtimes(name, want, want)
@@ -227,7 +227,7 @@ func (x *fixture) setTime(name string) error {
 	return err
 }
 
-// loseResponses lets S3 do what some operations ask for, without answers.
+// loseResponses lets S3 perform some operations and loses the responses.
 func (x *fixture) loseResponses(operations ...string) {
 	x.spy.After(func(operation string, _ any) error {
 		if slices.Contains(operations, operation) {
@@ -237,18 +237,18 @@ func (x *fixture) loseResponses(operations ...string) {
 	})
 }
 
-// testNotDone wants an error where S3 has not performed a request, or where the driver cannot know.
+// testNotDone checks the errors if S3 has not performed a request, or if the driver cannot know.
 func (x *fixture) testNotDone() {
 	defer x.spy.Before(nil)
 	for label, size := range map[string]int{"write": 1000, "parts": x.partSize + 1} {
 		name := "not-done-" + label
-		x.put(name, random(size + 1)[1:]) // of the same size
+		x.put(name, random(size + 1)[1:]) // different content of the same size
 		x.failRequests(always, "PutObject", "CompleteMultipartUpload")
 		wantError(x, x.tryWrite(name, random(size)), syscall.EAGAIN)
 		x.wantContent(name, random(size + 1)[1:])
 		x.wantNoUploads(name)
 	}
-	x.put("as-before", random(1000)) // an hour ago
+	x.put("as-before", random(1000)) // stored an hour ago
 	x.failRequests(always, "PutObject")
 	x.spy.After(func(_ string, out any) error {
 		if head, ok := out.(*s3.HeadObjectOutput); ok {
@@ -265,16 +265,16 @@ func (x *fixture) testNotDone() {
 	f := x.openAt("taken", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0)
 	x.must(errorOf(f.Write(random(10))))
 	x.put("taken", random(10))
-	wantError(x, f.Close(), fs.ErrExist) // also if it has the same bytes
+	wantError(x, f.Close(), fs.ErrExist) // even if the content is the same
 }
 
-// testRenameRefused renames files that S3 does not delete. Both names stay, and the same rename completes later, in any
-// session, whether it may replace files or not.
+// testRenameRefused renames files that S3 refuses to delete. Both names stay, and the same rename completes later in
+// any session, whether it may replace files or not.
 func testRenameRefused(t *testing.T, h Harness) {
 	for label, opts := range map[string]driver.Options{"replacing": {}, "keeping": {NoOverwrite: true}} {
 		for size, sizeLabel := range map[int]string{0: "-nothing", 1000: "-small", h.PartSize + 1: "-parts"} {
 			t.Run(label+sizeLabel, func(t *testing.T) {
-				t.Parallel() // each waits for seconds
+				t.Parallel() // each of them waits for seconds
 				x := h.open(t, &opts)
 				x.write("old", random(size))
 				x.refuseDelete(responseError(http.StatusForbidden, "AccessDenied"))
@@ -291,7 +291,7 @@ func testRenameRefused(t *testing.T, h Harness) {
 			})
 		}
 	}
-	t.Run("back", func(t *testing.T) { // by another session, to a name that has the file already
+	t.Run("back", func(t *testing.T) { // another session renames back to a name that the file still has
 		t.Parallel()
 		x := h.open(t, nil)
 		x.write("old", random(100))
@@ -304,7 +304,7 @@ func testRenameRefused(t *testing.T, h Harness) {
 		x.wantContent("old", random(100))
 	})
 	for label, later := range map[string]string{"replaced": "OLD", "stored-equal": "old"} {
-		t.Run(label, func(t *testing.T) { // the file, by another client
+		t.Run(label, func(t *testing.T) { // another client replaces the file
 			t.Parallel()
 			x := h.open(t, &driver.Options{NoOverwrite: true})
 			x.write("old", []byte("old"))

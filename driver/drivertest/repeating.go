@@ -15,25 +15,26 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// A repetition is an operation whose request S3 performs without an answer, or refuses for a moment. Before the
-// driver sends the request again, another client works on the same names, and gets its own answers. What the other
-// client has stored must stay, and what it has deleted must stay away.
+// A repetition is an operation with a request that S3 performs without a response, or refuses temporarily. Before the
+// driver repeats the request, another client works on the same names and receives its own responses. What it has stored
+// or deleted must not be undone.
 type repetition struct {
 	label     string
 	opts      driver.Options
-	before    map[string]string // the objects
+	before    map[string]string // content by key
 	run       func(x *fixture) error
-	operation string // of the request; on servers where the driver makes another one, the test proves nothing
+	operation string // of the request; if the driver sends another one on a server, the test proves nothing there
 
-	refused bool // S3 refuses the request, so that it has no effect; otherwise its answer is lost
+	// refused is set if S3 refuses the request; otherwise S3 performs it and the response is lost.
+	refused bool
 	other   func(x *fixture)
 
-	kinds []error           // one of which the error is; nil stands for success
-	after map[string]string // the objects
+	kinds []error           // allowed errors; nil means success
+	after map[string]string // content by key
 	needs func(p *driver.Profile) bool
 }
 
-// testRepeat has another client work on a name between two attempts of a request.
+// testRepeat lets another client work on a name between two attempts of a request.
 func testRepeat(t *testing.T, h Harness) {
 	conditionalPut := func(p *driver.Profile) bool { return p.ConditionalPut }
 	none := []error{nil}
@@ -189,7 +190,7 @@ func testRepeat(t *testing.T, h Harness) {
 	} {
 		t.Run(r.label, func(t *testing.T) {
 			if r.needs != nil && !r.needs(&h.Profile) {
-				return // docs/guarantees.md says what remains without the condition
+				return // docs/guarantees.md describes what happens without the condition
 			}
 			x := h.open(t, &r.opts)
 			for key, content := range r.before {
@@ -201,7 +202,7 @@ func testRepeat(t *testing.T, h Harness) {
 				t.Errorf("the error is %v, want one of %v", err, r.kinds)
 			}
 			if !*interfered {
-				return // another request does this here
+				return // the driver sends another request on this server
 			}
 			var keys []string
 			for key, content := range r.after {
@@ -213,12 +214,12 @@ func testRepeat(t *testing.T, h Harness) {
 	}
 }
 
-// stores returns what stores an object through another client.
+// stores returns a function that stores an object as another client.
 func stores(key, content string) func(*fixture) {
 	return func(x *fixture) { x.put(key, []byte(content)) }
 }
 
-// written, appended and removes return what changes a file through the driver.
+// written, appended and removes return functions that change a file through the driver.
 func written(name, content string) func(*fixture) error {
 	return func(x *fixture) error { return x.tryWrite(name, []byte(content)) }
 }
@@ -231,8 +232,8 @@ func removes(name string) func(*fixture) error {
 	return func(x *fixture) error { return x.RemoveFile(name) }
 }
 
-// interfere lets the other client work on the names once, when the first request of the operation has ended. It tells
-// whether that has happened.
+// interfere lets the other client work on the names once, after the first matching request of the operation. The result
+// becomes true when it has done so.
 func (x *fixture) interfere(r repetition) *bool {
 	done := false
 	once := func() {
@@ -261,7 +262,7 @@ func (x *fixture) interfere(r repetition) *bool {
 	return &done
 }
 
-// isRecord tells whether a request stores a record of the journal.
+// isRecord reports whether a request stores a record of the journal.
 func isRecord(in any) bool {
 	put, ok := in.(*s3.PutObjectInput)
 	return ok && put.Key != nil && len(*put.Key) > 0 && (*put.Key)[0] == '.'

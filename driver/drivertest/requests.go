@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// testRequests counts what operations ask of S3: that is their price, and most of their time.
+// testRequests counts the requests of operations, which determine their cost and most of their duration.
 func testRequests(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	x.put("file", random(1000))
 	x.putAll("dir/a", "dir/b", "empty/")
-	puts := 1 // in place of a copy that has no condition
+	puts := 1 // instead of a copy with a condition
 	if x.profile.ConditionalCopy || x.profile.InPlaceCopy {
 		puts = 0
 	}

@@ -16,13 +16,13 @@ import (
 // restart is the flag of STOR after REST.
 const restart = os.O_WRONLY | os.O_CREATE
 
-// testRestart writes from an offset on. What the file has after the written bytes stays, unless
-// [driver.Options.Truncate] is set.
+// testRestart writes at an offset. The bytes of the file after the written ones stay, unless [driver.Options.Truncate]
+// is set.
 func testRestart(t *testing.T, h Harness) {
 	for _, keeps := range []bool{true, false} {
 		x := h.open(t, &driver.Options{Truncate: !keeps})
 		for _, test := range []struct {
-			offset, old, written int // bytes
+			offset, old, written int // in bytes
 		}{
 			{0, 10, 3}, // replaces the file
 			{1, 10, 0},
@@ -39,7 +39,7 @@ func testRestart(t *testing.T, h Harness) {
 			{2*h.PartSize + 1, 5*h.PartSize + 1, h.PartSize + 3},
 		} {
 			if !keeps && test.old > 2*h.PartSize {
-				continue // it has no more cases
+				continue // does not differ from the other cases
 			}
 			x.run(
 				fmt.Sprintf("%d-bytes-at-%d-of-%d-keeps-%v", test.written, test.offset, test.old, keeps),
@@ -76,13 +76,13 @@ func testRestart(t *testing.T, h Harness) {
 	x.run("rest-not-read", func(x *fixture) { x.testRestNotRead() })
 }
 
-// tryRestart writes from an offset on.
+// tryRestart writes at an offset.
 func (x *fixture) tryRestart(name string, offset int, content []byte) error {
 	return WriteAt(x.Fs, name, restart, int64(offset), content)
 }
 
 // testRestartReplaced lets another client replace the file right before each kind of request that follows the first
-// bytes of the client.
+// bytes.
 func (x *fixture) testRestartReplaced() {
 	small, large := 100, 3*x.partSize+7
 	for _, test := range []struct {
@@ -97,7 +97,7 @@ func (x *fixture) testRestartReplaced() {
 		{"large-published", "CompleteMultipartUpload", large, replacedByCompletion},
 	} {
 		if test.operation == "UploadPartCopy" && !x.profile.PartCopy {
-			continue // the driver reads all bytes that stay
+			continue // the driver itself reads all bytes that stay
 		}
 		x.run(test.label, func(x *fixture) {
 			theirs := random(test.size + 1)
@@ -129,7 +129,7 @@ func (x *fixture) testRestartReplaced() {
 	}
 }
 
-// testRestNotRead lets S3 refuse the bytes that an upload from an offset on keeps. The file stays as it was.
+// testRestNotRead lets S3 refuse to return the bytes that an upload at an offset keeps. The file must not change.
 func (x *fixture) testRestNotRead() {
 	for label, size := range map[string]int{"small": 100, "parts": 3*x.partSize + 7} {
 		x.run(label, func(x *fixture) {

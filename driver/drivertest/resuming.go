@@ -23,7 +23,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// A process is a server of a bucket: an upload journal, and file systems that share it.
+// A process is a server process for a bucket: an upload journal and the file systems that share it.
 type process struct {
 	*fixture
 	journal *driver.Journal
@@ -34,7 +34,7 @@ func (x *fixture) process() *process {
 	return &process{fixture: x, journal: j}
 }
 
-// as opens a file system of a user, with the first of opts if there is one.
+// as opens a file system for a user, with opts[0] if given.
 func (p *process) as(owner string, opts ...driver.Options) *Fs {
 	o := append(opts, driver.Options{})[0]
 	o.Journal, o.Owner = p.journal, owner
@@ -42,9 +42,9 @@ func (p *process) as(owner string, opts ...driver.Options) *Fs {
 }
 
 const (
-	reserved = ".babelftp/"
-	create   = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	resumeFlag     = os.O_WRONLY | os.O_CREATE
+	reserved   = ".babelftp/"
+	create     = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	resumeFlag = os.O_WRONLY | os.O_CREATE
 )
 
 // begin opens a file and writes to it.
@@ -62,7 +62,7 @@ func (x *fixture) begin(session *Fs, name string, flag int, offset int64, conten
 
 var errInterrupted = errors.New("broken by the test")
 
-// interrupt uploads the beginning of a file, then its client disconnects.
+// interrupt uploads the beginning of a file and then disconnects the client.
 func (x *fixture) interrupt(session *Fs, name string, flag int, offset int64, content []byte) {
 	x.Helper()
 	f := x.begin(session, name, flag, offset, content)
@@ -70,7 +70,7 @@ func (x *fixture) interrupt(session *Fs, name string, flag int, offset int64, co
 	wantError(x, f.Close(), errInterrupted)
 }
 
-// pendingSize returns the offset at which a user can resume an upload, 0 without one.
+// pendingSize returns the offset at which a user can resume an upload, or 0 if there is none.
 func (x *fixture) pendingSize(session *Fs, name string) int64 {
 	x.Helper()
 	info, err := session.PendingUpload(name)
@@ -86,7 +86,7 @@ func (x *fixture) pendingSize(session *Fs, name string) int64 {
 	return info.Size()
 }
 
-// wantPending wants a user to be able to resume an upload at an offset, or not at 0.
+// wantPending checks the offset at which a user can resume an upload. 0 means that there is none.
 func (x *fixture) wantPending(session *Fs, name string, size int64) {
 	x.Helper()
 	if n := x.pendingSize(session, name); n != size {
@@ -94,7 +94,7 @@ func (x *fixture) wantPending(session *Fs, name string, size int64) {
 	}
 }
 
-// resume wants all but the last byte of what was sent to be pending, and sends the rest of a file from there.
+// resume checks that all but the last byte of what was sent are pending, and sends the rest of the file from there.
 func (x *fixture) resume(session *Fs, name string, sent int, content []byte) {
 	x.Helper()
 	x.wantPending(session, name, int64(sent-1))
@@ -108,7 +108,8 @@ func (x *fixture) records() []string {
 	return slices.DeleteFunc(x.keys(), func(key string) bool { return !strings.HasPrefix(key, reserved) })
 }
 
-// wantNothingPending wants no record, no upload to key, and no other keys than these.
+// wantNothingPending checks that there are no records and no uploads to key, and that the bucket has exactly these
+// keys.
 func (x *fixture) wantNothingPending(key string, keys ...string) {
 	x.Helper()
 	x.wantNoUploads(key)
@@ -169,7 +170,7 @@ func (x *fixture) testJournalWhileOpen() {
 	x.wantKeys("dir/closed", "small")
 }
 
-// awaitRecords waits until there are so many records. The driver writes them in the background.
+// awaitRecords waits until there are n records. The driver writes them in the background.
 func (x *fixture) awaitRecords(n int) {
 	x.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -180,7 +181,7 @@ func (x *fixture) awaitRecords(n int) {
 	}
 }
 
-// awaitParts waits until the only upload to a key has so many parts.
+// awaitParts waits until the only upload to a key has n parts.
 func (x *fixture) awaitParts(key string, n int) {
 	x.Helper()
 	uploads := x.uploads(key)
@@ -201,12 +202,12 @@ func (x *fixture) awaitParts(key string, n int) {
 	}
 }
 
-// testSweep lets a server die, and another one sweep.
+// testSweep lets one server die and another one sweep.
 func (x *fixture) testSweep() {
 	died := x.process()
 	for _, name := range []string{"file", "dir/été +%"} {
 		x.begin(died.as(""), name, create, 0, random(2*x.partSize+1))
-		x.awaitParts(name, 2) // one that arrives after the upload was aborted stays on some servers
+		x.awaitParts(name, 2) // a part that arrives after the upload was aborted stays on some servers
 	}
 	x.interrupt(died.as("alice"), "small", create, 0, random(1000))
 	x.awaitRecords(3)
@@ -223,7 +224,7 @@ func (x *fixture) testSweep() {
 	for _, sweep := range []struct {
 		age     time.Duration
 		ended   int
-		uploads int // to file
+		uploads int // number of uploads to file
 		records int
 	}{{time.Hour, 0, 2, 3}, {0, 3, 1, 0}, {0, 0, 1, 0}} {
 		n, err := p.journal.Sweep(x.Context(), sweep.age)
@@ -250,7 +251,7 @@ func (x *fixture) testSweep() {
 	}
 }
 
-// testSweepLeftBehind fails to abort an upload. A sweep removes it.
+// testSweepLeftBehind fails to abort an upload. A sweep must remove it.
 func (x *fixture) testSweepLeftBehind() {
 	p := x.process()
 	f := x.begin(p.as(""), "file", create, 0, random(x.partSize+1))
@@ -273,7 +274,7 @@ func (x *fixture) testSweepLeftBehind() {
 	x.wantNothingPending("file")
 }
 
-// testUnrecorded checks that an upload does not need its record.
+// testUnrecorded checks that an upload succeeds without its record.
 func (x *fixture) testUnrecorded() {
 	x.spy.Before(func(_ context.Context, _ string, in any) error {
 		if put, ok := in.(*s3.PutObjectInput); ok && strings.HasPrefix(*put.Key, reserved) {
@@ -290,7 +291,8 @@ func (x *fixture) testUnrecorded() {
 	x.wantKeys("file")
 }
 
-// testForeignRecord puts an object that is no record among the records. A sweep removes it, but not before it is old.
+// testForeignRecord stores an object that is not a record among the records. A sweep must remove it, but only when it
+// is old.
 func (x *fixture) testForeignRecord() {
 	x.put(reserved+"uploads-1/else", []byte("else"))
 	p := x.process()
@@ -310,9 +312,9 @@ func (x *fixture) testForeignRecord() {
 	}
 }
 
-// testLostMetadata takes the metadata of a record away, as a tool does that moves a bucket to another provider. Its
-// owner can no longer resume the upload. All else that the owner does with the file and with others works, and a
-// sweep removes the record.
+// testLostMetadata removes the metadata of a record, as a tool may do that moves a bucket to another provider. The
+// owner can no longer resume the upload, but everything else with this file and with others works, and a sweep removes
+// the record.
 func (x *fixture) testLostMetadata() {
 	p := x.process()
 	quotas, _ := x.quotas("", 4000)
@@ -352,7 +354,7 @@ func (x *fixture) testLostMetadata() {
 		}
 	})
 	x.run("limit", func(x *fixture) {
-		for i := range 3 { // of which two may stay
+		for i := range 3 { // only two of them may stay
 			x.interrupt(alice, fmt.Sprint("other", i), create, 0, random(1000))
 		}
 		wantNoError(x, p.journal.RemoveChanged(x.Context()))
@@ -400,7 +402,8 @@ func testResume(t *testing.T, h Harness) {
 	}
 }
 
-// testResumeSizes interrupts uploads after some bytes. Another process resumes them in each way that clients have.
+// testResumeSizes interrupts uploads after different numbers of bytes. Another process resumes them in each way that
+// clients use.
 func testResumeSizes(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	size := 2*h.PartSize + 1000
@@ -441,7 +444,7 @@ func testResumeSizes(t *testing.T, h Harness) {
 	}
 }
 
-// testResumeAfterErrors interrupts uploads by each kind of error.
+// testResumeAfterErrors interrupts uploads with each kind of error.
 func testResumeAfterErrors(t *testing.T, h Harness) {
 	sent := 2*h.PartSize + 1000
 	content := random(3 * h.PartSize)
@@ -479,7 +482,7 @@ func testResumeAfterErrors(t *testing.T, h Harness) {
 	}
 }
 
-// testPendingInvisible checks that no other user sees an interrupted upload.
+// testPendingInvisible checks that other users do not see an interrupted upload.
 func (x *fixture) testPendingInvisible() {
 	p := x.process()
 	x.interrupt(p.as("alice"), "dir/file", create, 0, random(x.partSize+1000))
@@ -534,7 +537,7 @@ func (x *fixture) testInterruptedAgain() {
 	x.wantNothingPending("file", "file")
 }
 
-// testResumeOffsets opens a file at other offsets than that of its pending upload.
+// testResumeOffsets opens a file at other offsets than the size of its pending upload.
 func (x *fixture) testResumeOffsets() {
 	pending := 2*x.partSize + 99
 	content := random(3 * x.partSize)
@@ -551,7 +554,7 @@ func (x *fixture) testResumeOffsets() {
 				x.wantResumeError(err, pending)
 			}
 			f := x.begin(session, "file", resumeFlag, int64(pending), nil)
-			x.wantResumeError(f.Close(), pending) // it is not whole without another byte
+			x.wantResumeError(f.Close(), pending) // it needs at least one more byte
 			if object != nil {
 				x.wantContent("file", object)
 			}
@@ -563,7 +566,7 @@ func (x *fixture) testResumeOffsets() {
 	}
 }
 
-// wantResumeError wants a refusal that names where to resume an upload.
+// wantResumeError checks that an error names the offset at which an upload can be resumed.
 func (x *fixture) wantResumeError(err error, size int) {
 	x.Helper()
 	var refused *driver.ResumeError
@@ -572,7 +575,7 @@ func (x *fixture) wantResumeError(err error, size int) {
 	}
 }
 
-// testPendingAppended appends to a file of which an upload is pending.
+// testPendingAppended appends to a file that has a pending upload.
 func (x *fixture) testPendingAppended() {
 	content := random(x.partSize + 1000)
 	appendTo := func(session *Fs, name string, content []byte) error {
@@ -583,7 +586,7 @@ func (x *fixture) testPendingAppended() {
 			p := x.process()
 			x.interrupt(p.as("alice"), label, create, 0, content[:size+1])
 			for _, added := range [][]byte{nil, []byte("added")} {
-				x.wantResumeError(appendTo(p.as("alice"), label, added), size) // it has not asked
+				x.wantResumeError(appendTo(p.as("alice"), label, added), size) // without requesting the size first
 			}
 			wantNoError(x, appendTo(p.as("bob"), label, []byte("bob's")))
 			x.wantContent(label, []byte("bob's"))
@@ -601,7 +604,7 @@ func (x *fixture) testPendingAppended() {
 		x.wantPending(alice, "file", 999)
 		x.put("file", []byte("finished"))
 		x.wantResumeError(appendTo(alice, "file", content[999:]), len("finished"))
-		if err := appendTo(alice, "file", []byte(" more")); err != nil { // the report counted for one append
+		if err := appendTo(alice, "file", []byte(" more")); err != nil { // the report only applied to one append
 			x.Error(err)
 		}
 		x.wantContent("file", []byte("finished more"))
@@ -641,7 +644,7 @@ func (x *fixture) testPendingAppended() {
 		x.wantContent("file", content)
 		x.delete("file")
 	})
-	x.run("broken-off", func(x *fixture) { // a log that is appended to is never in its own way
+	x.run("broken-off", func(x *fixture) { // appending to a log again must not fail
 		alice := x.process().as("alice")
 		x.interrupt(alice, "log", resumeFlag|os.O_APPEND, 0, content[:1000])
 		wantNoError(x, appendTo(alice, "log", []byte("line")))
@@ -649,7 +652,7 @@ func (x *fixture) testPendingAppended() {
 	})
 }
 
-// testLiveUntouched checks that other sessions of an owner do not touch an upload on which a session works.
+// testLiveUntouched checks that other sessions of an owner do not touch an upload on which a session is working.
 func (x *fixture) testLiveUntouched() {
 	content := random(2*x.partSize + 77)
 	for label, process := range map[string]func() *process{"other-process": x.process, "same-process": nil} {
@@ -682,8 +685,8 @@ func (x *fixture) testLiveUntouched() {
 	}
 }
 
-// testPendingReplaced sends the file again, by another process. No session can resume the old upload from then on, also
-// when the file is gone again, and its bytes are removed soon.
+// testPendingReplaced sends the file again from another process. From then on no session can resume the old upload,
+// even if the file is deleted, and its bytes are removed soon.
 func (x *fixture) testPendingReplaced() {
 	sizes := map[string]int{"small": 1000, "parts": x.partSize + 1000}
 	p, other := x.process(), x.process()
@@ -726,8 +729,8 @@ func (x *fixture) testPendingReplaced() {
 	x.wantKeys()
 }
 
-// testPendingReplacedByOthers lets another client of S3 store the file. The upload cannot be resumed any more, also
-// when the file has gone.
+// testPendingReplacedByOthers lets another S3 client store the file. The upload can no longer be resumed, even if the
+// file is deleted.
 func (x *fixture) testPendingReplacedByOthers() {
 	content := random(x.partSize + 1000)
 	x.put("file", random(20))
@@ -752,7 +755,7 @@ func (x *fixture) testStoredBeforeInterrupt() {
 	for label, size := range sizes {
 		begun[label] = x.begin(p.as("alice"), label, create, 0, random(size))
 	}
-	time.Sleep(3100 * time.Millisecond) // S3 tells seconds
+	time.Sleep(3100 * time.Millisecond) // times in S3 are rounded to seconds
 	for label, size := range sizes {
 		x.run(label, func(x *fixture) {
 			old := begun[label]
@@ -785,7 +788,7 @@ func (x *fixture) testWrongBytesDiscarded() {
 	}
 }
 
-// testResumePartNotSent lets the client disconnect when a part is full and not sent yet.
+// testResumePartNotSent disconnects the client when a part is full but not sent yet.
 func (x *fixture) testResumePartNotSent() {
 	session := x.process().as("alice")
 	f := x.begin(session, "file", create, 0, random(x.partSize))
@@ -800,8 +803,8 @@ func (x *fixture) testResumePartNotSent() {
 	x.resume(session, "file", x.partSize, random(x.partSize))
 }
 
-// testResumeOtherPartSize interrupts an upload before its first part, resumes it with another part size, and
-// interrupts it again.
+// testResumeOtherPartSize interrupts an upload before its first part, resumes it with another part size, and interrupts
+// it again.
 func (x *fixture) testResumeOtherPartSize() {
 	size := 3 * x.partSize
 	content := random(size)
@@ -813,7 +816,8 @@ func (x *fixture) testResumeOtherPartSize() {
 	x.wantKeys("file")
 }
 
-// testResumeNotCompleted interrupts an upload after its last part. The client must not find all of its bytes there.
+// testResumeNotCompleted interrupts an upload after its last part. The client must not find all of its bytes, because
+// it would then send no more.
 func (x *fixture) testResumeNotCompleted() {
 	for label, size := range map[string]int{"part": x.partSize, "parts": 2 * x.partSize, "more": 2*x.partSize + 1} {
 		x.run(label, func(x *fixture) {
@@ -835,7 +839,7 @@ func (x *fixture) testResumeNotCompleted() {
 	}
 }
 
-// testPendingRemoved removes a file of which only a pending upload exists.
+// testPendingRemoved removes a file that only has a pending upload.
 func (x *fixture) testPendingRemoved() {
 	session := x.process().as("alice")
 	x.interrupt(session, "file", create, 0, random(x.partSize+1000))
@@ -848,8 +852,8 @@ func (x *fixture) testPendingRemoved() {
 	x.wantNothingPending("file")
 }
 
-// testInterruptedAppend interrupts an upload that appends to an object. The object still exists, and the client can
-// append again.
+// testInterruptedAppend interrupts an upload that appends to an object. The object must stay, and the client can append
+// again.
 func (x *fixture) testInterruptedAppend() {
 	for label, size := range map[string]int{"small": 1000, "parts": x.partSize} {
 		x.run(label, func(x *fixture) {
@@ -863,7 +867,7 @@ func (x *fixture) testInterruptedAppend() {
 	}
 }
 
-// advanceClock lets the clock of S3 be a quarter of an hour ahead from now on, so that everything is older.
+// advanceClock moves the clock of S3 forward by a quarter of an hour, so that everything is older.
 func (x *fixture) advanceClock() {
 	const ahead = 15 * time.Minute
 	x.spy.After(func(_ string, out any) error {
@@ -917,12 +921,12 @@ func (x *fixture) testStaleRecord() {
 	x.wantNothingPending("file")
 }
 
-// testResumeRequests counts the requests for the records of uploads.
+// testResumeRequests counts the requests for upload records.
 func (x *fixture) testResumeRequests() {
 	alice := x.process().as("alice")
-	look := 0 // in place of a condition
+	checks := 0 // instead of a condition
 	if !x.profile.ConditionalPut {
-		look = 1
+		checks = 1
 	}
 	for _, test := range []struct {
 		label string
@@ -931,9 +935,9 @@ func (x *fixture) testResumeRequests() {
 	}{
 		{"write", 1, func() { x.close(x.begin(alice, "small", create, 0, random(1000))) }},
 		{"ask", 1, func() { x.pendingSize(alice, "file") }},
-		{"break-off", 4, func() { x.interrupt(alice, "file", create, 0, random(1000)) }},
-		{"look-at-pending", 3, func() { x.pendingSize(alice, "file") }},
-		{"go-on", 8 + look, func() { x.close(x.begin(alice, "file", resumeFlag, 999, random(1000))) }},
+		{"interrupt", 4, func() { x.interrupt(alice, "file", create, 0, random(1000)) }},
+		{"pending-size", 3, func() { x.pendingSize(alice, "file") }},
+		{"resume", 8 + checks, func() { x.close(x.begin(alice, "file", resumeFlag, 999, random(1000))) }},
 	} {
 		x.spy.Reset()
 		test.run()

@@ -17,8 +17,8 @@ import (
 	"github.com/babelftp/babelftp/driver/drivertest/s3spy"
 )
 
-// A Spy is a driver.Client that counts the requests which go through it to another, and lets a test interfere with
-// them: fail them, hold them up, or break what they bring. It is safe for concurrent use.
+// A Spy is a driver.Client that counts the requests to another client, and lets a test interfere with them: fail them,
+// delay them, or change their responses. It is safe for concurrent use.
 type Spy struct {
 	driver.Client
 
@@ -27,58 +27,60 @@ type Spy struct {
 	hooks  hooks
 }
 
-// hooks is what interferes with a request.
+// hooks are the functions that interfere with a request.
 type hooks struct {
 	before func(ctx context.Context, operation string, in any) error
 	done   func()
 	after  func(operation string, out any) error
 }
 
-// NewSpy returns a spy that passes everything on.
+// NewSpy returns a spy without hooks.
 func NewSpy(client driver.Client) *Spy {
 	s := &Spy{}
 	s.Client = s3spy.Intercept(client, s.intercept)
 	return s
 }
 
-// Before sets what is called ahead of each request with its operation, such as "PutObject", and its input, such as
-// *s3.PutObjectInput. An error takes the place of an answer. Nil ends that.
+// Before sets a function that is called before each request with its operation, such as "PutObject", and its input,
+// such as *s3.PutObjectInput. If it returns an error, the request is not sent and fails with this error. nil removes
+// the function.
 func (s *Spy) Before(f func(ctx context.Context, operation string, in any) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks.before = f
 }
 
-// Done sets what is called when a request that was sent has ended, with an answer or an error. Nil ends that.
+// Done sets a function that is called when a request that was sent has ended, with a response or an error. nil removes
+// the function.
 func (s *Spy) Done(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks.done = f
 }
 
-// After sets what is called with the answer to each request, such as *s3.GetObjectOutput, which it may change. An
-// error takes the place of the answer. Nil ends that.
+// After sets a function that is called with the output of each request, such as *s3.GetObjectOutput, which it may
+// change. If it returns an error, the request fails with this error. nil removes the function.
 func (s *Spy) After(f func(operation string, out any) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks.after = f
 }
 
-// Reset forgets the requests so far.
+// Reset sets all counts to zero.
 func (s *Spy) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts = nil
 }
 
-// Counts returns how many requests there were for each operation.
+// Counts returns the number of requests for each operation.
 func (s *Spy) Counts() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.counts)
 }
 
-// Total returns how many requests there were.
+// Total returns the number of requests.
 func (s *Spy) Total() int {
 	total := 0
 	for _, n := range s.Counts() {
@@ -87,7 +89,7 @@ func (s *Spy) Total() int {
 	return total
 }
 
-// begin counts a request and returns what interferes with it.
+// begin counts a request and returns the current hooks.
 func (s *Spy) begin(operation string) hooks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +100,7 @@ func (s *Spy) begin(operation string) hooks {
 	return s.hooks
 }
 
-// intercept is the interceptor of all requests.
+// intercept intercepts all requests.
 func (s *Spy) intercept(ctx context.Context, in any, send func() (any, error)) error {
 	operation := strings.TrimSuffix(reflect.TypeOf(in).Elem().Name(), "Input")
 	hooks := s.begin(operation)
@@ -117,7 +119,8 @@ func (s *Spy) intercept(ctx context.Context, in any, send func() (any, error)) e
 	return err
 }
 
-// gauge measures how much is under way at the same time from now on: the most of what size says of each request.
+// gauge measures the load from now on: size returns the load of each request, and most is the maximum of the load of
+// all requests in flight.
 func (x *fixture) gauge(size func(in any) int64) (most *atomic.Int64) {
 	var now atomic.Int64
 	most = &atomic.Int64{}
@@ -133,7 +136,7 @@ func (x *fixture) gauge(size func(in any) int64) (most *atomic.Int64) {
 	return most
 }
 
-// redate returns a hook for [Spy.After] by which listings tell other times of the objects below a prefix.
+// redate returns a hook for [Spy.After] that changes the times of the objects below a prefix in listings.
 func redate(prefix string, change func(time.Time) time.Time) func(operation string, out any) error {
 	return func(_ string, out any) error {
 		if page, ok := out.(*s3.ListObjectsV2Output); ok {
@@ -147,19 +150,19 @@ func redate(prefix string, change func(time.Time) time.Time) func(operation stri
 	}
 }
 
-// later returns what adds to a time.
+// later returns a function that adds a duration to a time.
 func later(by time.Duration) func(time.Time) time.Time {
 	return func(t time.Time) time.Time { return t.Add(by) }
 }
 
-// A TruncatedBody ends early, after some bytes, with an error.
+// A TruncatedBody ends with an error after some bytes.
 type TruncatedBody struct {
 	io.ReadCloser
 	Left int64
 	Err  error
 }
 
-// Read reads what is left, then fails.
+// Read reads the remaining bytes and then fails.
 func (b *TruncatedBody) Read(p []byte) (int, error) {
 	if b.Left <= 0 {
 		return 0, b.Err

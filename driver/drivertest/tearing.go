@@ -16,9 +16,9 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testTornReads lets another client replace a file while the driver looks at it: the answer has the size and the
-// attributes of the old file, and the ETag of the new one. Nothing of the new file may be lost. It runs where the
-// profile says that the server may answer so.
+// testTornReads lets another client replace a file while the driver checks it: the response has the size and the
+// attributes of the old file and the ETag of the new one. Nothing of the new file may be lost. It runs if the profile
+// says that the server may respond like this.
 func testTornReads(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	if x.profile.AtomicReads {
@@ -30,9 +30,10 @@ func testTornReads(t *testing.T, h Harness) {
 		label string
 		opts  driver.Options
 		run   func(x *fixture) error
-		// what the file has if the operation succeeds, nil: what the other client has stored
+		// want returns the content after a successful operation; nil means the content that the other client has
+		// stored.
 		want  func(content []byte) []byte
-		moved bool // the file has another name then
+		moved bool // the file has its new name afterwards
 	}{
 		{label: "append", run: func(x *fixture) error { return x.tryAppend("old", added) }, want: appended},
 		{label: "restart", run: func(x *fixture) error {
@@ -81,10 +82,11 @@ func testTornReads(t *testing.T, h Harness) {
 	x.run("read", (*fixture).testTornBytes)
 }
 
-// tornType is the type of what the other client stores.
+// tornType is the content type of the file that the other client stores.
 const tornType = "text/torn"
 
-// tear returns a hook that tears the first answer to HeadObject, in which another client stores the content.
+// tear returns a hook that lets another client store content during the first HeadObject request, and combines both
+// objects in the response.
 func (x *fixture) tear(key string, content []byte) func(operation string, out any) error {
 	var torn atomic.Bool
 	return func(_ string, out any) error {
@@ -102,7 +104,7 @@ func (x *fixture) tear(key string, content []byte) func(operation string, out an
 	}
 }
 
-// testTornBytes reads a file by two requests. The server compares the ETag for the second one, and then opens the
+// testTornBytes reads a file with two requests. For the second one, the server compares the ETag and then opens the
 // object of another client.
 func (x *fixture) testTornBytes() {
 	const size = 1000

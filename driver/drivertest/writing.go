@@ -79,7 +79,7 @@ func (x *fixture) testExclusive() {
 	for label, size := range map[string]int{"exclusive": 10, "exclusive-parts": x.partSize + 1} {
 		f := x.openAt(label, flag, 0)
 		x.must(errorOf(f.Write(random(size))))
-		x.put(label, random(5)) // someone is faster
+		x.put(label, random(5)) // someone else is faster
 		wantError(x, f.Close(), fs.ErrExist)
 		x.wantContent(label, random(5))
 		x.wantNoUploads(label)
@@ -143,7 +143,7 @@ func testAppend(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for _, test := range []struct {
 		label              string
-		old, written, kept int // bytes; old is -1 for no object
+		old, written, kept int // in bytes; old is -1 for no object
 	}{
 		{"new", -1, 10, 0},
 		{"new-and-nothing", -1, 0, 0},
@@ -165,7 +165,7 @@ func testAppend(t *testing.T, h Harness) {
 			if at, err := f.Seek(int64(test.kept), io.SeekStart); at != int64(test.kept) || err != nil {
 				x.Errorf("Seek: %d, %v", at, err)
 			}
-			// Other bytes than those kept.
+			// other bytes than the ones that stay
 			written := random(test.written + 1)[1:]
 			x.must(errorOf(io.Copy(f, bytes.NewReader(written))))
 			x.close(f)
@@ -186,15 +186,15 @@ func testAppend(t *testing.T, h Harness) {
 	}
 }
 
-// testUnpublished ends uploads in every way but by closing them well: the object stays what it was, and no upload
-// stays open.
+// testUnpublished ends uploads in every way except by closing them successfully. The object must not change, and no
+// upload may stay open.
 func testUnpublished(t *testing.T, h Harness) {
 	errTest := errors.New("made by the test")
 	for _, test := range []struct {
 		label  string
 		kind   error           // that Close must return
-		before func(*fixture)  // the upload; may be nil
-		after  func(u *upload) // its first bytes; may be nil
+		before func(*fixture)  // before the upload; may be nil
+		after  func(u *upload) // after its first bytes; may be nil
 	}{
 		{"abort", errTest, nil, func(u *upload) { u.File.(aborter).Abort(errTest) }},
 		{"cancel", context.Canceled, nil, func(u *upload) { u.cancel() }},
