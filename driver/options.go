@@ -111,7 +111,7 @@ type Options struct {
 	BeginHash func() (wait func(ctx context.Context, bytes int) error, end func(), err error)
 
 	// Journal records uploads of more than one part while they are open, so that its Sweep method finds abandoned ones.
-	// By default there is no journal, and such uploads remain in the bucket if this process dies.
+	// Without a journal, such uploads remain in the bucket if this process dies.
 	Journal *Journal
 
 	// Owner is the user who may resume interrupted uploads ([Fs.PendingUpload]), in any file system with the same owner

@@ -44,8 +44,8 @@ func (f *Fs) openReader(ctx context.Context, name, key string, offset int64) (*R
 	ctx, cancel := context.WithCancelCause(ctx)
 	v, a, body, err := f.bucket.Get(ctx, key, offset)
 	if offset > 0 && errors.Is(err, fs.ErrInvalid) {
-		// There is no byte at offset. This is not an error at the end of the file, but few servers return the size
-		// together with the error.
+		// The object ends at or before offset. This is not an error at the end of the file, but few servers return the
+		// size together with the error.
 		var headErr error
 		if v, a, headErr = f.bucket.Head(ctx, key); headErr != nil || v.Size == offset {
 			err = headErr
@@ -59,7 +59,7 @@ func (f *Fs) openReader(ctx context.Context, name, key string, offset int64) (*R
 		return nil, err
 	}
 	var result s3api.Result
-	var stream io.ReadCloser // nil if there is no byte at offset
+	var stream io.ReadCloser // nil if the object ends at offset
 	if body != nil {
 		result, stream = body.Result, body
 	}

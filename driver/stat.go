@@ -55,7 +55,7 @@ func (f *Fs) StatDir(ctx context.Context, name string) (fs.FileInfo, error) {
 }
 
 // PendingUpload describes the interrupted upload of a file that this owner can resume. Its size is the number of bytes
-// that S3 has. The error is fs.ErrNotExist if there is no such upload, if the file exists, or if a session is still
+// that S3 has. The error is fs.ErrNotExist if no such upload exists, if the file exists, or if a session is still
 // working on the upload. It takes one request if nothing is pending.
 //
 // A file system that has reported an upload resumes it when the file is opened with this size as the offset, or when it

@@ -70,7 +70,7 @@ func (x *fixture) interrupt(session *Fs, name string, flag int, offset int64, co
 	wantError(x, f.Close(), errInterrupted)
 }
 
-// pendingSize returns the offset at which a user can resume an upload, or 0 if there is none.
+// pendingSize returns the offset at which a user can resume an upload, or 0.
 func (x *fixture) pendingSize(session *Fs, name string) int64 {
 	x.Helper()
 	info, err := session.PendingUpload(name)
@@ -86,7 +86,7 @@ func (x *fixture) pendingSize(session *Fs, name string) int64 {
 	return info.Size()
 }
 
-// wantPending checks the offset at which a user can resume an upload. 0 means that there is none.
+// wantPending checks the offset at which a user can resume an upload. 0 means that nothing is pending.
 func (x *fixture) wantPending(session *Fs, name string, size int64) {
 	x.Helper()
 	if n := x.pendingSize(session, name); n != size {

@@ -4,7 +4,7 @@
 // A [Profile] is a struct of facts about one kind of server, almost all of them bools. Code asks for the one fact that
 // it depends on, and never for the name of a server:
 //
-//	p, ok := profile.Named("minio") // false if there is no such profile
+//	p, ok := profile.Named("minio") // false for an unknown name
 //	if p.PartCopy {
 //		// use UploadPartCopy
 //	} else {

@@ -39,7 +39,7 @@ type prefetcher struct {
 
 	mu     sync.Mutex
 	chunks []*chunk // requested, and not completely taken yet
-	ended  bool     // the memory is no longer reserved
+	ended  bool     // the memory has been released
 }
 
 // A chunk is a range of an object that was requested.
@@ -64,7 +64,7 @@ func newPrefetcher(r *Reader, start, size int64) *prefetcher {
 	return p
 }
 
-// open requests the next chunk. It returns false if there is no memory for it.
+// open requests the next chunk. It returns false if the budget is exhausted.
 func (p *prefetcher) open() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +110,7 @@ func (p *prefetcher) fetch(c *chunk, from, to int64) {
 // errNoChunk reports that the prefetcher has nothing to return, because it has ended or no chunk was requested.
 var errNoChunk = errors.New("no chunk")
 
-// take waits for the next block. The caller owns its memory, which is no longer reserved.
+// take waits for the next block. Its memory then belongs to the caller and not to the reservation.
 func (p *prefetcher) take() (block, error) {
 	for {
 		c := p.first()
@@ -134,7 +134,7 @@ func (p *prefetcher) take() (block, error) {
 	}
 }
 
-// first returns the chunk to read next, or nil if there is none.
+// first returns the chunk to read next, or nil.
 func (p *prefetcher) first() *chunk {
 	p.mu.Lock()
 	defer p.mu.Unlock()

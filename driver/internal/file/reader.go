@@ -29,7 +29,7 @@ const (
 	firstBytes    = 1 << 20
 	interval      = 50 * time.Millisecond
 
-	// memoryDelay is how long a download waits after it did not get memory before it tries again.
+	// memoryDelay is the time that a download waits after it did not get memory before it tries again.
 	memoryDelay = 200 * time.Millisecond
 )
 
@@ -47,7 +47,7 @@ type Reader struct {
 	prefetcher *prefetcher // nil while one request is enough
 	buffer     membudget.TransferBuffer
 	unread     []byte // received and not read yet; part of buffer
-	// answers counts the responses that delivered bytes, except those of the stream.
+	// answers counts the responses that delivered bytes, except the responses of the stream.
 	answers int
 
 	wanted   int           // number of requests

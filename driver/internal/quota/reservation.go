@@ -29,11 +29,11 @@ type Limit struct {
 type Quotas struct {
 	Usages *Usages // shared by all users of the bucket
 	// Limits returns the limits in force. It is called for each operation and for each part of an upload, so a limit
-	// can be added, changed or removed at any time. The default is none.
+	// can be added, changed or removed at any time. The default is no limit.
 	Limits func() []Limit
 }
 
-// Smallest returns the smallest limit for a key in bytes, or 0 if there is no limit.
+// Smallest returns the smallest limit for a key in bytes, or 0 without a limit.
 func (qs Quotas) Smallest(key string) int64 {
 	least := qs.smallest(func(u *Usage) bool { return u.table == qs.Usages && u.contains(key) })
 	if least == noLimit {
@@ -206,7 +206,7 @@ func (c *Reservation) limit(h *held) int64 {
 	return c.quotas.smallest(func(u *Usage) bool { return u == h.Usage })
 }
 
-// Open returns EDQUOT if there is no room for a single byte, so that a client gets the error before it sends any.
+// Open returns EDQUOT if a single byte does not fit, so that a client gets the error before it sends any.
 func (c *Reservation) Open(ctx context.Context) error {
 	for _, h := range c.usages() {
 		if used, known := h.Used(); !known || used >= c.limit(h) {

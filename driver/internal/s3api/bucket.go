@@ -16,7 +16,7 @@
 // Every request passes through the same steps. The bucket checks each response (ETag, size, range), because proxies and
 // some servers return success without having done anything. It repeats failed requests itself (retry.go); the retries
 // of the SDK are switched off. If the response to a write is lost, the bucket sends HeadObject to find out whether S3
-// has performed the write (change.go) and repeats it only if that cannot undo the work of another client.
+// has performed the write (write.go) and repeats it only if that cannot undo the work of another client.
 //
 // An interceptor may handle the requests of a bucket: [Bucket.InTurns] shares the connections with other users fairly,
 // and [Bucket.AsOf] responds from earlier versions. [CustomerKey] adds the key for SSE-C.
@@ -86,7 +86,7 @@ type Bucket struct {
 	idleTimeout time.Duration // how long S3 may send no byte of an object before the request fails
 	Profile     profile.Profile
 	isPast      bool        // see AsOf
-	interceptor interceptor // nil if there is none
+	interceptor interceptor // may be nil
 }
 
 // NewBucket returns a bucket that records response times in stats, which all buckets of a server share.

@@ -17,8 +17,8 @@ import (
 // DeleteVersions deletes versions that S3 has just listed with one DeleteObjects request, in which the server compares
 // ETags if it can. If the response does not confirm that a version was deleted, DeleteVersions deletes that version
 // again with [Bucket.DeleteVersion], whose errors are more specific. It returns an error for each version. After an
-// error other than ESTALE it sends no more requests, and the remaining versions get that error. If there is no response
-// to DeleteObjects, the error is EAGAIN for each object that still exists.
+// error other than ESTALE it sends no more requests, and the remaining versions get that error. Without a response to
+// DeleteObjects, the error is EAGAIN for each object that still exists.
 func (b *Bucket) DeleteVersions(ctx context.Context, versions []Version) []error {
 	in := &types.Delete{Objects: make([]types.ObjectIdentifier, len(versions))}
 	for i, v := range versions {

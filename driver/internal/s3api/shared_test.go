@@ -226,7 +226,7 @@ func TestIdleBeforeATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := schedule.NewRequests((&Stats{}).Far)
 		alice := requests.For("acme", "alice")
-		wait := func() { // waits for a turn of alice, who has another request in flight for a second
+		wait := func() { // waits for a turn of alice while another request of hers is in flight for a second
 			for _, user := range []*schedule.User{requests.For("acme", "bob"), alice} {
 				if _, err := user.Begin(t.Context()); err != nil {
 					t.Fatal(err)

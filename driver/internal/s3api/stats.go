@@ -11,8 +11,8 @@ const (
 	// several requests in parallel would not be faster.
 	FarAway = 20 * time.Millisecond
 
-	// nearMemory is how long a server counts as near after one fast response, because a near server may be busy for a
-	// long time.
+	// nearMemory is the time for which a server counts as near after one fast response, because a near server may be
+	// busy for a long time.
 	nearMemory = time.Hour
 )
 
@@ -49,7 +49,7 @@ func (s *Stats) Nearest(now time.Time) time.Duration {
 	return shorter(s.shortest[0], s.shortest[1])
 }
 
-// shorter returns the shorter of two durations. 0 means that there is none.
+// shorter returns the shorter of two durations. 0 means unknown.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -60,7 +60,7 @@ type Objects struct {
 	ListSetTimes bool
 }
 
-// defaultEncryption returns the encryption for objects that have none of their own.
+// defaultEncryption returns the encryption for objects that were not encrypted yet.
 func (o *Objects) defaultEncryption() Encryption {
 	e := Encryption{Algorithm: o.Encryption}
 	if o.KMSKeyID != "" {
@@ -205,8 +205,8 @@ func (a *Attributes) ApplyToUpload(in *s3.CreateMultipartUploadInput) {
 		a.Encryption.bucketKey
 }
 
-// ApplyToCopy sets the attributes in a CopyObject request, where they replace those of the source. S3 copies the tags.
-// If the source has hidden metadata, S3 copies its metadata unchanged.
+// ApplyToCopy sets the attributes in a CopyObject request, where they replace the attributes of the source. S3 copies
+// the tags. If the source has hidden metadata, S3 copies its metadata unchanged.
 func (a *Attributes) ApplyToCopy(in *s3.CopyObjectInput) {
 	in.StorageClass, in.WebsiteRedirectLocation, in.ACL = a.StorageClass, a.redirect, a.ACL
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID,

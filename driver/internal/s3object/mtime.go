@@ -53,10 +53,10 @@ func parseMTime(value string) (time.Time, bool) {
 	return t, t.Year() >= 1 && t.Year() <= 9999
 }
 
-// MTime returns the modification time that a client has set, or false if there is none.
+// MTime returns the modification time that a client has set, if any.
 func (a *Attributes) MTime() (time.Time, bool) { return parseMTime(a.Metadata[MTimeKey]) }
 
-// NameLanguage returns the language tag of the name, or the empty string if there is none.
+// NameLanguage returns the language tag of the name, or the empty string.
 func (a *Attributes) NameLanguage() string { return a.Metadata[NameLanguageKey] }
 
 // MediaType returns the Content-Type.

@@ -151,7 +151,7 @@ func (c Condition) replacedIfGone(err error) error {
 // unknown returns the error for a request whose effect is unknown.
 func unknown(cause error) error { return &s3error.Error{Kind: syscall.EAGAIN, Cause: cause} }
 
-// isNamed reports whether a request with this name has made the object. The object is nil if there is none.
+// isNamed reports whether a request with this name has made the object. The object is nil if the key does not exist.
 func isNamed(object *s3.HeadObjectOutput, name string) bool {
 	return name != "" && object != nil && object.Metadata[s3object.WriteKey] == name
 }
