@@ -140,7 +140,7 @@ func readUsersFile(name string) (*usersfile.Document, error) {
 
 // change changes the file if the resulting configuration is valid.
 func (a account) change(change func(*usersfile.Document) error) error {
-	return usersfile.Change(a.file, change, a.check)
+	return usersfile.Edit(a.file, change, a.check)
 }
 
 // check returns an error if the configuration would be invalid with this text in a file. If it is already
@@ -176,7 +176,7 @@ func (a account) changeHash(hash func() (string, error), change func(d *usersfil
 	with := func(hash string) func(*usersfile.Document) error {
 		return func(d *usersfile.Document) error { return change(d, hash) }
 	}
-	if err := usersfile.Try(a.file, with(example), a.check); err != nil {
+	if err := usersfile.DryRun(a.file, with(example), a.check); err != nil {
 		return err
 	}
 	text, err := hash()

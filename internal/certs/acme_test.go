@@ -37,10 +37,10 @@ const waitTimeout = time.Minute
 
 // A journal counts the results that an ACME observes.
 type journal struct {
-	mu    sync.Mutex
-	log   bytes.Buffer
-	count map[bool]int // results by whether a certificate was issued
-	news  chan struct{}
+	mu      sync.Mutex
+	log     bytes.Buffer
+	count   map[bool]int // results by whether a certificate was issued
+	changed chan struct{}
 }
 
 func (j *journal) Write(b []byte) (int, error) {
@@ -54,7 +54,7 @@ func (j *journal) observe(err error) {
 	defer j.mu.Unlock()
 	j.count[err == nil]++
 	select {
-	case j.news <- struct{}{}:
+	case j.changed <- struct{}{}:
 	default:
 	}
 }
@@ -86,7 +86,7 @@ func (j *journal) issued() int { return j.results()[true] }
 // start starts an ACME that is stopped at the end of the test.
 func start(t *testing.T, cfg config.ACME) (*ACME, *journal) {
 	t.Helper()
-	j := &journal{count: map[bool]int{}, news: make(chan struct{}, 1)}
+	j := &journal{count: map[bool]int{}, changed: make(chan struct{}, 1)}
 	m, err := NewACME(
 		cfg, ACMEOptions{Observe: j.observe, Logger: slog.New(slog.NewTextHandler(j, nil)),
 			CheckInterval: 50 * time.Millisecond})
@@ -297,7 +297,7 @@ func TestExternalAccountBinding(t *testing.T) {
 	cfg.HTTPListen = a.HTTPAddress
 	m, j := start(t, cfg)
 	select {
-	case <-j.news:
+	case <-j.changed:
 	case <-time.After(waitTimeout):
 		t.Fatal("nothing was observed")
 	}
@@ -360,7 +360,7 @@ func TestFailure(t *testing.T) {
 	cfg.Hosts, cfg.HTTPListen = append(cfg.Hosts, "failure.umbrella.example"), "127.0.0.1:0"
 	m, j := start(t, cfg)
 	select {
-	case <-j.news:
+	case <-j.changed:
 	case <-time.After(waitTimeout):
 		t.Fatal("nothing was observed")
 	}

@@ -49,7 +49,7 @@ func serial(t *testing.T, cfg *tls.Config, serverName string) int64 {
 }
 
 // A changed certificate is used without a restart. If it is invalid, the previous one stays in use.
-func TestCertificateIsReadAgain(t *testing.T) {
+func TestReloadCertificate(t *testing.T) {
 	dir := t.TempDir()
 	files := config.TLS{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
 	writeCertificate(t, files, 1)

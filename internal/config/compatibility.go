@@ -31,7 +31,7 @@ type Compatibility struct {
 }
 
 // Or returns x with unset settings filled from other.
-func (x Compatibility) Or(other Compatibility) Compatibility { return or(x, other) }
+func (x Compatibility) Or(other Compatibility) Compatibility { return fillUnset(x, other) }
 
 // NormalizationOf returns the normalization of new names. The default is NFC; raw names are not normalized.
 func (x Compatibility) NormalizationOf() pathname.Normalization {

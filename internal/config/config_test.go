@@ -163,7 +163,7 @@ func TestStorageOfKeepsKeysTogether(t *testing.T) {
 }
 
 // The column of a problem is the one that editors show, regardless of line endings and scripts.
-func TestPlaces(t *testing.T) {
+func TestPositions(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"lf", "# été\n\nlisten: ':21'\nmemory: much\n", ":4:9: memory: "},
 		{"crlf", "# été\r\n\r\nlisten: ':21'\r\nmemory: much\r\n", ":4:9: memory: "},

@@ -53,15 +53,15 @@ type Scope struct {
 
 // Or returns x with unset limits filled from other. Networks are inherited only if x has none at all.
 func (x Scope) Or(other Scope) Scope {
-	x.Usage = or(x.Usage, other.Usage)
+	x.Usage = fillUnset(x.Usage, other.Usage)
 	if x.Allow == nil && x.Deny == nil {
 		x.Networks = other.Networks
 	}
 	return x
 }
 
-// or returns x with zero fields filled from other.
-func or[T any](x, other T) T {
+// fillUnset returns x with zero fields filled from other.
+func fillUnset[T any](x, other T) T {
 	fields, rest := reflect.ValueOf(&x).Elem(), reflect.ValueOf(other)
 	for i := range fields.NumField() {
 		if field := fields.Field(i); field.IsZero() {

@@ -18,23 +18,23 @@ import (
 // A Loader loads a configuration repeatedly. It returns the same [Tenant] for a tenant that is unchanged, including
 // the files that it names. Use [NewLoader] to create one.
 type Loader struct {
-	file    string
-	environ []string
-	instead map[string][]byte // replaces the content of these files
-	sources *yamlconf.Sources // read by the last attempt
-	last    *Config           // the last valid configuration
+	file         string
+	environ      []string
+	replacements map[string][]byte // replaces the content of these files
+	sources      *yamlconf.Sources // read by the last attempt
+	last         *Config           // the last valid configuration
 }
 
 // loaded holds the data that a Loader remembers about a configuration.
 type loaded struct {
-	bundle      *i18n.Bundle
-	refused     Problems                     // invalid messages of tenants
-	catalogs  [sha256.Size]byte            // hash of the message catalogs
-	tenantFiles map[string][sha256.Size]byte // hashes of the files that a tenant names, by tenant
-	auth        *Auth                        // the same pointer as long as nothing changes
-	authFiles   [sha256.Size]byte            // hash of the files that auth names
-	all         [sha256.Size]byte
-	atStart     map[string][sha256.Size]byte // hashes of files that are read only at startup, by key
+	bundle       *i18n.Bundle
+	invalidTexts Problems                     // invalid messages of tenants
+	catalogs     [sha256.Size]byte            // hash of the message catalogs
+	tenantFiles  map[string][sha256.Size]byte // hashes of the files that a tenant names, by tenant
+	auth         *Auth                        // the same pointer as long as nothing changes
+	authFiles    [sha256.Size]byte            // hash of the files that auth names
+	all          [sha256.Size]byte
+	atStart      map[string][sha256.Size]byte // hashes of files that are read only at startup, by key
 }
 
 // gcPercent is the GOGC value during loading. Loading thousands of tenants creates much short-lived garbage, and with
@@ -61,10 +61,10 @@ func NewLoader(file string, environ []string) *Loader {
 // in the configuration are returned as [Problems].
 func Load(file string, environ []string) (*Config, error) { return NewLoader(file, environ).Load() }
 
-// LoadWith is like [Load], but replaces the content of the files in instead, which need not exist.
-func LoadWith(file string, environ []string, instead map[string][]byte) (*Config, error) {
+// LoadWith is like [Load], but replaces the content of the files in replacements, which need not exist.
+func LoadWith(file string, environ []string, replacements map[string][]byte) (*Config, error) {
 	l := NewLoader(file, environ)
-	l.instead = instead
+	l.replacements = replacements
 	return l.Load()
 }
 
@@ -72,7 +72,7 @@ func LoadWith(file string, environ []string, instead map[string][]byte) (*Config
 // unchanged tenants. It must not be called concurrently, because it changes GOGC.
 func (l *Loader) Load() (*Config, error) {
 	defer collectOften()()
-	l.sources = yamlconf.SourcesWith(l.instead)
+	l.sources = yamlconf.SourcesWith(l.replacements)
 	text, err := l.sources.ReadFile(l.file)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration %s: %w", l.file, yamlconf.WithoutPath(err))
@@ -108,7 +108,7 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 		cfg.loaded.bundle = l.last.loaded.bundle
 	}
 	checked := cfg.validate()
-	cfg.loaded.bundle, cfg.loaded.refused = checked.bundle, checked.refused
+	cfg.loaded.bundle, cfg.loaded.invalidTexts = checked.bundle, checked.invalidTexts
 	if problems = append(problems, checked.problems...); len(problems) > 0 {
 		problems = append(problems, cfg.RefusedTexts()...) // report them as well
 		problems.Sort()

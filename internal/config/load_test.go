@@ -60,7 +60,7 @@ tenants:
 	for _, tc := range []struct {
 		name, file, text string
 		fresh            []string // tenants that are replaced
-		catalogs       bool     // the catalogs are replaced too
+		catalogs         bool     // the catalogs are replaced too
 	}{
 		{"nothing", "babelftp.yaml", text, nil, false},
 		{"server", "babelftp.yaml", strings.Replace(text, "5m", "6m", 1), nil, false},

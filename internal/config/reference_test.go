@@ -587,7 +587,7 @@ func cutLast(path string) (parent, name string, nested bool) {
 // lay sorts all keys in the order of the reference, and finds sections with the keys of another section.
 func (r *reference) lay() {
 	r.rows, r.repeats = map[string]*row{}, map[string]string{}
-	var told []laid
+	var earlier []laid
 	var walk func(prefix string, s *section, repeated bool)
 	walk = func(prefix string, s *section, repeated bool) {
 		for i := range s.keys {
@@ -604,10 +604,10 @@ func (r *reference) lay() {
 			}
 			again := repeated
 			if !again {
-				if same := sameAs(k.section, told); same != "" {
+				if same := sameAs(k.section, earlier); same != "" {
 					r.repeats[at], again = same, true
 				}
-				told = append(told, laid{at, k.section})
+				earlier = append(earlier, laid{at, k.section})
 			}
 			if again {
 				r.repeats[at] = cmp.Or(r.repeats[at], "-")
@@ -632,16 +632,16 @@ type row struct {
 
 // sameAs names an earlier section that has all keys of s, or returns an empty string. It prefers the section with the
 // fewest other keys.
-func sameAs(s *section, told []laid) string {
+func sameAs(s *section, earlier []laid) string {
 	same, fewest := "", 0
-	for _, other := range told {
+	for _, other := range earlier {
 		if len(s.keys) < 2 || !slices.ContainsFunc(s.keys, func(k key) bool { return k.section == nil }) {
 			continue
 		}
-		var but []string
+		var others []string
 		for _, k := range other.section.keys {
 			if !slices.ContainsFunc(s.keys, func(own key) bool { return own.name == k.name }) {
-				but = append(but, "`"+k.name+"`")
+				others = append(others, "`"+k.name+"`")
 			}
 		}
 		known := func(own key) bool {
@@ -652,12 +652,12 @@ func sameAs(s *section, told []laid) string {
 		if slices.ContainsFunc(s.keys, func(k key) bool { return !known(k) }) {
 			continue
 		}
-		if same != "" && len(but) >= fewest {
+		if same != "" && len(others) >= fewest {
 			continue
 		}
-		same, fewest = "`"+other.path+"`", len(but)
+		same, fewest = "`"+other.path+"`", len(others)
 		if fewest > 0 {
-			same += ", except " + strings.Join(but, ", ")
+			same += ", except " + strings.Join(others, ", ")
 		}
 	}
 	return same

@@ -31,12 +31,12 @@ const RoleRenewBefore = 5 * time.Minute
 
 // Limits of STS, see https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html.
 const (
-	usualRoleDuration = time.Hour // allowed for every role, and the maximum for role chaining
-	maxRoleDuration   = 12 * time.Hour
-	maxSessionTags    = 50
-	maxSessionName    = 64
-	maxExternalID     = 1224
-	maxRoleARN        = 2048
+	defaultRoleDuration = time.Hour // allowed for every role, and the maximum for role chaining
+	maxRoleDuration     = 12 * time.Hour
+	maxSessionTags      = 50
+	maxSessionName      = 64
+	maxExternalID       = 1224
+	maxRoleARN          = 2048
 )
 
 // sessionName identifies the tenant of a request in the logs of AWS.
@@ -48,7 +48,7 @@ func (r *AssumeRole) Given() bool { return r.RoleARN != "" }
 // RoleDuration returns the lifetime of a role's credentials, which must be longer than the lifetime of links that are
 // signed with them.
 func RoleDuration(presign time.Duration) time.Duration {
-	return min(max(usualRoleDuration, presign+RoleRenewBefore), maxRoleDuration)
+	return min(max(defaultRoleDuration, presign+RoleRenewBefore), maxRoleDuration)
 }
 
 // For returns the role with the name of the tenant inserted.
@@ -104,7 +104,7 @@ func (r *AssumeRole) check(v *validator, p yamlconf.Path, tenants []string) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.SessionTags)) {
 		at := p.Child("session_tags").Child(key)
-		if first := wrongFor(tenants, func(tenant string) bool {
+		if first := firstInvalid(tenants, func(tenant string) bool {
 			return value.TagProblem(key, expandTenant(r.SessionTags[key], tenant)) != ""
 		}); first != "" {
 			v.report(at, "for the tenant %s: %s", first, value.TagProblem(key, expandTenant(r.SessionTags[key], first)))
@@ -120,14 +120,14 @@ func (t roleText) check(v *validator, p yamlconf.Path, tenants []string) {
 		expanded := expandTenant(t.value, tenant)
 		return len(expanded) > t.max || strings.ContainsAny(expanded, "{}") || !t.form.MatchString(expanded)
 	}
-	if first := wrongFor(tenants, wrong); first != "" {
+	if first := firstInvalid(tenants, wrong); first != "" {
 		v.report(p,
 			"%q is invalid for the tenant %s: write %s; {tenant} is replaced by its name", t.value, first, t.advice)
 	}
 }
 
-// wrongFor returns the first tenant for which wrong returns true, or an empty string.
-func wrongFor(tenants []string, wrong func(tenant string) bool) string {
+// firstInvalid returns the first tenant for which wrong returns true, or an empty string.
+func firstInvalid(tenants []string, wrong func(tenant string) bool) string {
 	if i := slices.IndexFunc(tenants, wrong); i >= 0 {
 		return tenants[i]
 	}

@@ -54,7 +54,7 @@ func (c *Config) RefusedTexts() Problems {
 					Message: message})
 		}
 	}
-	problems = append(problems, c.loaded.refused...)
+	problems = append(problems, c.loaded.invalidTexts...)
 	problems.Sort()
 	return problems
 }
@@ -103,7 +103,7 @@ func (t *Tenant) checkMessages(v *validator, p yamlconf.Path) {
 				yamlconf.Suggest(string(d.Message), known, "use an identifier of the English catalog")
 		}
 		if problem := v.cfg.positions.Problem(at, message); problem != nil {
-			v.refused = append(v.refused, problem)
+			v.invalidTexts = append(v.invalidTexts, problem)
 		}
 	}
 }

@@ -93,10 +93,10 @@ func (u *User) checkSettings(v *validator, p yamlconf.Path) {
 		}
 	}
 	if len(u.Certificates) == 0 {
-		v.refuseEmpty(p.Child("certificates"))
+		v.rejectEmpty(p.Child("certificates"))
 	}
 	if len(u.Files.Deny) == 0 && u.Files.MaxSize == 0 {
-		v.refuseEmpty(p.Child("files"))
+		v.rejectEmpty(p.Child("files"))
 	}
 	v.permissions(p, u.Permissions, u.PathPermissions)
 	u.Files.check(v, p.Child("files"))

@@ -41,7 +41,7 @@ func (c *Config) validate() *validator {
 	v := &validator{cfg: c}
 	v.settings()
 	v.tenants()
-	v.problems, v.refused = once(v.problems), once(v.refused)
+	v.problems, v.invalidTexts = unique(v.problems), unique(v.invalidTexts)
 	return v
 }
 
@@ -49,10 +49,10 @@ func (c *Config) validate() *validator {
 // other sections in cfg. The validator itself checks values that several sections have in common, and everything that
 // concerns several tenants.
 type validator struct {
-	cfg      *Config
-	bundle   *i18n.Bundle // nil if the message catalogs are invalid
-	problems Problems
-	refused  Problems // invalid message texts of tenants
+	cfg          *Config
+	bundle       *i18n.Bundle // nil if the message catalogs are invalid
+	problems     Problems
+	invalidTexts Problems // invalid message texts of tenants
 }
 
 // report adds a problem with the value at p, unless a problem with the value or with a parent was already reported.
@@ -62,8 +62,8 @@ func (v *validator) report(p yamlconf.Path, format string, args ...any) {
 	}
 }
 
-// refuseEmpty reports a list or section that is given but empty, and therefore restricts nothing.
-func (v *validator) refuseEmpty(p yamlconf.Path) {
+// rejectEmpty reports a list or section that is given but empty, and therefore restricts nothing.
+func (v *validator) rejectEmpty(p yamlconf.Path) {
 	if v.cfg.positions.Given(p) {
 		v.report(p, "is empty and restricts nothing: write a value, or remove the key")
 	}
@@ -74,8 +74,8 @@ func (v *validator) broken(p yamlconf.Path, keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return v.cfg.positions.Broken(p.Child(key)) })
 }
 
-// once sorts problems and removes duplicates, which occur if several tenants have the same defaults.
-func once(problems Problems) Problems {
+// unique sorts problems and removes duplicates, which occur if several tenants have the same defaults.
+func unique(problems Problems) Problems {
 	problems.Sort()
 	return slices.CompactFunc(problems, func(a, b *yamlconf.Problem) bool { return a.Line > 0 && *a == *b })
 }

@@ -14,27 +14,27 @@ import (
 // Sources records the files and folders from which a configuration was read, with hashes of their content. Use
 // [NewSources] to create it.
 type Sources struct {
-	sums    map[string][sha256.Size]byte
-	instead map[string][]byte
+	sums         map[string][sha256.Size]byte
+	replacements map[string][]byte
 }
 
 // NewSources returns empty Sources.
 func NewSources() *Sources { return SourcesWith(nil) }
 
-// SourcesWith returns empty Sources in which the content of the files in instead is replaced.
-func SourcesWith(instead map[string][]byte) *Sources {
-	return &Sources{sums: map[string][sha256.Size]byte{}, instead: instead}
+// SourcesWith returns empty Sources in which the content of the files in replacements is replaced.
+func SourcesWith(replacements map[string][]byte) *Sources {
+	return &Sources{sums: map[string][sha256.Size]byte{}, replacements: replacements}
 }
 
 // replaced reports whether the content of a file is replaced.
 func (s *Sources) replaced(name string) bool {
-	_, found := s.instead[name]
+	_, found := s.replacements[name]
 	return found
 }
 
 // added returns the replaced documents that belong to a folder, but are not among its entries.
 func (s *Sources) added(folder string, entries []os.DirEntry) (names []string) {
-	for name := range s.instead {
+	for name := range s.replacements {
 		there := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == filepath.Base(name) })
 		if filepath.Dir(name) == filepath.Clean(folder) && IsDocument(filepath.Base(name)) && !there {
 			names = append(names, name)
@@ -46,7 +46,7 @@ func (s *Sources) added(folder string, entries []os.DirEntry) (names []string) {
 
 // ReadFile reads and records a file.
 func (s *Sources) ReadFile(name string) ([]byte, error) {
-	content, err := s.instead[name], error(nil)
+	content, err := s.replacements[name], error(nil)
 	if !s.replaced(name) {
 		content, err = os.ReadFile(name)
 	}

@@ -83,7 +83,7 @@ func login(r *Registry, host, user, password string) (*Login, error) {
 }
 
 // The source of a tenant gets only logins to this tenant, and never logins of configured users.
-func TestWhoIsAsked(t *testing.T) {
+func TestRequestsToTheSource(t *testing.T) {
 	users := map[string]*config.User{"alice": {PasswordHash: servicetest.PasswordHash()}}
 	several := map[string]*config.Tenant{
 		"acme":  {Bucket: "acme-data", Hosts: []string{"ftp.acme.example"}, Users: users},
@@ -260,7 +260,7 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 
 // Refusing a configured user takes as long as refusing a user of the source, and so does refusing a name that neither
 // of them has.
-func TestRefusalsTakeTheTimeOfTheSource(t *testing.T) {
+func TestRefusalsTakeAsLongAsTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := map[string]*config.Tenant{
 			"acme": {Bucket: "acme-data",

@@ -10,7 +10,7 @@ import (
 
 // Which spellings count as the same name depends only on what the client sends, and not on which users exist.
 // Administrators see names that are in the configuration, but no other names.
-func TestFailuresCountForWhatWasAsked(t *testing.T) {
+func TestIdentityOfFailures(t *testing.T) {
 	const nfc, nfd = "re\u0301ne\u0301e", "r\u00e9n\u00e9e"
 	users := func(names ...string) map[string]*config.User {
 		all := map[string]*config.User{}

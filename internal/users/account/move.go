@@ -44,7 +44,7 @@ func (r *Registry) storeUser(ctx context.Context, client netip.Prefix, u *User, 
 		return err
 	}
 	defer slot.Leave()
-	return usersfile.Change(u.Tenant.UsersFile, func(d *usersfile.Document) error {
+	return usersfile.Edit(u.Tenant.UsersFile, func(d *usersfile.Document) error {
 		if d.HasSpelling(u.Name) {
 			return errAlreadyStored
 		}

@@ -103,7 +103,7 @@ func TestServiceOfServerIsDown(t *testing.T) {
 }
 
 // Each refusal takes as long as a refusal by the service, no matter what the configuration or the response contains.
-func TestRefusalsTakeTheTimeOfTheServiceOfServer(t *testing.T) {
+func TestRefusalsTakeAsLongAsTheServiceOfServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const takes = 3 * time.Second
 		tenants := served()
@@ -218,7 +218,7 @@ func TestBansOfTheService(t *testing.T) {
 }
 
 // The rules of a tenant apply after the response has named the tenant.
-func TestRulesOfTheTenantThatTheAnswerNames(t *testing.T) {
+func TestRulesOfTheTenantInTheResponse(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.crt")
 	must.WriteFile(t, ca, must.NewAuthority(t, "root").Certificate)
 	certificate := func(tenant *config.Tenant) {

@@ -72,7 +72,7 @@ func TestOldServers(t *testing.T) {
 }
 
 // A hostile or broken server lets nobody in, and the password is sent over TLS only.
-func TestOldServerLies(t *testing.T) {
+func TestHostileOldServer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		tls     config.OldServerTLS
 		says    []string // the greeting and the reply to each command

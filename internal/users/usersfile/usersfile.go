@@ -1,6 +1,6 @@
 // Package usersfile edits the users_file of a tenant and imports users from other FTP servers.
 //
-// A [Document] is a parsed file. It preserves comments and the order of users and keys. [Change] reads a file, calls
+// A [Document] is a parsed file. It preserves comments and the order of users and keys. [Edit] reads a file, calls
 // a function that edits the document, validates the result and replaces the file, while it holds a lock that excludes
 // other commands and the server.
 //

@@ -121,7 +121,7 @@ func TestChange(t *testing.T) {
 		return func(d *Document) error { d.Add(name); return nil }
 	}
 	refused := errors.New("refused")
-	err := Change(link, add("mallory"), func(name string, text []byte) error {
+	err := Edit(link, add("mallory"), func(name string, text []byte) error {
 		if name != link || !strings.Contains(string(text), "mallory") {
 			t.Errorf("asked about %s with\n%s", name, text)
 		}
@@ -130,7 +130,7 @@ func TestChange(t *testing.T) {
 	if text := must.ReadFile(t, file); !errors.Is(err, refused) || text != before {
 		t.Errorf("%v, and the file is\n%s", err, text)
 	}
-	must.OK(t, Try(link, add("mallory"), func(string, []byte) error { return nil }))
+	must.OK(t, DryRun(link, add("mallory"), func(string, []byte) error { return nil }))
 	if text := must.ReadFile(t, file); text != before {
 		t.Errorf("after a try the file is\n%s", text)
 	}
@@ -138,7 +138,7 @@ func TestChange(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range parallel {
 		group.Go(func() {
-			if err := Change(link, add(fmt.Sprint("user", i)), func(string, []byte) error { return nil }); err != nil {
+			if err := Edit(link, add(fmt.Sprint("user", i)), func(string, []byte) error { return nil }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -158,13 +158,13 @@ func TestChange(t *testing.T) {
 		t.Errorf("the link leads to %q, %v", to, err)
 	}
 	fresh := filepath.Join(dir, "new.yaml")
-	must.OK(t, Change(fresh, add("alice"), func(string, []byte) error { return nil }))
+	must.OK(t, Edit(fresh, add("alice"), func(string, []byte) error { return nil }))
 	if info, err := os.Stat(fresh); err != nil || info.Mode().Perm() != newMode {
 		t.Errorf("the mode of a new file is %v, %v", info.Mode(), err)
 	}
 	must.OK(t, os.Chmod(dir, 0o750|fs.ModeSetgid))
 	shared := filepath.Join(dir, "shared.yaml")
-	must.OK(t, Change(shared, add("alice"), func(string, []byte) error { return nil }))
+	must.OK(t, Edit(shared, add("alice"), func(string, []byte) error { return nil }))
 	if info, err := os.Stat(shared); err != nil || info.Mode().Perm() != newGroupMode {
 		t.Errorf("the mode of a new file in a folder of a group is %v, %v", info.Mode(), err)
 	}

@@ -17,19 +17,19 @@ const (
 	newGroupMode = 0o640
 )
 
-// Change edits a file, which need not exist: it parses the file, calls change, passes the new content to check, and
-// replaces the file. Another Change in the same folder waits until this one is done. The file keeps its mode and
+// Edit edits a file, which need not exist: it parses the file, calls change, passes the new content to check, and
+// replaces the file. Another Edit in the same folder waits until this one is done. The file keeps its mode and
 // owner, and readers see either the old or the new content. check gets name unchanged.
-func Change(name string, change func(*Document) error, check func(name string, text []byte) error) error {
+func Edit(name string, change func(*Document) error, check func(name string, text []byte) error) error {
 	return apply(name, change, check, os.Rename)
 }
 
-// Try is like Change, but does not replace the file. It returns the error that Change would return.
-func Try(name string, change func(*Document) error, check func(name string, text []byte) error) error {
+// DryRun is like Edit, but does not replace the file. It returns the error that Edit would return.
+func DryRun(name string, change func(*Document) error, check func(name string, text []byte) error) error {
 	return apply(name, change, check, func(written, _ string) error { return os.Remove(written) })
 }
 
-// apply implements Change and Try. finish gets the name of a temporary file with the new content and the name of the
+// apply implements Edit and DryRun. finish gets the name of a temporary file with the new content and the name of the
 // file to replace.
 func apply(
 	name string, change func(*Document) error, check func(name string, text []byte) error,
@@ -74,7 +74,7 @@ func apply(
 	return folder.Sync()
 }
 
-// Writable returns an error if Change could not replace the file, for example because it is in a Kubernetes Secret.
+// Writable returns an error if Edit could not replace the file, for example because it is in a Kubernetes Secret.
 func Writable(name string) error {
 	target, err := filepath.EvalSymlinks(name)
 	if err != nil {
