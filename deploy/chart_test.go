@@ -25,7 +25,7 @@ func TestLintStrict(t *testing.T) {
 	}
 }
 
-// TestPassiveRange looks for the one range of passive ports in each place that needs it.
+// TestPassiveRange checks that every place that needs the passive port range has it.
 func TestPassiveRange(t *testing.T) {
 	for _, tt := range []struct {
 		values      string
@@ -82,7 +82,7 @@ func TestPassiveRange(t *testing.T) {
 	}
 }
 
-// acmeVolume is the values of a volume for the certificates of ACME.
+// acmeVolume holds the values for a volume with the certificates of ACME.
 const acmeVolume = "extraVolumes[0].name=certificates,extraVolumes[0].persistentVolumeClaim.claimName=certificates," +
 	"extraVolumeMounts[0].name=certificates,extraVolumeMounts[0].mountPath=/var/lib/babelftp"
 
@@ -173,11 +173,11 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestScalars checks how keys of the configuration may be written, with and without quotes.
+// TestScalars checks which forms of scalars the chart accepts in the configuration, with and without quotes.
 func TestScalars(t *testing.T) {
 	for _, tt := range []struct {
 		config string
-		want   string // the error; empty if the chart takes the value
+		want   string // the error; empty if the chart accepts the value
 	}{
 		{`tls: {min_version: 1.2}`, ""},
 		{`tls: {min_version: 1.3}`, ""},
@@ -217,8 +217,8 @@ func TestScalars(t *testing.T) {
 	}
 }
 
-// TestPodSecurity checks how the pods of the server, of the check and of the test run. Module kubetest checks them by
-// the Pod Security Standards.
+// TestPodSecurity checks the users and permissions of the pods of the server, the check and the test. Module
+// kubetest checks them against the Pod Security Standards.
 func TestPodSecurity(t *testing.T) {
 	for _, values := range valueFiles(t) {
 		openshift := strings.Contains(values, "openshift")
@@ -263,7 +263,7 @@ func TestPodSecurity(t *testing.T) {
 	}
 }
 
-// TestSecretsOnly checks that no object but a Secret shows what the configuration has.
+// TestSecretsOnly checks that only Secrets contain values of the configuration.
 func TestSecretsOnly(t *testing.T) {
 	for _, values := range valueFiles(t) {
 		t.Run(filepath.Base(values), func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestSecretsOnly(t *testing.T) {
 	}
 }
 
-// TestReferences checks that objects find each other.
+// TestReferences checks that objects refer to existing objects.
 func TestReferences(t *testing.T) {
 	for _, values := range valueFiles(t) {
 		t.Run(filepath.Base(values), func(t *testing.T) {
@@ -324,7 +324,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// checkPorts checks that the ports of Services and probes are those where the process listens.
+// checkPorts checks that Services and probes use the ports on which the process listens.
 func checkPorts(t *testing.T, r release) {
 	t.Helper()
 	ports := map[string]int{}
@@ -365,8 +365,7 @@ func checkPorts(t *testing.T, r release) {
 	}
 }
 
-// TestRelaysPassThePolicy checks that pods may pass on data connections to each other, in whatever else a network
-// policy limits them.
+// TestRelaysPassThePolicy checks that a network policy always lets pods relay data connections to each other.
 func TestRelaysPassThePolicy(t *testing.T) {
 	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"))
 	labels, ports := r.statefulSet.Spec.Template.Metadata.Labels, loadConfig(t, r).Passive.Ports
@@ -387,7 +386,7 @@ func TestRelaysPassThePolicy(t *testing.T) {
 	}
 }
 
-// TestLoginPassesThePolicy checks that the pod of helm test is a client that a network policy lets in.
+// TestLoginPassesThePolicy checks that a network policy lets in the pod of helm test.
 func TestLoginPassesThePolicy(t *testing.T) {
 	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"), "tests.login.existingSecret=test-user")
 	login := r.find("Pod", r.statefulSet.Metadata.Name+"-test-login").Metadata.Labels
@@ -399,7 +398,7 @@ func TestLoginPassesThePolicy(t *testing.T) {
 
 func TestTrafficPolicy(t *testing.T) {
 	for _, tt := range []struct{ values, want string }{
-		{"minimal", ""}, // Kubernetes refuses it for a ClusterIP
+		{"minimal", ""}, // not allowed for a ClusterIP
 		{"loadbalancer", "Local"},
 		{"nodeport", "Local"},
 	} {
@@ -412,8 +411,8 @@ func TestTrafficPolicy(t *testing.T) {
 	}
 }
 
-// TestChangesReachThePod checks that a change makes new pods if the server cannot take it while it runs, and that it
-// makes none otherwise.
+// TestChangesReachThePod checks that a change replaces the pods if and only if the server cannot apply it
+// while it runs.
 func TestChangesReachThePod(t *testing.T) {
 	values := filepath.Join(chart, "ci", "metallb-values.yaml")
 	before, root := render(t, values), t.TempDir()
@@ -455,7 +454,7 @@ func TestChangesReachThePod(t *testing.T) {
 
 func isFalse(b *bool) bool { return b != nil && !*b }
 
-// selects reports whether a selector, of a Service or in matchLabels, fits labels.
+// selects reports whether a selector of a Service or in matchLabels matches labels.
 func selects(selector any, labels map[string]string) bool {
 	terms, _ := selector.(map[string]any)
 	if match, ok := terms["matchLabels"].(map[string]any); ok {
@@ -469,7 +468,7 @@ func selects(selector any, labels map[string]string) bool {
 	return len(terms) > 0
 }
 
-// TestSelectorIsStable checks that what selects the pods has no word of a version: Kubernetes refuses to change it.
+// TestSelectorIsStable checks that the pod selector does not contain the version, because it is immutable.
 func TestSelectorIsStable(t *testing.T) {
 	r := render(t, filepath.Join(chart, "ci", "minimal-values.yaml"))
 	want := map[string]any{"matchLabels": map[string]any{
@@ -507,11 +506,11 @@ func TestGoMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestCluster checks that the pods know how many of them there may be, and the names of each other.
+// TestCluster checks that the pods know their maximum number and the names of each other.
 func TestCluster(t *testing.T) {
 	for _, tt := range []struct {
 		name, set          string
-		replicas, possible int // 0 replicas: the autoscaler decides
+		replicas, possible int // without replicas, the autoscaler decides
 	}{
 		{"default", "preStopSeconds=5", 2, 4},
 		{"one", "replicas=1,maxReplicas=1", 1, 1},
@@ -536,7 +535,7 @@ func TestCluster(t *testing.T) {
 			}
 			hosts := c.Hosts()
 			for n, host := range hosts {
-				// What a StatefulSet calls its pods, in DNS.
+				// The DNS name of a pod of a StatefulSet.
 				if want := fmt.Sprintf("%s-%d.%s", r.statefulSet.Metadata.Name, n, r.headless.Metadata.Name); host != want {
 					t.Errorf("replica %d is looked for at %s, and is %s", n, host, want)
 				}
@@ -551,7 +550,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestServicePerPod checks that the Service of each pod has the ports that the pod hands out.
+// TestServicePerPod checks that the Service of each pod has the passive ports of the pod.
 func TestServicePerPod(t *testing.T) {
 	t.Run("one-address", func(t *testing.T) {
 		r := render(t, filepath.Join(chart, "ci", "metallb-per-pod-values.yaml"))

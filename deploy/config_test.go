@@ -17,17 +17,17 @@ import (
 
 const configFile = "/etc/babelftp/babelftp.yaml"
 
-// someHash is the hash of a password, for a Secret that a cluster would have.
+// someHash is a password hash for a Secret that already exists in the cluster.
 const someHash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs"
 
-// loadConfig loads the configuration as the pod of the server would.
+// loadConfig loads the configuration like the pod of the server.
 func loadConfig(t *testing.T, r release) *config.Config {
 	t.Helper()
 	return loadPod(t, r, r.pod(), t.TempDir())
 }
 
-// loadPod loads the configuration as a pod would: from its variables, and from the files of its volumes, which it
-// makes below root.
+// loadPod loads the configuration like a pod, from its variables and from the files of its volumes, which it
+// creates below root.
 func loadPod(t *testing.T, r release, pod podSpec, root string) *config.Config {
 	t.Helper()
 	environ := mount(t, r, pod, root)
@@ -45,14 +45,14 @@ func loadPod(t *testing.T, r release, pod podSpec, root string) *config.Config {
 	return cfg
 }
 
-// mount makes the files of a pod's volumes below root and returns its variables. Paths below /run/babelftp lead below
-// root.
+// mount creates the files of a pod's volumes below root and returns its variables. Paths in /run/babelftp are
+// moved below root.
 func mount(t *testing.T, r release, pod podSpec, root string) (environ []string) {
 	t.Helper()
 	return mountFor(t, r, pod, root, root)
 }
 
-// mountFor is mount for a process that finds the files of root below seen.
+// mountFor is like mount for a process that sees the files in root at another path.
 func mountFor(t *testing.T, r release, pod podSpec, root, seen string) (environ []string) {
 	t.Helper()
 	below := func(text string) string { return strings.ReplaceAll(text, "/run/babelftp/", seen+"/run/babelftp/") }
@@ -76,7 +76,7 @@ func mountFor(t *testing.T, r release, pod podSpec, root, seen string) (environ 
 	return environ
 }
 
-// files is what a volume holds: the data of a Secret of the release, or of one that a cluster would have.
+// files returns the content of a volume: the data of a Secret in the release or in the cluster.
 func files(t *testing.T, r release, v volume) map[string]string {
 	t.Helper()
 	data := secretData(t, r, v)
@@ -141,12 +141,12 @@ func writeFile(t *testing.T, name, content string) {
 	must.WriteFile(t, name, content)
 }
 
-// TestConfiguration checks values that come from different places of the chart.
+// TestConfiguration checks values that come from different parts of the chart.
 func TestConfiguration(t *testing.T) {
 	for _, tt := range []struct {
 		values  string
-		keyID   string // of S3
-		address string // public
+		keyID   string // for S3
+		address string // public address
 		tls     bool
 		drain   time.Duration
 	}{
@@ -193,8 +193,8 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// TestHooksReadTheSame checks that the pods of hooks load what the server loads, without the objects that Helm makes
-// after them. Only a certificate that cert-manager has to obtain is missing before the installation.
+// TestHooksReadTheSame checks that the pods of hooks load the same configuration as the server, without
+// objects that Helm creates later. Only a certificate that cert-manager has yet to obtain may be missing.
 func TestHooksReadTheSame(t *testing.T) {
 	for _, values := range valueFiles(t) {
 		t.Run(filepath.Base(values), func(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGolden compares what the chart renders with testdata/golden: with most of its features, and with the load
-// balancer that module nlbtest makes. TestKube creates what it renders with every file of values. To write
-// them: go test ./deploy -run TestGolden -update
+// TestGolden compares the rendered chart with testdata/golden: once with most features, and once with the
+// load balancer that module nlbtest builds. TestKube covers the other files of values. To write the golden
+// files: go test ./deploy -run TestGolden -update
 func TestGolden(t *testing.T) {
 	for _, name := range []string{"aws", "metallb"} {
 		t.Run(name, func(t *testing.T) {
@@ -37,8 +37,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestNetworkLoadBalancer wants the load balancer of testdata/nlb.yaml to be that of the rendered Service. The module
-// nlbtest makes it, which takes minutes.
+// TestNetworkLoadBalancer checks that the load balancer in testdata/nlb.yaml belongs to the rendered Service.
+// Module nlbtest builds it, which takes minutes.
 func TestNetworkLoadBalancer(t *testing.T) {
 	load := func(name string) string {
 		text := must.ReadFile(t, filepath.Join("testdata", name))

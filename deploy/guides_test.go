@@ -12,8 +12,8 @@ import (
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 
-// TestValuesOfPages renders the chart with all values that the pages about it show. Blocks with an image are
-// complete, and the configuration that they make is one that babelftp takes. The others add to complete values.
+// TestValuesOfPages renders the chart with all values on the pages about it. Blocks with an image are
+// complete, and their configuration must be valid. Other blocks are added to complete values.
 func TestValuesOfPages(t *testing.T) {
 	for _, page := range []string{"../docs/guides/kubernetes.md", "../docs/guides/translating.md"} {
 		text := must.ReadFile(t, page)
@@ -34,7 +34,7 @@ func TestValuesOfPages(t *testing.T) {
 					return
 				}
 				base := []string{"--values", filepath.Join(chart, "ci", "metallb-values.yaml")}
-				if strings.HasPrefix(block, "existingSecret: ") { // which has the whole configuration
+				if strings.HasPrefix(block, "existingSecret: ") { // has the whole configuration
 					base = []string{"--set", "image.repository=babelftp"}
 				}
 				helmTemplate(t, append(base, "--values", file)...)

@@ -18,18 +18,18 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// serviceUser is who runs babelftp in the image.
+// serviceUser is the user that runs babelftp in the image.
 const serviceUser = 65532
 
-// An image is what a container runtime reads of an image to start a process.
+// An image is the configuration that a container runtime uses to start a process.
 type image struct {
-	path            []string // of ENV
+	path            []string // from ENV
 	entrypoint, cmd []string
 	health          []string
-	programs        []string // where the image has babelftp
+	programs        []string // paths of babelftp
 }
 
-// readImage reads a stage of a Dockerfile, by its name or by that of the stage that it begins with.
+// readImage parses a stage of a Dockerfile, given by its name or the name of its base stage.
 func readImage(t *testing.T, file, stage string) image {
 	t.Helper()
 	text := must.ReadFile(t, file)
@@ -68,7 +68,7 @@ func readImage(t *testing.T, file, stage string) image {
 	return stages[stage]
 }
 
-// execForm is the words of an instruction such as CMD ["serve"].
+// execForm parses the words of an instruction such as CMD ["serve"].
 func execForm(t *testing.T, text string) (words []string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &words); err != nil {
@@ -77,7 +77,7 @@ func execForm(t *testing.T, text string) (words []string) {
 	return words
 }
 
-// unpack makes the file system of the image, with this babelftp.
+// unpack creates the file system of the image with this binary.
 func (i image) unpack(t *testing.T, babelftp string) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -91,8 +91,8 @@ func (i image) unpack(t *testing.T, babelftp string) (root string) {
 	return root
 }
 
-// command is a process in a container of the image, whose program a runtime looks up by PATH in the file system of
-// the image.
+// command returns a process in a container of the image. Like a runtime, it looks up the program with PATH in
+// the file system of the image.
 func (i image) command(t *testing.T, root string, environ []string, words ...string) *exec.Cmd {
 	t.Helper()
 	program := words[0]
@@ -113,8 +113,8 @@ func (i image) command(t *testing.T, root string, environ []string, words ...str
 	return cmd
 }
 
-// confine has a command run as a user who sees the files of root only. Who is not root does that in a namespace of
-// users.
+// confine makes a command run as user with root as its root directory. Without root privileges, it uses a
+// user namespace.
 func confine(cmd *exec.Cmd, root string, user int) {
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Pdeathsig: syscall.SIGKILL}
@@ -127,11 +127,11 @@ func confine(cmd *exec.Cmd, root string, user int) {
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}
 }
 
-// give makes the user of the image the owner of a folder with all in it.
+// give changes the owner of a directory tree to the user of the image.
 func give(t *testing.T, folder string) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		return // one user has all files
+		return // a single user owns all files
 	}
 	if err := filepath.WalkDir(folder, func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {
@@ -143,7 +143,7 @@ func give(t *testing.T, folder string) {
 	}
 }
 
-// documented finds the commands of all pages that match a pattern, by where they are.
+// documented returns the commands on all pages that match a pattern, by location.
 func documented(t *testing.T, pattern string) map[string][]string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -172,7 +172,7 @@ func documented(t *testing.T, pattern string) map[string][]string {
 	return found
 }
 
-// TestImage runs what the pages say about the image in its file system.
+// TestImage runs the documented commands in the file system of the image.
 func TestImage(t *testing.T) {
 	babelftp := binary(t)
 	t.Run("kubectl-exec", func(t *testing.T) { testExec(t, babelftp) })
@@ -193,14 +193,14 @@ func startImage(t *testing.T, babelftp string, log io.Writer) (i image, root str
 	return i, root, environ, address
 }
 
-// testExec runs the commands that the pages give to kubectl exec in the file system of the image, where
-// the server of the pod runs, and the health check of Docker. A runtime looks them up by PATH.
+// testExec runs the documented kubectl exec commands and Docker's health check in the file system of the
+// image, next to the server of the pod. Programs are looked up with PATH, like in a runtime.
 func testExec(t *testing.T, babelftp string) {
 	i, root, environ, _ := startImage(t, babelftp, io.Discard)
 	run := func(where string, words []string) {
 		t.Helper()
 		out, err := i.command(t, root, environ, words...).CombinedOutput()
-		if err != nil && !strings.Contains(string(out), "S3 has not answered") { // there is no S3 here
+		if err != nil && !strings.Contains(string(out), "S3 has not answered") { // there is no S3 server here
 			t.Errorf("%s: %q: %v\n%s", where, words, err, out)
 		}
 	}
@@ -213,7 +213,7 @@ func testExec(t *testing.T, babelftp string) {
 	}
 }
 
-// testDockerRun checks that the image takes the arguments that the pages give to docker run.
+// testDockerRun checks that the image accepts the documented arguments of docker run.
 func testDockerRun(t *testing.T, babelftp string) {
 	images := map[string]image{"babelftp": readImage(t, "../Dockerfile", "base"),
 		"babelftp-demo": readImage(t, "../Dockerfile", "demo")}
@@ -239,8 +239,8 @@ func testDockerRun(t *testing.T, babelftp string) {
 	}
 }
 
-// testLogs gives the log of the server to the pipelines that the pages put behind kubectl logs, after a login
-// that failed. They must ask for more than the ten lines a pod that kubectl shows with a selector.
+// testLogs runs the documented pipelines after kubectl logs with the log of a server after a failed login.
+// With a selector, they must request more than the ten lines per pod that kubectl prints by default.
 func testLogs(t *testing.T, babelftp string) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	must.OK(t, err)
@@ -271,7 +271,7 @@ func testLogs(t *testing.T, babelftp string) {
 	}
 }
 
-// pipe gives a log to a pipeline, and returns its output.
+// pipe passes a log to a pipeline and returns its output.
 func pipe(t *testing.T, log, pipeline string) (string, error) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", "cat "+log+" | "+pipeline).CombinedOutput()
@@ -286,7 +286,7 @@ func waitForLine(t *testing.T, page, log, pipeline string) {
 	for end := time.Now().Add(waitTimeout); ; <-again.C {
 		out, err := pipe(t, log, pipeline)
 		if strings.Contains(out, `"msg":"login refused`) {
-			return // doctor fails then, because something is wrong
+			return // doctor exits with 1 if it finds a problem
 		}
 		if err != nil {
 			t.Fatalf("%s: %s: %v\n%s", page, pipeline, err, out)

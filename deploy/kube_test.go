@@ -25,9 +25,9 @@ import (
 // kubeAPIServer is built by make kube.
 const kubeAPIServer = "../.tools/bin/kube-apiserver"
 
-// TestKube installs the chart on an API server of Kubernetes, changes the release from one set of values to the
-// other, and removes it. There are no nodes, so no pod runs. The test itself runs the Job of the check. The schemas
-// of operators' kinds allow everything here; module kubetest decodes them.
+// TestKube installs the chart on a Kubernetes API server, upgrades the release between files of values, and
+// removes it. There are no nodes, so pods do not run, and the test itself runs the Job of the check. The
+// schemas of custom resources accept everything here; module kubetest decodes them.
 func TestKube(t *testing.T) {
 	k := startKube(t)
 	k.createNamespace("ftp")
@@ -83,7 +83,7 @@ func testRelease(t *testing.T, k *kube, helm string) {
 		k.helm("install", "test", chart, "--values", values[0], "--no-hooks")
 		for _, file := range values {
 			if name := filepath.Base(file); name == "loadbalancer-values.yaml" || name == "nodeport-values.yaml" {
-				continue // another class of load balancer, and other names
+				continue // has another load balancer class and other names
 			}
 			k.helm(
 				"upgrade", "test", chart, "--values", file, "--no-hooks", "--set", "config.tls.required=false", "--set",
@@ -119,7 +119,7 @@ func testRelease(t *testing.T, k *kube, helm string) {
 		}
 		for _, name := range []string{"wrong", "right"} {
 			k.helm("uninstall", name, "--no-hooks")
-			// The Job of the hook stays, and the next release of Helm would find it complete.
+			// The hook's Job remains, and the next release of Helm would find it complete.
 			job := "/apis/batch/v1/namespaces/ftp/jobs/" + name + "-babelftp-check?propagationPolicy=Background"
 			if code, text, err := k.request(http.MethodDelete, job, "", ""); code != http.StatusOK {
 				t.Errorf("delete the Job: %d %v %s", code, err, text)
@@ -136,14 +136,14 @@ type kube struct {
 	config  string // a kubeconfig
 	release string // of Helm
 	client  *http.Client
-	ended   atomic.Bool // etcd or the API server has
+	ended   atomic.Bool // etcd or the API server has exited
 }
 
 func startKube(t *testing.T) *kube {
 	t.Helper()
 	dir := t.TempDir()
 	k := &kube{t: t, token: "test", config: filepath.Join(dir, "kubeconfig"), client: &http.Client{
-		// the API server signs its certificate itself
+		// the certificate of the API server is self-signed
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		Timeout:   waitTimeout,
 	}}
@@ -182,7 +182,7 @@ contexts: [{name: test, context: {cluster: test, user: test, namespace: ftp}}]
 	return k
 }
 
-// waitFor asks for a path until the answer is 200.
+// waitFor requests a path until the status is 200.
 func (k *kube) waitFor(path string) {
 	k.t.Helper()
 	again := time.NewTicker(time.Second / 5)
@@ -198,7 +198,7 @@ func (k *kube) waitFor(path string) {
 	}
 }
 
-// run starts a program that ends with the test.
+// run starts a program that is stopped at the end of the test.
 func (k *kube) run(name string, args ...string) {
 	k.t.Helper()
 	var out bytes.Buffer
@@ -255,7 +255,7 @@ func (k *kube) createNamespace(name string) {
 			"restricted}}\n", name))
 }
 
-// createCRD makes a kind of an operator known, and waits until it is served.
+// createCRD creates a custom resource definition and waits until it is served.
 func (k *kube) createCRD(group, version, kind, plural string) {
 	k.t.Helper()
 	k.post(
@@ -276,7 +276,7 @@ spec:
 	k.waitFor(fmt.Sprintf("/apis/%s/%s/%s", group, version, plural))
 }
 
-// helm runs helm against the API server.
+// helm runs helm with the API server.
 func (k *kube) helm(args ...string) {
 	k.t.Helper()
 	if run := runOneHelm(k.t, k.release, append(args, "--kubeconfig", k.config)...); run.err != nil {
@@ -284,8 +284,8 @@ func (k *kube) helm(args ...string) {
 	}
 }
 
-// helmWithJobs runs helm, and the Job that checks the configuration meanwhile: the built program with the files and
-// variables of the Job's pod.
+// helmWithJobs runs helm, and runs the Job that checks the configuration at the same time: the built program
+// with the files and variables of the Job's pod.
 func (k *kube) helmWithJobs(babelftp string, args ...string) error {
 	k.t.Helper()
 	name := args[1] + "-babelftp-check"
@@ -330,7 +330,7 @@ func (k *kube) helmWithJobs(babelftp string, args ...string) error {
 	}
 }
 
-// finishJob writes the status of a Job, as the controller of Jobs does.
+// finishJob writes the status of a Job, like the Job controller.
 func (k *kube) finishJob(path string, conditions [2]string) {
 	k.t.Helper()
 	now := time.Now().UTC().Format(time.RFC3339)
@@ -356,7 +356,7 @@ func (k *kube) finishJob(path string, conditions [2]string) {
 	}
 }
 
-// want looks for an object of the release.
+// want checks that an object of the release exists.
 func (k *kube) want(o object) {
 	k.t.Helper()
 	group, plural := map[string]string{

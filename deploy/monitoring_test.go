@@ -14,8 +14,8 @@ import (
 
 const monitoring = "../docs/guides/monitoring.md"
 
-// TestAlerts checks that the guide to monitoring says what to do for each alert. That its metrics exist is a test of
-// internal/server.
+// TestAlerts checks that the guide to monitoring explains each alert. A test of internal/server checks that
+// its metrics exist.
 func TestAlerts(t *testing.T) {
 	page := must.ReadFile(t, monitoring)
 	headings := map[string]string{}
@@ -31,7 +31,7 @@ func TestAlerts(t *testing.T) {
 	for _, alert := range groups[0].Rules {
 		_, anchor, _ := strings.Cut(alert.Annotations["runbook_url"], "#")
 		if anchor == "" {
-			continue // one of the values
+			continue // an additional rule from the values
 		}
 		own++
 		if headings[anchor] != alert.Alert {
@@ -51,7 +51,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestDashboard checks that each panel asks for metrics of this release, and lies where no other does.
+// TestDashboard checks that panels use existing metrics and do not overlap.
 func TestDashboard(t *testing.T) {
 	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"))
 	o := r.find("ConfigMap", "test-babelftp-dashboard")

@@ -1,5 +1,5 @@
-// Package deploy holds the Helm chart. Its tests render it with each file of values in babelftp/ci and check what a
-// cluster would be given, the configuration included.
+// Package deploy holds the Helm chart. Its tests render the chart with each file of values in babelftp/ci and
+// check the resulting objects, including the configuration.
 package deploy
 
 import (
@@ -19,13 +19,13 @@ import (
 
 const chart = "babelftp"
 
-// helmReleases are the releases of Helm that run the chart, as make builds them to .tools/bin/helm-RELEASE. The
-// releases of make test have both validators of values.schema.json that current releases contain.
+// helmReleases are the releases of Helm that run the chart, built by make as .tools/bin/helm-RELEASE. The
+// releases in make test cover both validators of values.schema.json in current releases.
 var helmReleases = flag.String("helm", "3.18.6 4.3.1", "`RELEASES` of Helm that the tests run")
 
-// A helmRun is the result of a run of one release of Helm.
+// A helmRun is the result of running one release of Helm.
 type helmRun struct {
-	helm           string // the release
+	helm           string // release of Helm
 	stdout, stderr string
 	err            error
 }
@@ -50,7 +50,7 @@ func runOneHelm(t *testing.T, helm string, args ...string) helmRun {
 		t.Skip("-short runs no tools; this test needs helm")
 	}
 	cmd := exec.CommandContext(t.Context(), "../.tools/bin/helm-"+helm, args...)
-	cmd.Env = []string{"HOME=" + t.TempDir()} // no repositories and no clusters of the person at this machine
+	cmd.Env = []string{"HOME=" + t.TempDir()} // without repositories and clusters of the current user
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
@@ -60,8 +60,8 @@ func runOneHelm(t *testing.T, helm string, args ...string) helmRun {
 	return helmRun{helm, out.String(), errs.String(), err}
 }
 
-// helmTemplate returns the manifests that helm template prints. All releases of Helm must print the same objects; they
-// differ in empty lines, so the text comes from the last release.
+// helmTemplate returns the manifests that helm template prints. All releases of Helm must print the same
+// objects, apart from empty lines.
 func helmTemplate(t *testing.T, args ...string) string {
 	t.Helper()
 	runs := runHelm(t, append([]string{"template", "test", chart, "--namespace", "ftp"}, args...)...)
@@ -77,7 +77,7 @@ func helmTemplate(t *testing.T, args ...string) string {
 	return last.stdout
 }
 
-// objects returns the objects in manifests, with all their fields.
+// objects decodes the objects in manifests.
 func objects(t *testing.T, manifests string) (all []any) {
 	t.Helper()
 	decoder := yaml.NewDecoder(strings.NewReader(manifests))
@@ -94,7 +94,7 @@ func objects(t *testing.T, manifests string) (all []any) {
 	}
 }
 
-// release is the objects of the chart, those of its hooks included.
+// release holds the objects of the chart, including hooks.
 type release struct {
 	objects []object
 
@@ -103,10 +103,10 @@ type release struct {
 	headless    object
 	statefulSet object
 	check       object // the Job
-	test        object // the Pod that asks for the buckets
+	test        object // the Pod of helm test
 }
 
-// render renders the chart with a file of values and single values on top, as for helm's --set.
+// render renders the chart with a file of values and additional values, as for --set of helm.
 func render(t *testing.T, values string, set ...string) release {
 	t.Helper()
 	return parse(t, renderText(t, values, set...))
@@ -143,7 +143,7 @@ func parse(t *testing.T, manifests string) release {
 			r.account = o
 		case o.Kind == "Service" && o.Spec.ClusterIP == "None":
 			r.headless = o
-		case o.Kind == "Service" && r.service.Kind == "": // the first one is for all pods
+		case o.Kind == "Service" && r.service.Kind == "": // the first Service is for all pods
 			r.service = o
 		case o.Kind == "StatefulSet":
 			r.statefulSet = o
@@ -155,7 +155,7 @@ func parse(t *testing.T, manifests string) release {
 	}
 }
 
-// find returns the object of a kind and name, without its Kind if there is none.
+// find returns the object with this kind and name, or an empty object.
 func (r release) find(kind, name string) object {
 	for _, o := range r.objects {
 		if o.Kind == kind && o.Metadata.Name == name {
@@ -165,7 +165,7 @@ func (r release) find(kind, name string) object {
 	return object{}
 }
 
-// only returns the one object of a kind.
+// only returns the only object of a kind.
 func (r release) only(t *testing.T, kind string) object {
 	t.Helper()
 	var found []object
@@ -183,7 +183,7 @@ func (r release) only(t *testing.T, kind string) object {
 func (r release) pod() podSpec         { return r.statefulSet.Spec.Template.Spec }
 func (r release) container() container { return r.pod().Containers[0] }
 
-// pods are the pods that run babelftp, by what they are for.
+// pods returns the pods that run babelftp, by purpose.
 func (r release) pods() map[string]podSpec {
 	all := map[string]podSpec{"server": r.pod(), "test": r.test.Spec.Pod}
 	if r.check.Kind != "" {
@@ -192,7 +192,7 @@ func (r release) pods() map[string]podSpec {
 	return all
 }
 
-// object is what the tests look at of any object.
+// object has the fields of an object that tests check.
 type object struct {
 	Kind     string   `yaml:"kind"`
 	Metadata metadata `yaml:"metadata"`
@@ -289,7 +289,7 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations"`
 }
 
-// metricTarget is what a HorizontalPodAutoscaler aims at.
+// metricTarget is the target of a HorizontalPodAutoscaler.
 type metricTarget struct {
 	AverageValue string `yaml:"averageValue"`
 }
@@ -297,7 +297,7 @@ type metricTarget struct {
 type servicePort struct {
 	Name       string `yaml:"name"`
 	Port       int    `yaml:"port"`
-	TargetPort any    `yaml:"targetPort"` // a number, or the name of a container's port
+	TargetPort any    `yaml:"targetPort"` // a number, or the name of a container port
 	NodePort   int    `yaml:"nodePort"`
 }
 
@@ -388,7 +388,7 @@ type volume struct {
 	} `yaml:"secret"`
 }
 
-// valueFiles is every file of values in babelftp/ci.
+// valueFiles returns all files of values in babelftp/ci.
 func valueFiles(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(chart, "ci", "*-values.yaml"))

@@ -17,13 +17,13 @@ import (
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
-	// All of the program but its main package, so that go test takes no result from its cache when the program has
-	// changed.
+	// The import makes go test rerun cached tests when the program changes.
 	_ "github.com/babelftp/babelftp/internal/server"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// waitTimeout is how long a test waits for what must come, on two cores that do much else.
+// waitTimeout limits how long a test waits for an event. It is long because two cores may be busy with other
+// tests.
 const waitTimeout = 60 * time.Second
 
 // binary builds babelftp with flags of go build.
@@ -35,14 +35,14 @@ func binary(t *testing.T, flags ...string) string {
 	name := filepath.Join(t.TempDir(), "babelftp")
 	args := append([]string{"build", "-o", name}, append(flags, "../cmd/babelftp")...)
 	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as in the image
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // like the image
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return name
 }
 
-// TestBinary runs what the image has: as the server, and as the check that stands before an installation.
+// TestBinary runs the program of the image as the server and as the check before an installation.
 func TestBinary(t *testing.T) {
 	babelftp := binary(t, "-tags", "nodemo")
 	t.Run("serve", func(t *testing.T) { testServer(t, babelftp) })
@@ -50,9 +50,9 @@ func TestBinary(t *testing.T) {
 	t.Run("login", func(t *testing.T) { testLogin(t, babelftp) })
 }
 
-// testServer runs the pod's command with the pod's files and variables, and asks at the ports of the pod what its
-// probes, its Services and the monitoring ask. Each server has an address of this machine for itself, so the ports
-// are those of the pod.
+// testServer runs the pod's command with the pod's files and variables, and connects to the ports that its
+// probes, Services and monitors use. Each server has its own loopback address, so it can use the ports of the
+// pod.
 func testServer(t *testing.T, babelftp string) {
 	for _, values := range valueFiles(t) {
 		t.Run(filepath.Base(values), func(t *testing.T) {
@@ -80,7 +80,7 @@ func testServer(t *testing.T, babelftp string) {
 				}
 				for _, port := range o.Spec.Ports {
 					if strings.HasPrefix(port.Name, "passive-") && replicas <= 1 {
-						continue // a single replica opens them when a session needs them
+						continue // a single replica only opens them for sessions
 					}
 					conn, err := net.Dial("tcp", at(port.TargetPort))
 					if err != nil {
@@ -101,7 +101,7 @@ func testServer(t *testing.T, babelftp string) {
 	}
 }
 
-// startServer starts the server of the pod on an address of the loopback network, and returns the address.
+// startServer starts the server of the pod on a loopback address, which it returns.
 func startServer(t *testing.T, babelftp string, r release) string {
 	t.Helper()
 	root := t.TempDir()
@@ -113,14 +113,14 @@ func startServer(t *testing.T, babelftp string, r release) string {
 	return address
 }
 
-// serverEnviron is the variables of the pod's server where it has an address of the loopback network in place of that of
-// a pod, and no S3 server. It listens so many times there.
+// serverEnviron returns the variables of the pod's server with a loopback address instead of the pod's
+// address and without an S3 server, and the number of its listeners.
 func serverEnviron(t *testing.T, r release, pod []string) (environ []string, address string, listeners int) {
 	t.Helper()
 	address = loopback()
 	address = address[:strings.LastIndex(address, ".")+1] + "0" // the number of the replica
 	for _, e := range pod {
-		e = strings.Replace(e, "=127.0.0.1:", "=:", 1) // of administrators
+		e = strings.Replace(e, "=127.0.0.1:", "=:", 1) // the admin listener
 		if key, port, _ := strings.Cut(e, "=:"); strings.HasSuffix(key, "LISTEN") {
 			e = fmt.Sprintf("%s=%s:%s", key, address, port)
 			listeners++
@@ -129,7 +129,7 @@ func serverEnviron(t *testing.T, r release, pod []string) (environ []string, add
 	}
 	environ = append(environ, "AWS_REGION=eu-west-3", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x",
 		"AWS_ENDPOINT_URL=http://"+closedPort(t), "BABELFTP_LOG_FORMAT=json")
-	if loadConfig(t, r).Cluster.Given() { // a pod is ready when its name has its address
+	if loadConfig(t, r).Cluster.Given() { // a pod is ready when its name resolves to its address
 		environ = append(
 			environ, "BABELFTP_CLUSTER_REPLICA=0",
 			"BABELFTP_CLUSTER_PEERS="+strings.TrimSuffix(address, "0")+"{replica}")
@@ -137,7 +137,7 @@ func serverEnviron(t *testing.T, r release, pod []string) (environ []string, add
 	return environ, address, listeners
 }
 
-// startAndWait starts a server, and waits until it listens so many times at an address. logged gets its log.
+// startAndWait starts a server and waits for its listeners on address. The log is copied to logged.
 func startAndWait(t *testing.T, cmd *exec.Cmd, address string, listeners int, logged io.Writer) {
 	t.Helper()
 	log, err := cmd.StderrPipe()
@@ -150,7 +150,7 @@ func startAndWait(t *testing.T, cmd *exec.Cmd, address string, listeners int, lo
 	waitForListeners(t, io.TeeReader(log, logged), address, listeners)
 }
 
-// waitForListeners reads a log until the server listens so many times at an address.
+// waitForListeners reads a log until the server has this number of listeners on address.
 func waitForListeners(t *testing.T, log io.Reader, address string, listeners int) {
 	t.Helper()
 	lines := bufio.NewScanner(log)
@@ -167,12 +167,12 @@ func waitForListeners(t *testing.T, log io.Reader, address string, listeners int
 	go func() { _, _ = io.Copy(io.Discard, log) }()
 }
 
-// loopback is an address of this machine that no other test has.
+// loopback returns a random loopback address.
 func loopback() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 }
 
-// TestQuickstart runs what quickstart.yaml has, with a file system that has only what is mounted, and stores a file.
+// TestQuickstart runs the containers of quickstart.yaml with only the mounted files, and stores a file.
 func TestQuickstart(t *testing.T) {
 	text := must.ReadFile(t, "quickstart.yaml")
 	var deployment object
@@ -203,7 +203,7 @@ func TestQuickstart(t *testing.T) {
 	client.Want("bonjour", "RETR hello.txt")
 }
 
-// closedPort is an address where no server listens.
+// closedPort returns an address without a listener.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -212,7 +212,7 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// waitUntilOK asks until the answer is 200, as Kubernetes does.
+// waitUntilOK requests a path until the status is 200, like Kubernetes.
 func waitUntilOK(t *testing.T, address, path string) {
 	t.Helper()
 	for end := time.Now().Add(waitTimeout); ; {
@@ -231,7 +231,7 @@ func get(t *testing.T, address, path string) (int, string) {
 	return servicetest.Get(t, "http://"+address+path)
 }
 
-// testCheck runs the command of the check with configurations that are right, and with one that is not.
+// testCheck runs the command of the check with valid configurations and with an invalid one.
 func testCheck(t *testing.T, babelftp string) {
 	for _, tt := range []struct {
 		name, values, set, want string
@@ -253,7 +253,7 @@ func testCheck(t *testing.T, babelftp string) {
 	}
 }
 
-// runPod runs the command of a pod with the files and variables of the pod, until it ends.
+// runPod runs the command of a pod with its files and variables until it exits.
 func runPod(t *testing.T, babelftp string, r release, pod podSpec) (string, error) {
 	t.Helper()
 	root := t.TempDir()
@@ -264,7 +264,7 @@ func runPod(t *testing.T, babelftp string, r release, pod podSpec) (string, erro
 	return string(out), err
 }
 
-// testLogin runs curl as helm test does. Helm prints the log of a test that fails.
+// testLogin runs curl like helm test. Helm prints the log of a failed test.
 func testLogin(t *testing.T, babelftp string) {
 	r := render(t, filepath.Join(chart, "ci", "minimal-values.yaml"), "tests.login.existingSecret=test-user")
 	address := startServer(t, babelftp, r)

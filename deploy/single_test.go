@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// tool runs a program and returns what it printed.
+// tool runs a program and returns its output.
 func tool(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	if testing.Short() {
@@ -33,7 +33,7 @@ func tool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// systemd takes each line of the unit, and counts it among the services that are well confined.
+// systemd accepts every line of the unit and rates its sandbox as good.
 func TestSystemdUnit(t *testing.T) {
 	const unit, program = "systemd/babelftp.service", "/usr/local/bin/babelftp"
 	text := must.ReadFile(t, unit)
@@ -42,13 +42,13 @@ func TestSystemdUnit(t *testing.T) {
 	if out := tool(t, "systemd-analyze", "verify", "--man=no", there); out != "" {
 		t.Error(out)
 	}
-	tool(t, "systemd-analyze", "security", "--offline=yes", "--threshold=20", there) // of 100, where 0 is the best
+	tool(t, "systemd-analyze", "security", "--offline=yes", "--threshold=20", there) // out of 100, where 0 is best
 	if !strings.Contains(text, "="+program+" serve --config /etc/babelftp/babelftp.yaml\n") {
 		t.Error("the unit does not call babelftp serve")
 	}
 }
 
-// systemd takes each line of the socket unit, whose socket has the name of a key.
+// systemd accepts every line of the socket unit. The name of its socket is a configuration key.
 func TestSystemdSocket(t *testing.T) {
 	dir := t.TempDir()
 	for _, unit := range []string{"babelftp.service", "babelftp.socket"} {
@@ -65,7 +65,7 @@ func TestSystemdSocket(t *testing.T) {
 	}
 }
 
-// composeService is a service of a compose file.
+// composeService is a service in a compose file.
 type composeService struct {
 	Entrypoint  []string          `json:"entrypoint"`
 	Environment map[string]string `json:"environment"`
@@ -88,7 +88,7 @@ type composeService struct {
 	CapDrop  []string `json:"cap_drop"`
 }
 
-// The compose file has the form of one, and fits to its configuration. A user of its babelftp stores a file in its S3
+// The compose file is valid and matches its configuration. A user of its babelftp stores a file in its S3
 // server.
 func TestCompose(t *testing.T) {
 	var project struct {
@@ -110,7 +110,8 @@ func TestCompose(t *testing.T) {
 	if v := service.Volumes; len(v) != 1 || v[0].Target != filepath.Dir(configFile) {
 		t.Fatalf("babelftp mounts %v, and an editor that replaces the file reaches a folder only", v)
 	}
-	// Compose reads it from the folder of the compose file, and compose-go from that of the test.
+	// Compose resolves the path in the directory of the compose file, compose-go in the directory of the
+	// test.
 	folder := filepath.Base(service.Volumes[0].Source)
 	text := must.ReadFile(t, filepath.Join("compose", folder, filepath.Base(configFile)))
 	storage := startStorage(t, project.Services["versitygw"])
@@ -140,7 +141,7 @@ func TestCompose(t *testing.T) {
 	client.Want("bonjour", "RETR hello.txt")
 }
 
-// interpolated is the variables of a service, with the value of .env.
+// interpolated returns the variables of a service, with the values from .env.
 func interpolated(environment map[string]string) (env []string) {
 	for key, value := range environment {
 		if strings.HasPrefix(value, "${S3_SECRET_KEY:?") {
@@ -151,8 +152,8 @@ func interpolated(environment map[string]string) (env []string) {
 	return env
 }
 
-// startStorage starts the S3 server of the compose file, with a folder for its volume, and returns its address once it
-// is healthy.
+// startStorage starts the S3 server of the compose file with a directory as its volume, and returns its
+// address when it is healthy.
 func startStorage(t *testing.T, service composeService) string {
 	t.Helper()
 	if len(service.Entrypoint) != 3 || len(service.Volumes) != 1 {

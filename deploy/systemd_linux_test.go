@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// unitValues is the values of a unit, by their keys.
+// unitValues returns the values in a unit by key.
 func unitValues(t *testing.T, file string) map[string]string {
 	t.Helper()
 	text := must.ReadFile(t, file)
@@ -29,7 +29,7 @@ func unitValues(t *testing.T, file string) map[string]string {
 	return values
 }
 
-// mode is a mode of a unit.
+// mode parses a file mode in a unit.
 func mode(t *testing.T, text string) os.FileMode {
 	t.Helper()
 	bits, err := strconv.ParseUint(text, 8, 32)
@@ -37,9 +37,9 @@ func mode(t *testing.T, text string) os.FileMode {
 	return os.FileMode(bits)
 }
 
-// TestServiceObtainsACertificate checks the configuration of the guide as root and then starts the service, with what
-// the unit gives it: a user, folders of its own, and a umask. In these folders it keeps its certificates and writes the
-// audit log, which its group may read.
+// TestServiceObtainsACertificate checks the guide's configuration as root and then starts the service with
+// the user, directories and umask of the unit. The service stores its certificates and the audit log in these
+// directories. Its group may read the audit log.
 func TestServiceObtainsACertificate(t *testing.T) {
 	authority := servicetest.StartAuthority(t, time.Hour)
 	unit := unitValues(t, "systemd/babelftp.service")
@@ -52,7 +52,7 @@ func TestServiceObtainsACertificate(t *testing.T) {
 	writeFile(t, filepath.Join(root, "etc/babelftp/ca.crt"), string(ca))
 	text, err := os.ReadFile("../docs/guides/single-machine.md")
 	must.OK(t, err)
-	block := yamlBlock.FindSubmatch(text) // the first one is for systemd
+	block := yamlBlock.FindSubmatch(text) // the first block is for systemd
 	if block == nil {
 		t.Fatal("the guide has no configuration")
 	}
@@ -121,7 +121,7 @@ func TestServiceObtainsACertificate(t *testing.T) {
 	}
 }
 
-// waitForLines reads a log until it has a text.
+// waitForLines reads a log until it contains text.
 func waitForLines(t *testing.T, log io.Reader, text string) {
 	t.Helper()
 	var all strings.Builder

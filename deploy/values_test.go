@@ -19,7 +19,7 @@ import (
 
 var minimal = filepath.Join(chart, "ci", "minimal-values.yaml")
 
-// TestValuesForPods checks what values add to the pods and to the objects around them.
+// TestValuesForPods checks values that add to the pods and to related objects.
 func TestValuesForPods(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "values.yaml")
 	minimalText := must.ReadFile(t, minimal)
@@ -70,13 +70,13 @@ tests: {login: {existingSecret: test-user}}
 	}
 }
 
-// TestRequestedMemory checks that a pod requests what docs/guides/sizing-and-limits.md counts, unless a value says
-// otherwise.
+// TestRequestedMemory checks that a pod requests the memory calculated in docs/guides/sizing-and-limits.md,
+// unless a value overrides it.
 func TestRequestedMemory(t *testing.T) {
 	for _, tt := range []struct{ set, want string }{
 		{"preStopSeconds=5", "466Mi"}, // 114 MiB and 22/16 of 256 MiB
 		{"config.memory=512MiB,resources.limits.memory=2Gi", "818Mi"},
-		{"config.memory=512MiB,resources.limits.memory=800Mi", "800Mi"}, // no more than the limit
+		{"config.memory=512MiB,resources.limits.memory=800Mi", "800Mi"}, // limited by the limit
 		{"resources.requests.memory=1Gi,resources.limits.memory=1Gi", "1Gi"},
 		{"resources=null", "466Mi"},
 	} {
@@ -89,7 +89,8 @@ func TestRequestedMemory(t *testing.T) {
 	}
 }
 
-// TestACME checks that the load balancer and the network policy let the authority reach the pods, which share a folder.
+// TestACME checks that the load balancer and the network policy let the ACME authority reach the pods, and
+// that the pods share a directory for certificates.
 func TestACME(t *testing.T) {
 	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"), acmeVolume, "config.tls.required=true",
 		"tls.existingSecret=",
@@ -115,7 +116,7 @@ func TestACME(t *testing.T) {
 	}
 }
 
-// ingress is who may reach a port, for each rule of the network policy that has it.
+// ingress returns the peers that may reach a port, for each rule of the network policy with this port.
 func ingress(r release, port string) (from [][]policyPeer) {
 	for _, rule := range r.find("NetworkPolicy", r.statefulSet.Metadata.Name).Spec.Ingress {
 		for _, p := range rule.Ports {
@@ -127,7 +128,7 @@ func ingress(r release, port string) (from [][]policyPeer) {
 	return from
 }
 
-// TestAdminPassesThePolicy checks that a network policy lets in the clients of config.admin.listen.
+// TestAdminPassesThePolicy checks that a network policy lets in clients of config.admin.listen.
 func TestAdminPassesThePolicy(t *testing.T) {
 	for address, want := range map[string]int{"127.0.0.1:9443": 0, "[::1]:9443": 0, "localhost:9443": 0, ":9443": 1,
 		"0.0.0.0:9443": 1} {
@@ -151,7 +152,8 @@ networkPolicy: {admin: [{podSelector: {matchLabels: {role: admin}}}], ingress: [
 	}
 }
 
-// TestMeasuresOfAutoscaling checks that the CPU needs no adapter, and sessions are asked for where a value says so.
+// TestMeasuresOfAutoscaling checks that autoscaling by CPU needs no metrics adapter, and autoscaling by
+// sessions is only used on request.
 func TestMeasuresOfAutoscaling(t *testing.T) {
 	for set, want := range map[string][]string{
 		"autoscaling.sessions=0":                    {"cpu 700m"},
@@ -170,7 +172,7 @@ func TestMeasuresOfAutoscaling(t *testing.T) {
 	}
 }
 
-// TestRelabelings checks that both monitors accept relabelings.
+// TestRelabelings checks that both monitors support relabelings.
 func TestRelabelings(t *testing.T) {
 	for kind, value := range map[string]string{"PodMonitor": "podMonitor", "ServiceMonitor": "serviceMonitor"} {
 		at := "metrics." + value
@@ -185,8 +187,8 @@ func TestRelabelings(t *testing.T) {
 	}
 }
 
-// TestServiceMonitor checks that a ServiceMonitor finds one Service with the metrics of all pods, and that the series
-// have the job of the alerts.
+// TestServiceMonitor checks that a ServiceMonitor selects one Service with the metrics of all pods, and that
+// the job label matches the alerts.
 func TestServiceMonitor(t *testing.T) {
 	r := render(t, minimal, "metrics.serviceMonitor.enabled=true")
 	monitor := r.only(t, "ServiceMonitor").Spec
@@ -207,7 +209,7 @@ func TestServiceMonitor(t *testing.T) {
 	}
 }
 
-// TestNetworkPolicy checks which addresses reach which ports.
+// TestNetworkPolicy checks which addresses can reach which ports.
 func TestNetworkPolicy(t *testing.T) {
 	const subnet, client, monitoring = "192.168.0.10", "203.0.113.99", "10.0.0.1"
 	aws, metallb := filepath.Join(chart, "ci", "aws-values.yaml"), filepath.Join(chart, "ci", "metallb-values.yaml")
@@ -244,8 +246,8 @@ func TestNetworkPolicy(t *testing.T) {
 	}
 }
 
-// TestHealthCheckPassesThePolicy checks that the load balancer of testdata/nlb.yaml, which the controller makes of
-// aws-values.yaml, asks at a port that the network policy opens to its subnet.
+// TestHealthCheckPassesThePolicy checks that the network policy opens the health check port of the load
+// balancer in testdata/nlb.yaml, which the controller creates from aws-values.yaml, to its subnet.
 func TestHealthCheckPassesThePolicy(t *testing.T) {
 	var made struct {
 		EachPort struct {
@@ -273,7 +275,7 @@ func TestHealthCheckPassesThePolicy(t *testing.T) {
 	}
 }
 
-// letsIn reports whether rules of a network policy let an address reach a port of the pod, which is a name or a number.
+// letsIn reports whether the rules let an address reach a port of the pod. The port is a name or a number.
 func letsIn(rules []policyRule, from netip.Addr, port any) bool {
 	contains := func(cidr string) bool { return netip.MustParsePrefix(cidr).Contains(from) }
 	for _, rule := range rules {
@@ -295,8 +297,8 @@ func letsIn(rules []policyRule, from netip.Addr, port any) bool {
 	return false
 }
 
-// TestCheckOfSecretsOfTheRelease checks that the check waits for a Secret that the release makes itself, and otherwise
-// runs before Helm changes anything.
+// TestCheckOfSecretsOfTheRelease checks that the check hook runs after Helm creates the Secret if it belongs
+// to the release, and before Helm changes anything otherwise.
 func TestCheckOfSecretsOfTheRelease(t *testing.T) {
 	const before, after = "pre-install,pre-upgrade", "post-install,post-upgrade"
 	const own = "secrets.acme.existingSecret=acme-users"
@@ -335,11 +337,11 @@ func TestCheckOfSecretsOfTheRelease(t *testing.T) {
 	}
 }
 
-// exampleLine is a commented line of YAML, and not of prose.
+// exampleLine matches a comment that contains YAML and not prose.
 var exampleLine = regexp.MustCompile(`^( *)# ( *(?:- |[\w/.-]+:(?: |$)).*)$`)
 
-// TestCommentedValues uncomments all values that values.yaml shows in comments, as an editor does, and renders the
-// chart with them: each must stand below its parent.
+// TestCommentedValues uncomments all values in the comments of values.yaml like an editor and renders the
+// chart with them, to check that each has the right parent.
 func TestCommentedValues(t *testing.T) {
 	text := must.ReadFile(t, filepath.Join(chart, "values.yaml"))
 	lines := strings.Split(text, "\n")
@@ -365,8 +367,8 @@ func TestCommentedValues(t *testing.T) {
 	}
 }
 
-// TestReadme wants the chart's README to have the values that values.yaml has, with its comments. To write it:
-// go test ./deploy -run TestReadme -update
+// TestReadme compares the table of values in the chart's README with values.yaml. To write the table: go test
+// ./deploy -run TestReadme -update
 func TestReadme(t *testing.T) {
 	const file, begin, end = chart + "/README.md", "<!-- begin values: go test ./deploy -run TestReadme -update -->\n",
 		"<!-- end -->\n"
@@ -387,7 +389,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// valuesTable is the values of the chart, with their defaults and comments.
+// valuesTable returns a table of the chart's values with their defaults and comments.
 func valuesTable(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
@@ -400,7 +402,7 @@ func valuesTable(t *testing.T) string {
 	return table.String()
 }
 
-// writeValues writes a row for each value of a mapping, and for each mapping that has a comment.
+// writeValues writes a row for each value in a mapping, and for each nested mapping with a comment.
 func writeValues(t *testing.T, table *strings.Builder, path string, mapping *yaml.Node) {
 	t.Helper()
 	for i := 0; i < len(mapping.Content); i += 2 {
@@ -424,7 +426,7 @@ func writeValues(t *testing.T, table *strings.Builder, path string, mapping *yam
 	}
 }
 
-// defaultOf shows a value in one line. Some are too long for a table.
+// defaultOf formats a default value in one line, shortened for the table if needed.
 func defaultOf(t *testing.T, value *yaml.Node) string {
 	t.Helper()
 	var v any
@@ -440,7 +442,7 @@ func defaultOf(t *testing.T, value *yaml.Node) string {
 	return "`" + strings.Trim(string(text), `"`) + "`"
 }
 
-// comment is the prose of comments, without the values that they show.
+// comment returns the prose of comments, without commented values.
 func comment(parts ...string) string {
 	var words []string
 	for _, part := range parts {

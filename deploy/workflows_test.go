@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// The text of a release is the section of its version, and a version without one has no release.
+// The release notes are the changelog section of the version. A version without a section has no release.
 func TestReleaseNotes(t *testing.T) {
 	notes := func(version string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "tools/release-notes.sh", version)
@@ -31,7 +31,7 @@ func TestReleaseNotes(t *testing.T) {
 	}
 }
 
-// The notes say how to install the release by digest and how to verify it, and there are none without a digest.
+// The notes describe how to install the release by digest and verify it. Without digests, there are no notes.
 func TestReleaseInstall(t *testing.T) {
 	const image, chartDigest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "sha256:ba7adb"
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestReleaseInstall(t *testing.T) {
 	}
 }
 
-// Both Dockerfiles make the same image.
+// Both Dockerfiles build the same image.
 func TestImages(t *testing.T) {
 	end := func(file string) (lines []string) {
 		text, err := os.ReadFile(file)
@@ -73,7 +73,7 @@ func TestImages(t *testing.T) {
 		found := map[string]string{}
 		for line := range strings.Lines(string(text)) {
 			word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-			found[word] = rest // the last stage counts
+			found[word] = rest // the last stage wins
 		}
 		for _, word := range []string{"USER", "ENV", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "CMD"} {
 			lines = append(lines, word+" "+found[word])

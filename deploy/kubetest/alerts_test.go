@@ -13,8 +13,9 @@ import (
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// TestAlerts evaluates the alerts and their summaries by Prometheus's own engine, after half an hour with a sample a
-// minute. One client that fails, or a scan of ports, fires none. Each alert fires with every label that may be empty.
+// TestAlerts evaluates the alerts and their summaries with the engine of Prometheus, after half an hour with
+// one sample per minute. A single failing client or a port scan triggers no alert. Each alert fires with
+// every label that may be empty.
 func TestAlerts(t *testing.T) {
 	text, err := os.ReadFile("../babelftp/files/alerts.yaml")
 	if err != nil {
@@ -32,7 +33,7 @@ func TestAlerts(t *testing.T) {
 		exprs[a.Alert], summaries[a.Alert] = strings.ReplaceAll(a.Expr, "$job", "ftp"), a.Annotations["summary"]
 	}
 	const (
-		never, once, often, always = "0x30", "0x25 1x5", "0+1x30", "0+20x30" // of a counter
+		never, once, often, always = "0x30", "0x25 1x5", "0+1x30", "0+20x30" // values of a counter
 		logins                     = `babelftp_logins_total{tenant="acme",result="%s"} `
 		requests                   = `babelftp_s3_requests_total{operation="GetObject",status="%s"} `
 		transfers                  = `babelftp_transfers_total{tenant="acme",result="%s"} `

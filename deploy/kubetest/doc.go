@@ -1,6 +1,7 @@
-// Package kubetest checks what no API server of Kubernetes looks at in the manifests of deploy. Custom resources must
-// decode as the types of their operators, and pods meet the level restricted of the Pod Security Standards. Prometheus's
-// own engine evaluates the alerts. TestKube of deploy creates and changes all objects on an API server.
+// Package kubetest checks manifests in ways that the Kubernetes API server does not. Custom resources must
+// decode as the types of their operators, pods must meet the level "restricted" of the Pod Security
+// Standards, and the engine of Prometheus evaluates the alerts. TestKube in deploy creates and changes all
+// objects on an API server.
 //
-// It is a module of its own, because these programs have many modules that babelftp does not need.
+// The package is a separate module because of its many dependencies.
 package kubetest

@@ -26,7 +26,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// documents returns the YAML documents of a file that are not empty.
+// documents returns the non-empty YAML documents in a file.
 func documents(t *testing.T, content []byte) [][]byte {
 	t.Helper()
 	var all [][]byte
@@ -48,7 +48,7 @@ func documents(t *testing.T, content []byte) [][]byte {
 	}
 }
 
-// restricted checks the pods of an object by the level restricted of the Pod Security Standards.
+// restricted checks the pods of an object against the level "restricted" of the Pod Security Standards.
 func restricted(given runtime.Object) error {
 	var pod *corev1.PodTemplateSpec
 	switch o := given.(type) {
@@ -78,7 +78,7 @@ func restricted(given runtime.Object) error {
 	return nil
 }
 
-// parses wants Prometheus to take the expressions of all alerts.
+// parses checks that Prometheus accepts the expressions of all alerts.
 func parses(rules *monitoring.PrometheusRule) error {
 	promql := parser.NewParser(parser.Options{})
 	for _, group := range rules.Spec.Groups {
@@ -91,7 +91,8 @@ func parses(rules *monitoring.PrometheusRule) error {
 	return nil
 }
 
-// helm is one release: the tests of deploy check that others render the same objects.
+// helm is a single release of Helm, because the tests of deploy check that other releases render the same
+// objects.
 var helm = flag.String("helm", "4.3.1", "`RELEASE` of Helm that renders the chart")
 
 // render renders the chart with a file of values.
@@ -100,7 +101,7 @@ func render(t *testing.T, values string) []byte {
 	cmd := exec.CommandContext(
 		t.Context(), "../../.tools/bin/helm-"+*helm, "template", "test", "../babelftp", "--namespace", "ftp",
 		"--values", values)
-	cmd.Env = []string{"HOME=" + t.TempDir()} // no repositories and no clusters of the person at this machine
+	cmd.Env = []string{"HOME=" + t.TempDir()} // without repositories and clusters of the current user
 	cmd.Stderr = t.Output()
 	out, err := cmd.Output()
 	if err != nil {
@@ -109,7 +110,7 @@ func render(t *testing.T, values string) []byte {
 	return out
 }
 
-// manifests are the rendered chart, by files of values, and quickstart.yaml.
+// manifests returns the rendered chart by file of values, and quickstart.yaml.
 func manifests(t *testing.T) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob("../babelftp/ci/*-values.yaml")
@@ -127,8 +128,8 @@ func manifests(t *testing.T) map[string][]byte {
 	return all
 }
 
-// TestManifests checks what no API server does: that the objects of operators have only fields which these know, and
-// that pods meet the level restricted. TestKube of deploy creates all objects, and changes them.
+// TestManifests checks that custom resources only have fields that their operators know, and that pods meet
+// the level "restricted". TestKube in deploy creates and changes all objects.
 func TestManifests(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -145,7 +146,7 @@ func TestManifests(t *testing.T) {
 			for _, document := range documents(t, content) {
 				obj, _, err := decoder.Decode(document, nil, nil)
 				if runtime.IsNotRegisteredError(err) {
-					continue // of Kubernetes, and without pods
+					continue // a core object without pods
 				}
 				if rules, ok := obj.(*monitoring.PrometheusRule); ok && err == nil {
 					err = parses(rules)

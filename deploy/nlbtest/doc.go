@@ -1,10 +1,11 @@
-// Package nlbtest checks the Service of the chart by the AWS Load Balancer Controller, which makes the Network Load
-// Balancer of docs/guides/kubernetes.md.
+// Package nlbtest checks the Service of the chart with the AWS Load Balancer Controller, which creates the
+// Network Load Balancer in docs/guides/kubernetes.md.
 //
-// Its test has the controller's own code build the load balancer for the golden rendering of aws-values.yaml, without
-// an account. It compares the result with testdata/nlb.yaml, and with the default quotas of AWS. The controller
-// ignores annotations that it does not know, so the test looks each annotation up in the controller's list.
+// The test runs the controller's own code to build the load balancer for the golden rendering of
+// aws-values.yaml, without an AWS account. It compares the result with testdata/nlb.yaml and with the default
+// quotas of AWS. The controller ignores unknown annotations, so the test also checks the annotations against
+// the controller's list.
 //
-// It is a module of its own, because the controller needs other versions of Kubernetes than kubetest. To build it
-// takes minutes.
+// The package is a separate module, because the controller needs other versions of Kubernetes than kubetest.
+// Building it takes minutes.
 package nlbtest

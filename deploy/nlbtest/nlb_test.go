@@ -47,14 +47,14 @@ const (
 	golden   = "../testdata/nlb.yaml"
 )
 
-// The default quotas of AWS. Those of listeners cannot be raised. A pod counts for each listener.
+// The default quotas of AWS. The quota of listeners cannot be raised. A pod counts once for each listener.
 const (
 	maxListeners   = 50
-	maxRules       = 60 // of a security group
+	maxRules       = 60 // per security group
 	maxZoneTargets = 500
 )
 
-// goldenService is the Service of the load balancer in the golden rendering, and its text.
+// goldenService returns the Service of the load balancer in the golden rendering, decoded and as text.
 func goldenService(t *testing.T) (s corev1.Service, text string) {
 	t.Helper()
 	content, err := os.ReadFile(manifest)
@@ -78,7 +78,7 @@ func goldenService(t *testing.T) (s corev1.Service, text string) {
 	return s, ""
 }
 
-// suffixes are the annotations that the controller knows, without their prefix.
+// suffixes returns the annotations that the controller knows, without their prefix.
 func suffixes(t *testing.T) map[string]bool {
 	t.Helper()
 	dir, err := exec.CommandContext(
@@ -111,7 +111,8 @@ func suffixes(t *testing.T) map[string]bool {
 
 var annotation = regexp.MustCompile(regexp.QuoteMeta(prefix) + `/([A-Za-z0-9-]+)(\.[A-Za-z0-9-]+)?`)
 
-// TestAnnotations looks up the annotations of the values and of the pages. One with a typing error would do nothing.
+// TestAnnotations checks the annotations in values and on pages, because a misspelled one would be ignored
+// silently.
 func TestAnnotations(t *testing.T) {
 	known := suffixes(t)
 	for _, name := range []string{manifest, "../../docs/guides/kubernetes.md"} {
@@ -122,7 +123,7 @@ func TestAnnotations(t *testing.T) {
 		found := annotation.FindAllStringSubmatch(string(text), -1)
 		for _, m := range found {
 			if strings.HasPrefix(m[1], "azure-") {
-				continue // those of another controller have the same prefix
+				continue // another controller uses the same prefix
 			}
 			of := m[1] == annotations.SvcLBSuffixlsAttsAnnotationPrefix ||
 				m[1] == annotations.SvcLBSuffixTargetGroupAttributes
@@ -136,7 +137,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// What AWS knows and the controller asks for.
+// The controller gets data from AWS through these types.
 type (
 	subnets struct{ networking.SubnetsResolver }
 	backend struct{ networking.BackendSGProvider }
@@ -163,7 +164,7 @@ func (tagging) ListLoadBalancers(context.Context, ...tracking.TagFilter) ([]elbv
 	return nil, nil
 }
 
-// build has the controller build the model, with the defaults of its flags.
+// build runs the controller to build the model, with the default values of its flags.
 func build(t *testing.T, s corev1.Service) core.Stack {
 	t.Helper()
 	parser, gates := annotations.NewSuffixAnnotationParser(prefix), config.NewFeatureGates()
@@ -193,7 +194,7 @@ func resources[T core.Resource](t *testing.T, stack core.Stack) []T {
 	return all
 }
 
-// plain is a value as JSON has it, so that equal ones are one.
+// plain encodes a value as JSON, so that values can be compared.
 func plain(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -203,7 +204,7 @@ func plain(t *testing.T, v any) string {
 	return string(text)
 }
 
-// TestLoadBalancer compares the load balancer with the golden one, and with the quotas.
+// TestLoadBalancer compares the load balancer with the golden file and the quotas.
 func TestLoadBalancer(t *testing.T) {
 	s, text := goldenService(t)
 	stack := build(t, s)
@@ -223,7 +224,7 @@ func TestLoadBalancer(t *testing.T) {
 		bindings[binding.ID()] = binding
 	}
 
-	// All ports are equal but for their number and the names made of it.
+	// All ports are equal except for their numbers and names.
 	var ports []string
 	each := map[string]bool{}
 	for _, l := range listeners {
@@ -287,7 +288,7 @@ func TestLoadBalancer(t *testing.T) {
 
 var replicas = regexp.MustCompile(`name: BABELFTP_CLUSTER_REPLICAS\n\s+value: "(\d+)"`)
 
-// maxReplicas is how many pods there may be.
+// maxReplicas returns the maximum number of pods.
 func maxReplicas(t *testing.T) int {
 	t.Helper()
 	content, err := os.ReadFile(manifest)
