@@ -161,7 +161,7 @@ func Kinds() []Kind {
 			true,
 			[]string{"code=^521$", "connection err=no TLS on the data connection"}},
 		{"host-tenant", Wrong, i18n.LoginFailed, "doctor-do-tenant", []string{"tenants.TENANT.hosts"},
-			false, []string{"err=which chose the tenant|is a user of several tenants"}},
+			false, []string{"err=which chose the tenant|several tenants have a user with this name"}},
 		{"wrong-tenant", Wrong, "doctor-wrong-tenant", "doctor-do-tenant", []string{"auth", "tenants.TENANT.auth"},
 			false,
 			[]string{"err=no tenant for the user"}},

@@ -114,6 +114,9 @@ func TestReadLog(t *testing.T) {
 			`remote=192.0.2.7:1 err="unknown user: TLS (SNI) named the host ftp.acme.example, which chose the tenant \"acme\", ` +
 			`and the name ends in @globex: let the client connect to a host of the tenant \"globex\"" more=0`,
 			[]string{"host-tenant 192.0.2.7  1"}},
+		{"name-of-several-tenants", logged + `"login refused; logged once a minute for each address and user" session=1 ` +
+			`remote=192.0.2.7:1 err="unknown user: several tenants have a user with this name: log in as user@tenant" more=0`,
+			[]string{"host-tenant 192.0.2.7  1"}},
 		{"another-client", logged + `"no data connection came"` + scanner + ` data_address=:30013 err="the client did not ` +
 			`connect to port 30013 within 21s; 10.1.1.1 did, which is not the address of the control connection"`,
 			[]string{"data-elsewhere 192.0.2.7 scanner 1"}},

@@ -100,7 +100,7 @@ func (e *HostError) Error() string {
 		return text + ": correct the name, or let the client connect to a host of the tenant of the user"
 	}
 	return fmt.Sprintf("%s, and the name ends in @%s: let the client connect to a host of the tenant %[2]q, or to one "+
-		"that is in no \"hosts\"", text, e.Named)
+		"that is not in any \"hosts\"", text, e.Named)
 }
 
 // Unwrap returns [ErrLoginRefused].
