@@ -16,7 +16,8 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// A table writes lines of columns. Clients choose some of the texts, so that what a terminal would obey is escaped.
+// A table prints rows with aligned columns. It escapes control characters, because clients choose some of the
+// texts.
 type table struct{ w *tabwriter.Writer }
 
 func newTable(out io.Writer, columns ...string) *table {
@@ -25,7 +26,7 @@ func newTable(out io.Writer, columns ...string) *table {
 	return t
 }
 
-// row writes a line. An empty cell is "-".
+// row adds a row. Empty cells are printed as "-".
 func (t *table) row(cells ...string) {
 	for i, cell := range cells {
 		if cell == "" {
@@ -38,7 +39,7 @@ func (t *table) row(cells ...string) {
 
 func (t *table) flush() error { return t.w.Flush() }
 
-// visible escapes what a terminal would obey and not show: control characters, and characters that change the
+// visible escapes control characters, which a terminal would interpret, and characters that change the
 // direction of text. The joiners (U+200C, U+200D) stay, because Persian and Indic words and emoji need them.
 func visible(text string) string {
 	return report.EscapeUnprintable(text, func(b *strings.Builder, r rune, bytes string) {
@@ -54,7 +55,7 @@ func visible(text string) string {
 	})
 }
 
-// writeJSON writes a value for scripts. Its texts have the escapes of JSON for what a terminal would obey.
+// writeJSON prints a value as JSON. Control characters are escaped, so that the output is safe for a terminal.
 func writeJSON(out io.Writer, v any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -77,7 +78,7 @@ func writeJSON(out io.Writer, v any) error {
 	return nil
 }
 
-// bytesText is a number of bytes for people: at most four digits and a unit.
+// bytesText formats a number of bytes with at most four digits and a unit.
 func bytesText(n int64) string {
 	const unit = 1024
 	if n < unit {
@@ -91,7 +92,7 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", value, "KMGTPE"[prefix])
 }
 
-// ago is how long ago a time was, in its two largest units.
+// ago formats the time since at in its two largest units.
 func ago(at, now time.Time) string {
 	d := max(0, now.Sub(at)).Truncate(time.Second)
 	const day = 24 * time.Hour

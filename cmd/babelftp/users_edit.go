@@ -28,7 +28,7 @@ const howToEdit = "USER has the form alice@acme, or alice if there is only one t
 // An account is a user in a users_file.
 type account struct {
 	config, tenant, user string
-	file                 string // the file that has the user
+	file                 string // contains the user
 	warn                 io.Writer
 }
 

@@ -43,7 +43,7 @@ func buildVersion() string {
 	return cmp.Or(version, "unknown")
 }
 
-// buildCommit is what the linker set, or the commit that the go command built; "unknown" outside of a repository.
+// buildCommit returns the commit set by the linker, or else the commit in the build info, or else "unknown".
 func buildCommit() string {
 	if commit != "" {
 		return commit

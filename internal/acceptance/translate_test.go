@@ -17,9 +17,9 @@ import (
 //go:embed translate_toolkit.py
 var translateToolkit string
 
-// TestCataloguesSurviveWeblate saves each catalogue by the library of Weblate, with one text changed. The server
+// TestCatalogsSurviveWeblate saves each catalog by the library of Weblate, with one text changed. The server
 // takes the files, the check finds nothing, and the formatter brings back all the rest, byte by byte.
-func TestCataloguesSurviveWeblate(t *testing.T) {
+func TestCatalogsSurviveWeblate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short needs nothing but Go; this test needs the Translate Toolkit")
 	}

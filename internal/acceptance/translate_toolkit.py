@@ -1,4 +1,4 @@
-"""Saves catalogues as Weblate does, by its library, after it has set one text.
+"""Saves catalogs as Weblate does, by its library, after it has set one text.
 
 usage: python3 translate_toolkit.py MESSAGE TEXT FILE...
 """

@@ -89,7 +89,7 @@ const known ID = ""
 type Kind struct {
 	ID    ID
 	Level Level
-	// Cause and Change are messages of the catalogues. Where clients read of the cause in a reply, it is that message.
+	// Cause and Change are messages of the catalogs. Where clients read of the cause in a reply, it is that message.
 	Cause, Change i18n.ID
 	// Keys are the configuration keys of babelftp to check, if the cause may be the server.
 	Keys []string
@@ -352,7 +352,7 @@ func (fs *Findings) add(f *Finding) {
 }
 
 // Shown returns the findings with their texts, what is wrong first and then in the order of the table. text renders a
-// message of the catalogues.
+// message of the catalogs.
 func (fs *Findings) Shown(text func(id i18n.ID, args ...string) string) []Finding {
 	order := map[ID]int{}
 	for i, k := range Kinds() {

@@ -78,7 +78,7 @@ func (v *visit) list(key string) string {
 	return v.codec.EncodeName("/", path.Base(key))
 }
 
-// wordLists are languages of the catalogues, by the charset in which old devices write them.
+// wordLists are languages of the catalogs, by the charset in which old devices write them.
 var wordLists = []struct{ charset, language string }{
 	{"gbk", "zh-Hans"}, {"gb18030", "zh-Hans"}, {"big5", "zh-Hant"}, {"euc-jp", "ja"}, {"shift_jis", "ja"},
 	{"euc-kr", "ko"}, {"koi8-r", "ru"}, {"koi8-u", "uk"}, {"windows-1251", "ru"}, {"windows-1251", "uk"},
@@ -94,13 +94,13 @@ func wordsOf(t *testing.T, charset, language string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../locales/" + language + "/messages.gotext.json")
 	must.OK(t, err)
-	var catalogue struct {
+	var catalog struct {
 		Messages []struct{ Translation any }
 	}
-	must.OK(t, json.Unmarshal(text, &catalogue))
+	must.OK(t, json.Unmarshal(text, &catalog))
 	encoding := parseEncoding(t, charset)
 	seen := map[string]bool{}
-	for _, m := range catalogue.Messages {
+	for _, m := range catalog.Messages {
 		sentence, _ := m.Translation.(string)
 		for _, word := range strings.FieldsFunc(sentence, func(r rune) bool {
 			return r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -149,7 +149,7 @@ type prepared struct {
 func (s *Server) prepare(cfg *config.Config) (*prepared, error) {
 	bundle, err := cfg.Bundle()
 	if err != nil {
-		return nil, fmt.Errorf("catalogues: %w", err)
+		return nil, fmt.Errorf("catalogs: %w", err)
 	}
 	var before map[string]*s3client.Bucket
 	if current := s.active.Load(); current != nil {

@@ -140,8 +140,8 @@ func fileCases(t *testing.T) []fileCase {
 
 	const secret = "secret: 0123456789abcdef"
 	return []fileCase{
-		{keys: []string{"Config/locales_dir"}, top: "locales_dir: VOLUME/texts", before: catalogue("À demain."),
-			next: catalogue("Bonne route."), seen: saysGoodbye("Bonne route.")},
+		{keys: []string{"Config/locales_dir"}, top: "locales_dir: VOLUME/texts", before: catalog("À demain."),
+			next: catalog("Bonne route."), seen: saysGoodbye("Bonne route.")},
 		{keys: []string{"TLS/cert_file", "TLS/key_file"},
 			top: "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}", before: own, next: pair("next.example"),
 			seen: showsHost("")},
@@ -239,7 +239,7 @@ func fileCases(t *testing.T) []fileCase {
 	}
 }
 
-func catalogue(goodbye string) files {
+func catalog(goodbye string) files {
 	return files{"texts/fr/messages.gotext.json": fmt.Sprintf(
 		`{"language": "fr", "messages": [{"id": "goodbye", "message": "Goodbye.", "translation": %q}]}`, goodbye)}
 }

@@ -27,7 +27,7 @@ func TestWordsOfCommands(t *testing.T) {
 	}
 	known := slices.DeleteFunc(loadBundle(t).IDs(), func(id i18n.ID) bool { return !id.InSyntax() })
 	if words := slices.Sorted(maps.Keys(used)); !slices.Equal(words, known) {
-		t.Errorf("commands have the words %q, the catalogues %q", words, known)
+		t.Errorf("commands have the words %q, the catalogs %q", words, known)
 	}
 }
 

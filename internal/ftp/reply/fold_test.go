@@ -29,13 +29,13 @@ func newLocale(t *testing.T, tag, label string) *Locale {
 func TestMessagesInCharsets(t *testing.T) {
 	data, err := fs.ReadFile(locales.FS(), "en/messages.gotext.json")
 	must.OK(t, err)
-	var catalogue struct {
+	var catalog struct {
 		Messages []struct {
 			ID           i18n.ID
 			Placeholders []struct{ ID string }
 		}
 	}
-	must.OK(t, json.Unmarshal(data, &catalogue))
+	must.OK(t, json.Unmarshal(data, &catalog))
 	for _, tt := range []struct{ tag, charset string }{
 		{"fr", "ibm850"}, {"fr", "iso-8859-15"}, {"fr", "windows-1252"}, {"it", "ibm850"}, {"nl", "ibm850"},
 		{"de", "iso-8859-1"}, {"es", "ibm850"},
@@ -57,7 +57,7 @@ func TestMessagesInCharsets(t *testing.T) {
 	} {
 		t.Run(tt.tag+"-"+tt.charset, func(t *testing.T) {
 			l := newLocale(t, tt.tag, tt.charset)
-			for _, m := range catalogue.Messages {
+			for _, m := range catalog.Messages {
 				if !m.ID.InReply() {
 					continue // for administrators, always in UTF-8
 				}

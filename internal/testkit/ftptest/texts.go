@@ -140,17 +140,17 @@ func textsOf(tag string) (map[i18n.ID][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var catalogue struct {
+	var catalog struct {
 		Messages []struct {
 			ID          i18n.ID
 			Translation json.RawMessage
 		}
 	}
-	if err := json.Unmarshal(data, &catalogue); err != nil {
+	if err := json.Unmarshal(data, &catalog); err != nil {
 		return nil, err
 	}
 	texts := map[i18n.ID][]string{}
-	for _, m := range catalogue.Messages {
+	for _, m := range catalog.Messages {
 		if m.ID.OnPage() || strings.HasPrefix(string(m.ID), "syntax-") || strings.HasPrefix(string(m.ID), "doctor-") {
 			continue
 		}
