@@ -645,7 +645,8 @@ func TestSentAgainAfterServerDied(t *testing.T) {
 			if err := journal.RemoveChanged(x.Context()); err != nil || asked.Total() > 0 {
 				x.Errorf("with nothing to do it asks for %v: %v", asked.Counts(), err)
 			}
-			if _, err := journal.Sweep(x.Context(), time.Hour); err != nil { // may abort uploads that S3 no longer completes
+			// the sweep may abort uploads that S3 no longer completes
+			if _, err := journal.Sweep(x.Context(), time.Hour); err != nil {
 				x.Error(err)
 			}
 			x.wantFile(nil)

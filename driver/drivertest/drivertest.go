@@ -69,41 +69,41 @@ type Limits map[Limit]string
 type Limit string
 
 const (
-	// FileBesideDirectory: a server with this limit refuses to store an object "a" together with an object "a/b".
+	// FileBesideDirectory is set if the server refuses to store an object "a" together with an object "a/b".
 	FileBesideDirectory Limit = "file-beside-directory"
 
-	// ListFileBesideDirectory: a server with this limit stores "a/b" when an object "a" exists, but does not list it.
+	// ListFileBesideDirectory is set if the server stores "a/b" when an object "a" exists, but does not list it.
 	ListFileBesideDirectory Limit = "list-file-beside-directory"
 
-	// LongSegments: a server with this limit refuses a key with more than 255 bytes between two slashes.
+	// LongSegments is set if the server refuses a key with more than 255 bytes between two slashes.
 	LongSegments Limit = "long-segments"
 
-	// FullKeys: a server with this limit refuses a key of 1,024 bytes.
+	// FullKeys is set if the server refuses a key of 1,024 bytes.
 	FullKeys Limit = "full-keys"
 
-	// LongDirectories: a server with this limit refuses the marker of a directory whose name has more than 240 bytes.
+	// LongDirectories is set if the server refuses the marker of a directory whose name has more than 240 bytes.
 	LongDirectories Limit = "long-directories"
 
-	// ReasonOfRefusal: a server with this limit may respond with 500 to a name that it refuses, instead of a reason.
+	// ReasonOfRefusal is set if the server may respond with 500 to a name that it refuses, instead of a reason.
 	ReasonOfRefusal Limit = "reason-of-refusal"
 
-	// ListControlCharacters: a server with this limit stores keys with characters that XML cannot represent, but lists
+	// ListControlCharacters is set if the server stores keys with characters that XML cannot represent, but lists
 	// other characters instead of percent-encoding them.
 	ListControlCharacters Limit = "list-control-characters"
 
-	// Versions: a server with this limit does not support versioning.
+	// Versions is set if the server does not support versioning.
 	Versions Limit = "versions"
 
-	// Encryption: a server with this limit does not encrypt objects.
+	// Encryption is set if the server does not encrypt objects.
 	Encryption Limit = "encryption"
 
-	// EncryptionRequests: a server with this limit refuses requests to encrypt an object.
+	// EncryptionRequests is set if the server refuses requests to encrypt an object.
 	EncryptionRequests Limit = "encryption-requests"
 
-	// StorageClasses: a server with this limit refuses storage classes other than STANDARD.
+	// StorageClasses is set if the server refuses storage classes other than STANDARD.
 	StorageClasses Limit = "storage-classes"
 
-	// Tags: a server with this limit refuses tags.
+	// Tags is set if the server refuses tags.
 	Tags Limit = "tags"
 )
 
@@ -232,8 +232,8 @@ func (x *fixture) session(ctx context.Context, opts *driver.Options) *Fs {
 // serverPatience limits how long a server repeats a request.
 const serverPatience = 25 * time.Second
 
-// attempts is the number of times that the file systems of tests send a request. It is just high enough for the tests in which
-// some attempts fail before one succeeds.
+// attempts is the number of times that the file systems of tests send a request. It is just high enough for the tests
+// in which some attempts fail before one succeeds.
 const attempts = 4
 
 // retries returns the retries for the file systems of tests. They do not need long pauses.

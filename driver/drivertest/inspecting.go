@@ -217,7 +217,8 @@ func testInspectResume(x *fixture, i *inspector) {
 			again := x.process().as("alice", judged)
 			x.wantPending(again, label, int64(size-11))
 			x.wantNeverMade(label)
-			wantError(x, x.begin(again, label, resumeFlag, int64(size-11), i.withBad(size)[size-11:]).Close(), errRefused)
+			rest := i.withBad(size)[size-11:]
+			wantError(x, x.begin(again, label, resumeFlag, int64(size-11), rest).Close(), errRefused)
 			x.spy.Before(nil)
 			i.wantSeen(x, i.withBad(size))
 			x.wantNothingPending(label)

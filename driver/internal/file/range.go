@@ -59,7 +59,7 @@ func (r *Range) Read(p []byte) (int, error) {
 			if errors.Is(err, io.EOF) {
 				err = r.confirm()
 			} else {
-				err = r.cause(s3error.Truncated(err)) // the checksum does not match; the SDK verifies it after the last byte
+				err = r.cause(s3error.Truncated(err)) // the SDK found a wrong checksum at the end
 			}
 			return 0, err
 		}

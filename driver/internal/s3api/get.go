@@ -149,6 +149,7 @@ type Body struct {
 	watch  *idleWatch
 }
 
+// Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {
 	b.watch.Start()
 	n, err := b.ReadCloser.Read(p)
@@ -159,6 +160,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close implements io.Closer.
 func (b *Body) Close() error {
 	b.watch.Close()
 	return b.ReadCloser.Close()

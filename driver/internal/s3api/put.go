@@ -14,7 +14,9 @@ func (b *Bucket) Put(
 	ctx context.Context, key string, a *s3object.Attributes, c Condition, body s3object.Content, crc32c *string,
 ) (Result, error) {
 	growStack()
-	w := conditionalWrite{key: key, name: newName(), condition: c, supported: b.Profile.PutsOn(c.Absent), timeout: silenceTimeout}
+	w := conditionalWrite{
+		key: key, name: newName(), condition: c, supported: b.Profile.PutsOn(c.Absent), timeout: silenceTimeout,
+	}
 	w.send = func(ctx context.Context, c Condition) (Result, error) {
 		content, err := newSentBody(ctx, body)
 		if err != nil {

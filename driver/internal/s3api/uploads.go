@@ -192,7 +192,8 @@ func (b *Bucket) CompleteUpload(
 			default:
 				return Result{}, s3error.ErrNoResult
 			}
-			made := newResult(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
+			made := newResult(
+				*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
 			made.Name = u.Name
 			return made, nil
 		},
