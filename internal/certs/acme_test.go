@@ -271,7 +271,7 @@ func TestCheckMakesNoFolder(t *testing.T) {
 		t.Errorf("before the server has run: %q, %v", warnings, err)
 	}
 	if _, err := os.Stat(filepath.Dir(cfg.Folder)); !os.IsNotExist(err) {
-		t.Errorf("the check has made the folder: %v", err)
+		t.Errorf("the check has created the folder: %v", err)
 	}
 	m, _ := start(t, cfg)
 	await(t, m, a, "folder.acme.example", nil)
@@ -279,7 +279,7 @@ func TestCheckMakesNoFolder(t *testing.T) {
 	if ofRoot := slices.ContainsFunc(warnings, func(w string) bool {
 		return strings.Contains(w, "belongs to root")
 	}); err != nil || ofRoot != (os.Geteuid() == 0) {
-		t.Errorf("once the server has made it: %q, %v", warnings, err)
+		t.Errorf("after the server has created it: %q, %v", warnings, err)
 	}
 }
 
@@ -370,7 +370,7 @@ func TestFailure(t *testing.T) {
 		t.Errorf("%v, and the log is %s", got, j.text())
 	}
 	if c := m.Certificate("failure.acme.example"); c == nil || c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
-		t.Error("the certificate before has gone")
+		t.Error("the previous certificate is gone")
 	}
 }
 
@@ -439,12 +439,12 @@ func TestListenError(t *testing.T) {
 		return first, err
 	})
 	if err == nil {
-		t.Error("there is no error")
+		t.Error("no error")
 	}
 	if _, err := net.Dial("tcp", first.Addr().String()); err == nil {
 		t.Error("the other listener is still open")
 	}
 	if _, err := NewACME(config.ACME{Hosts: []string{"ftp.acme.example"}, CAFile: "nowhere"}, ACMEOptions{}); err == nil {
-		t.Error("a missing file of authorities is no error")
+		t.Error("a missing CA file is accepted")
 	}
 }

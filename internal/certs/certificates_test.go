@@ -116,7 +116,7 @@ func TestCertificateOfATenant(t *testing.T) {
 	}
 	_ = os.Remove(acme.KeyFile)
 	if _, err := tlsConfig(cfg, nil, log); err == nil {
-		t.Error("a missing file of a tenant is no error")
+		t.Error("a missing file of a tenant is accepted")
 	}
 }
 
@@ -229,7 +229,7 @@ func TestTLSConfig(t *testing.T) {
 	}
 	if _, err := tlsConfig(
 		&config.Config{TLS: config.TLS{CertFile: "nowhere", KeyFile: "nowhere"}}, nil, log); err == nil {
-		t.Error("missing files are no error")
+		t.Error("missing files are accepted")
 	}
 	cfg, err := tlsConfig(&config.Config{}, &tls.Certificate{}, log)
 	if err != nil || cfg == nil || cfg.MinVersion != tls.VersionTLS12 {

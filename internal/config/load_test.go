@@ -77,23 +77,23 @@ tenants:
 		t.Run(tc.name, func(t *testing.T) {
 			write(tc.file, tc.text)
 			if tc.name != "nothing" && !l.Changed() {
-				t.Error("no change is noticed")
+				t.Error("the change is not detected")
 			}
 			after := load()
 			for name := range after.Tenants {
 				if fresh := slices.Contains(tc.fresh, name); (after.Tenants[name] == before.Tenants[name]) == fresh {
-					t.Errorf("the tenant %s is another one: %v", name, !fresh)
+					t.Errorf("the tenant %s was replaced: %v", name, !fresh)
 				}
 			}
 			if fresh := strings.HasSuffix(tc.name, "-of-the-server") || tc.name == "catalogs"; (after.ServerAuth() ==
 				before.ServerAuth()) == fresh {
-				t.Errorf("the auth of the server is another one: %v", !fresh)
+				t.Errorf("the auth of the server was replaced: %v", !fresh)
 			}
 			first, err := before.Bundle()
 			must.OK(t, err)
 			second, err := after.Bundle()
 			if err != nil || (first != second) != tc.catalogs {
-				t.Errorf("the catalogs are others: %v, %v", first != second, err)
+				t.Errorf("the catalogs were replaced: %v, %v", first != second, err)
 			}
 			if same := after.Hash() == before.Hash(); same != (tc.name == "nothing") {
 				t.Errorf("the hash is the same: %v", same)
@@ -111,7 +111,7 @@ tenants:
 	}
 	write("babelftp.yaml", "locales_dir: texts\n"+text)
 	if after := load(); after.Tenants["acme"] != before.Tenants["acme"] {
-		t.Error("a refused configuration has made other tenants")
+		t.Error("a rejected configuration replaced tenants")
 	}
 	must.OK(t, os.Remove(file))
 	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), "cannot read the configuration") {

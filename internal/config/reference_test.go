@@ -61,7 +61,7 @@ func TestReference(t *testing.T) {
 			got, err := os.ReadFile(name)
 			must.OK(t, err)
 			if !bytes.Equal(got, want) {
-				t.Errorf("%s is not that of the code: go test ./internal/config -run TestReference -update", name)
+				t.Errorf("%s is outdated; run: go test ./internal/config -run TestReference -update", name)
 			}
 		})
 	}

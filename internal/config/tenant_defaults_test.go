@@ -152,7 +152,7 @@ func TestTenantsDir(t *testing.T) {
 		"umbrella.yaml": "prefix: new\nusers: {bob: {" + user + "}}\n",
 	})
 	if !l.Changed() {
-		t.Error("the next version of the Secret is no change")
+		t.Error("the new version of the Secret is not a change")
 	}
 	next, err := l.Load()
 	must.OK(t, err)

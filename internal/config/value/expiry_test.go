@@ -31,7 +31,7 @@ func TestExpiry(t *testing.T) {
 	}
 	for _, text := range []string{"", "never", "2027-1-31", "2027-02-30", "31.01.2027", "2027-01-31 18:00", "1800000000"} {
 		if err := new(Expiry).UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is read", text)
+			t.Errorf("%q is accepted", text)
 		}
 	}
 	if (Expiry{}).Passed(time.Now()) {

@@ -20,7 +20,7 @@ func TestSourcesChange(t *testing.T) {
 	for _, content := range []string{"one", "two"} {
 		must.WriteFile(t, name, content)
 		if !s.Changed() {
-			t.Errorf("%q is no change", content)
+			t.Errorf("%q is not a change", content)
 		}
 		if _, err := s.ReadFile(name); err != nil {
 			t.Fatal(err)

@@ -80,7 +80,7 @@ func TestChangeKeeps(t *testing.T) {
 		t.Errorf("the user is %+v", now)
 	}
 	if _, err := (limits.Scopes{after["acme"].state.scope}).EnterSession(); err == nil {
-		t.Error("the session from before does not count")
+		t.Error("the earlier session does not count")
 	}
 	release()
 
@@ -101,7 +101,7 @@ func TestChangeKeeps(t *testing.T) {
 		t.Errorf("the user is %+v", u)
 	}
 	if first := now.state.loggedIn(time.Unix(2, 0)); first.Unix() != 1 {
-		t.Errorf("the login before was at %v", first)
+		t.Errorf("the previous login was at %v", first)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestLoginWhileTheTenantChanges(t *testing.T) {
 	change(t, r, next, buckets)
 	req := &LoginRequest{User: "alice"}
 	if _, err := r.begin(req, alice, limits.Scopes{alice.state.scope}); !errors.Is(err, errReplaced) {
-		t.Errorf("the login to the tenant before returns %v", err)
+		t.Errorf("the login to the old tenant returns %v", err)
 	}
 	login, err := r.Login(
 		t.Context(), &LoginRequest{User: "alice", Password: servicetest.Password,
@@ -153,7 +153,7 @@ func TestLoginWhileTheBucketChanges(t *testing.T) {
 			t.Errorf("the login is %+v, %v", login, failed)
 		}
 		if waited := time.Since(begun); waited != 0 {
-			t.Errorf("the login has waited %v for the bucket before", waited)
+			t.Errorf("the login waited %v for the old bucket", waited)
 		}
 	})
 }
@@ -227,7 +227,7 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 	}
 	// A login that started before the change does not restore the old limits.
 	if _, err := r.externalUser(before, "bob", &config.User{Quota: 1000}); !errors.Is(err, errReplaced) {
-		t.Errorf("the tenant before gives the user %v", err)
+		t.Errorf("the old tenant returns %v", err)
 	}
 	release, err := limits.Scopes{bob.state.scope}.EnterTransfer()
 	must.OK(t, err)

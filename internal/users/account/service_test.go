@@ -326,7 +326,7 @@ func TestServiceIsReplaced(t *testing.T) {
 	before := r.identify(&LoginRequest{User: "bob"})
 	change(t, r, cfg, buckets)
 	if r.current.Load().settings.service != first.settings.service || r.current.Load().tenants["acme"] != acme {
-		t.Error("the same configuration has made another service")
+		t.Error("the same configuration created another service")
 	}
 	next := *cfg
 	next.Auth.Hook.URL = "http://127.0.0.1:2/"
@@ -336,10 +336,10 @@ func TestServiceIsReplaced(t *testing.T) {
 		t.Fatal("the service stays")
 	}
 	if _, err := r.externalUser(second.tenants["acme"], "alice", &config.User{}); !errors.Is(err, errReplaced) {
-		t.Errorf("the service decides on a user that the configuration has got meanwhile: %v", err)
+		t.Errorf("the service decides on a user that is now in the configuration: %v", err)
 	}
 	if _, err := r.tenantOf(before, "acme"); !errors.Is(err, errReplaced) {
-		t.Errorf("an answer of the service before: %v", err)
+		t.Errorf("a response of the old service: %v", err)
 	}
 	if again := second.tenants["acme"].external.all()["bob"]; again == nil || again.state != bob.state {
 		t.Error("the user is forgotten")

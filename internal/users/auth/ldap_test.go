@@ -96,7 +96,7 @@ func TestDirectory(t *testing.T) {
 				}
 			}
 			if idle := len(source.(*directory).idle); idle != 1 {
-				t.Errorf("%d connections are open, want that of all logins", idle)
+				t.Errorf("%d connections are open, want one that all logins share", idle)
 			}
 		})
 	}
