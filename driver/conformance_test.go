@@ -46,7 +46,7 @@ func profile(tb testing.TB, s *s3test.Server) driver.Profile {
 	name := strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(s.Name, "-tls"), "-versions"), "sim-")
 	p, known := driver.ProfileNamed(name)
 	if !known {
-		tb.Fatalf("no profile is called %q", name)
+		tb.Fatalf("unknown profile %q", name)
 	}
 	p.GhostPrefixes = false // the server sets it this way for a bucket that never had versioning
 	return p
@@ -88,7 +88,7 @@ func simulated(t *testing.T, name string) (driver.Profile, *s3sim.Server) {
 	t.Helper()
 	p, known := driver.ProfileNamed(name)
 	if !known {
-		t.Fatalf("no profile is called %q", name)
+		t.Fatalf("unknown profile %q", name)
 	}
 	server := s3sim.New(s3sim.Options{Profile: p, MinPartSize: journalPart})
 	server.CreateBucket("bucket")

@@ -137,7 +137,7 @@ func newWorld(t *testing.T, h *history) *world {
 	w := &world{history: h, t: t, replicas: map[int]*replica{}}
 	known := false
 	if w.profile, known = driver.ProfileNamed(h.Profile); !known {
-		t.Fatalf("no profile is called %q", h.Profile)
+		t.Fatalf("unknown profile %q", h.Profile)
 	}
 	if h.Opaque {
 		w.profile.MD5ETags = false
@@ -346,7 +346,7 @@ func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault 
 	if out := r.outage(); out != nil && !out.Frozen {
 		now := time.Since(w.begun)
 		f.LoseRequest = f.LoseRequest || out.left(now) > 0 || out.left(now+f.Before) > 0
-		if f.LoseAnswer = f.LoseAnswer || out.left(now+f.Before+f.After) > 0; op != nil && f.LoseAnswer {
+		if f.LoseResponse = f.LoseResponse || out.left(now+f.Before+f.After) > 0; op != nil && f.LoseResponse {
 			op.faulty.Store(true)
 		}
 	}
@@ -366,7 +366,7 @@ func (w *world) addFaults(r *replica, op *operation, o s3sim.Operation, number i
 		case "lose-request":
 			f.LoseRequest = true
 		case "lose-answer":
-			f.LoseAnswer = true
+			f.LoseResponse = true
 		case "slow-down", "refuse-three":
 			f.Status, f.Code, f.Performed = 503, "SlowDown", false
 		case "too-many":
@@ -384,7 +384,7 @@ func (w *world) addFaults(r *replica, op *operation, o s3sim.Operation, number i
 			f.Cut = 100
 		case "die":
 			w.die(r)
-			f.LoseAnswer = true
+			f.LoseResponse = true
 		}
 	}
 }

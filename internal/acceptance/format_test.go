@@ -57,7 +57,7 @@ func TestUploadFormats(t *testing.T) {
 		c.Command(426, "ABOR")
 		c.Reply(226)
 		_ = data.Close()
-		s.alice(t).Answers(213, pending, "SIZE "+name)
+		s.alice(t).WantReply(213, pending, "SIZE "+name)
 	}
 	restart := func(program string) {
 		t.Helper()
@@ -77,7 +77,7 @@ func TestUploadFormats(t *testing.T) {
 			restart(nextFormat(t))
 		}
 		c := s.alice(t)
-		c.Answers(213, pending, "SIZE "+name)
+		c.WantReply(213, pending, "SIZE "+name)
 		c.Command(350, "REST "+pending)
 		data := c.Data()
 		c.Command(150, "STOR "+name)

@@ -185,7 +185,7 @@ func (c *quotaSession) run(t *testing.T, what string) {
 			return code != 451
 		}
 		waitUntil(t, counted, func() { t.Fatal("the usage stays unknown") })
-		c.Answers(200, rest, "SITE QUOTA")
+		c.WantReply(200, rest, "SITE QUOTA")
 	case "delete":
 		c.Command(250, "DELE "+rest)
 	case "rename":

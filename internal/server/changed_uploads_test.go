@@ -152,7 +152,7 @@ func (x *uploadsTest) changedName(change changedName, hangs bool, replica int) {
 	}
 	if !hangs {
 		end()
-		hung.Answers(213, strconv.Itoa(len(old)-1), "SIZE d/f")
+		hung.WantReply(213, strconv.Itoa(len(old)-1), "SIZE d/f")
 	}
 	change.run(x, alice, bob)
 	if hangs {

@@ -184,7 +184,7 @@ func TestLoginByCertificate(t *testing.T) {
 			c.start()
 			own := c.tls("till", version)
 			client := c.connect(own)
-			client.Answers(232, "Welcome to Acme\nLogin successful.", "USER till")
+			client.WantReply(232, "Welcome to Acme\nLogin successful.", "USER till")
 			client.Command(530, "USER till")
 			protect(client, own)
 			client.Store("resumed", "content")

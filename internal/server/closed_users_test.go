@@ -38,7 +38,7 @@ func TestClosedUsers(t *testing.T) {
 		login := func(user, password, want string) {
 			t.Helper()
 			c.Command(331, "USER "+user)
-			c.Answers(530, want, "PASS "+password)
+			c.WantReply(530, want, "PASS "+password)
 		}
 		for range 3 {
 			login("off", servicetest.Password, "This user account is disabled. Please contact the administrator.")

@@ -52,7 +52,7 @@ func TestCredentialsFail(t *testing.T) {
 				"HASH file", "MFMT 20240102030405 file",
 				"SITE COPY file copy", "SITE RMDIR directory",
 			} {
-				c.Answers(451, unavailable, command)
+				c.WantReply(451, unavailable, command)
 			}
 			for _, command := range []string{"RETR file", "STOR file", "APPE file", "NLST", "MLSD directory"} {
 				data := c.Data()

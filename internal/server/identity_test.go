@@ -41,12 +41,12 @@ func webIdentity(t *testing.T) podIdentity {
 	service := s3test.StartSTS(t, s)
 	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token")}
 	p.ends = func(end time.Time) {
-		service.Answer(func(request url.Values) s3test.STSAnswer {
+		service.Respond(func(request url.Values) s3test.STSResponse {
 			if strings.HasPrefix(request.Get("WebIdentityToken"), "old") {
-				return s3test.STSAnswer{Status: http.StatusBadRequest, Code: "ExpiredTokenException",
+				return s3test.STSResponse{Status: http.StatusBadRequest, Code: "ExpiredTokenException",
 					Message: "the token has expired"}
 			}
-			return s3test.STSAnswer{Expires: end}
+			return s3test.STSResponse{Expires: end}
 		})
 	}
 	p.last = func() string {

@@ -31,7 +31,7 @@ func TestPassivePortLimit(t *testing.T) {
 	first, second := session(t, srv, "alice"), session(t, srv, "alice")
 	first.Command(229, "EPSV")
 	first.Command(229, "EPSV")
-	second.Answers(425, noPort, "EPSV")
+	second.WantReply(425, noPort, "EPSV")
 	conn := first.Data()
 	defer conn.Close()
 	// until the server has taken the connection

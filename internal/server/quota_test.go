@@ -49,7 +49,7 @@ func TestQuotas(t *testing.T) {
 		}
 		usage := func(c *ftptest.Client, want string) {
 			t.Helper()
-			c.Answers(200, "Space used: "+want, "SITE QUOTA")
+			c.WantReply(200, "Space used: "+want, "SITE QUOTA")
 		}
 		usage(alice, "7 B / 40 B")
 		usage(bob, "14 B / 100 B")

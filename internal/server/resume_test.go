@@ -101,7 +101,7 @@ func TestInterruptedUploads(t *testing.T) {
 		{"append-after-another-session", func(x *uploadsTest) {
 			x.interrupt(content[:1000])
 			c := x.as("alice", 1)
-			c.Answers(213, "999", "SIZE f")
+			c.WantReply(213, "999", "SIZE f")
 			x.as("bob", 0).Store("f", "the finished object")
 			_ = c.Data()
 			if text := c.Command(554, "APPE f"); !strings.Contains(
@@ -117,7 +117,7 @@ func TestInterruptedUploads(t *testing.T) {
 			bob.Command(213, "MFMT 20200102030405 f")
 			for server := range x.servers {
 				c := x.as("alice", server)
-				c.Answers(213, "5", "SIZE f")
+				c.WantReply(213, "5", "SIZE f")
 				c.Command(350, "REST 6000000")
 				_ = c.Data()
 				if text := c.Command(554, "STOR f"); !strings.Contains(

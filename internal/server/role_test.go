@@ -23,14 +23,14 @@ func TestRoleIsNotRenewed(t *testing.T) {
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t),
 		Users: map[string]*config.User{"bob": {PasswordHash: servicetest.PasswordHash()}}}
 	var refuse atomic.Bool
-	sts.Answer(func(request url.Values) s3test.STSAnswer {
+	sts.Respond(func(request url.Values) s3test.STSResponse {
 		if request.Get("ExternalId") != "acme" {
-			return s3test.STSAnswer{}
+			return s3test.STSResponse{}
 		}
 		if refuse.Load() {
-			return s3test.STSAnswer{Status: http.StatusForbidden, Code: "AccessDenied"}
+			return s3test.STSResponse{Status: http.StatusForbidden, Code: "AccessDenied"}
 		}
-		return s3test.STSAnswer{Expires: time.Now().Add(-time.Second)} // each request needs new ones
+		return s3test.STSResponse{Expires: time.Now().Add(-time.Second)} // each request needs new ones
 	})
 	srv := start(t, cfg, Options{AWS: sts.Config(t, s.AWSConfig())})
 	acme, umbrella := ftptest.Dial(t, srv.Addr().String()), ftptest.Dial(t, srv.Addr().String())

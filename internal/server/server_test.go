@@ -89,7 +89,7 @@ func TestTenantTexts(t *testing.T) {
 		if !strings.HasPrefix(welcome, "Hello alice.\n") || strings.Contains(welcome, "\n Seen on 2") != before {
 			t.Errorf("logged in before: %t, the welcome is %q", before, welcome)
 		}
-		c.Answers(221, "Acme says goodbye.", "QUIT")
+		c.WantReply(221, "Acme says goodbye.", "QUIT")
 	}
 }
 

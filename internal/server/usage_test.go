@@ -43,7 +43,7 @@ func TestTransferLimit(t *testing.T) {
 	endFirst := begin("alice")
 	second := session(t, srv, "alice")
 	_ = second.Data()
-	second.Answers(450, tooMany, "NLST /")
+	second.WantReply(450, tooMany, "NLST /")
 	endBob := begin("bob")
 	endBobs := begin("bob")
 	endBob()
@@ -108,7 +108,7 @@ func TestOperationLimit(t *testing.T) {
 	}()
 	<-s3.held
 	other.Command(350, "RNFR /b")
-	other.Answers(450, tooMany, "RNTO /c")
+	other.WantReply(450, tooMany, "RNTO /c")
 	other.Command(450, "SITE RMDIR /b")
 	other.Command(450, "SITE COPY /b /c")
 	other.Command(250, "DELE /file")

@@ -72,8 +72,8 @@ func TestVersions(t *testing.T) {
 			c.Command(350, "REST 3")
 			c.Want("ht", "RETR mistake")
 			c.Command(200, "TYPE I")
-			c.Answers(213, "5", "SIZE mistake")
-			c.Answers(213, "20240102030405", "MDTM mistake")
+			c.WantReply(213, "5", "SIZE mistake")
+			c.WantReply(213, "20240102030405", "MDTM mistake")
 			if got := c.Command(213, "HASH mistake"); !strings.Contains(got, " 0-4 ") {
 				t.Errorf("HASH: %s", got)
 			}
@@ -99,7 +99,7 @@ func TestVersions(t *testing.T) {
 		c.Want("/.versions\r\n/alice\r\n", "NLST /")
 
 		file := "/.versions/" + then + "/alice/reports/mistake"
-		c.Answers(550, file+": Earlier versions of files cannot be changed.", "DELE "+file)
+		c.WantReply(550, file+": Earlier versions of files cannot be changed.", "DELE "+file)
 		for _, name := range []string{"/.versions/2999-01-01", "/.versions/yesterday", "/.versions/2001-02-03/alice",
 			"/.versions/deleted/alice/reports/new"} {
 			c.Command(550, "CWD "+name)
@@ -109,7 +109,7 @@ func TestVersions(t *testing.T) {
 		c.Command(350, "RNFR "+file)
 		c.Command(250, "RNTO /alice/reports/mistake")
 		c.Want("right", "RETR /alice/reports/mistake")
-		c.Answers(213, "20240102030405", "MDTM /alice/reports/mistake")
+		c.WantReply(213, "20240102030405", "MDTM /alice/reports/mistake")
 		c.Want("right", "RETR "+file)
 		c.Command(350, "SITE CPFR /.versions/deleted/alice/reports/old")
 		c.Command(250, "SITE CPTO /alice/old")

@@ -18,11 +18,11 @@
 //
 //   - STOR stores the file atomically. Under overwrite: deny it stores only if no file exists. APPE appends atomically.
 //     REST with STOR atomically replaces the bytes from the offset on.
-//   - KEEP resumes an interrupted upload and stores the whole file atomically. An upload that was not resumed is visible
-//     only to its own user, and only as an incomplete file.
-//   - DELE with a positive reply saw a file at one point and deleted whatever the name inProgress at a later point, possibly
-//     nothing. Two clients may therefore both delete the same file. The points differ because S3 does not report whether
-//     a DELETE found an object.
+//   - KEEP resumes an interrupted upload and stores the whole file atomically. An upload that was not resumed is
+//     visible only to its own user, and only as an incomplete file.
+//   - DELE with a positive reply saw a file at one point and deleted whatever the name held at a later point, possibly
+//     nothing. Two clients may therefore both delete the same file. The points differ because S3 does not report
+//     whether a DELETE found an object.
 //   - RNTO takes four steps: it reads the source, writes the target, checks the source again, and deletes it. The check
 //     must find the version that was read, not only the same bytes. S3 compares ETags, so the last step may delete
 //     another version with the same bytes. Other clients may see both names in between, as docs/guarantees.md says, and
@@ -31,11 +31,12 @@
 //     at a different point.
 //   - A directory exists while it has a marker or contains a file. Its name ends in a slash, and its register holds the
 //     marker.
-//   - MKD creates the marker atomically if it does not exist. If two clients make the same directory, only one succeeds.
+//   - MKD creates the marker atomically if it does not exist. If two clients make the same directory, only one
+//     succeeds.
 //   - RMD saw the marker at one point and no files at others, and then deletes the marker like DELE deletes a file. If
 //     the replica may have shown the directory since another RMD, the directory may have vanished before RMD ran.
-//   - A 5xx reply means that the command has no effect, and that the reason for it existed at some point. For RETR, SIZE,
-//     MLST, DELE and RNFR, and for APPE to a file that was deleted concurrently, the reason is a missing file. For REST
+//   - A 5xx reply means that the command has no effect, and that the reason for it existed at some point. For RETR,
+//     SIZE, MLST, DELE and RNFR, and for APPE to a file that was deleted concurrently, the reason is a missing file. For REST
 //     with STOR, the file is shorter than the offset. For MKD, the directory exists; for RMD, it does not exist or
 //     contains files. Under overwrite: deny, STOR and RNTO find an existing file. If only another client was in the
 //     way, the reply must be 4xx.

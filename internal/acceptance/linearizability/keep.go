@@ -74,7 +74,7 @@ func (k *keeper) keep(
 	}
 	interrupted := random.IntN(2) == 0
 	if interrupted {
-		_ = data.(*net.TCPConn).SetLinger(0) // close with a reset, because a normal close would look like the end of the file
+		_ = data.(*net.TCPConn).SetLinger(0) // a normal close would mark the end of the file, so reset
 		_ = data.Close()
 		if code, err := reply(k.first.conn.Reply()); err != nil {
 			k.first.hangUp()

@@ -161,7 +161,9 @@ func (s state) find(command int) (progress, bool) {
 
 func (s state) hold(h progress) state {
 	s = s.release(h.command)
-	i, _ := slices.BinarySearchFunc(s.inProgress, h.command, func(h progress, c int) int { return cmp.Compare(h.command, c) })
+	i, _ := slices.BinarySearchFunc(s.inProgress, h.command, func(h progress, c int) int {
+		return cmp.Compare(h.command, c)
+	})
 	s.inProgress = slices.Insert(slices.Clone(s.inProgress), i, h)
 	return s
 }

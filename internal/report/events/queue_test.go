@@ -252,7 +252,7 @@ func TestLeaseWithoutAnswer(t *testing.T) {
 	must.OK(t, err)
 	must.OK(t, q.postpone(t.Context(), e))
 	injected := proxy.Inject(
-		s3test.Fault{Operation: "PutObject", KeyPrefix: q.folder() + "lease", Times: 1, Effect: s3test.LoseAnswer()})
+		s3test.Fault{Operation: "PutObject", KeyPrefix: q.folder() + "lease", Times: 1, Effect: s3test.LoseResponse()})
 	if err := q.sweep(t.Context()); err != nil || injected.Applied() != 1 {
 		t.Errorf("%d answers are lost, and the sweep returns %v", injected.Applied(), err)
 	}

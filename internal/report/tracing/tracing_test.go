@@ -183,7 +183,7 @@ func TestCollectorFails(t *testing.T) {
 	once := func() { session(t, tracer, about).SessionClosed() }
 	once()
 	collector.Await("the spans", func(spans []servicetest.Span, _ int) bool { return len(spans) == 1 })
-	collector.Answer(http.StatusUnauthorized)
+	collector.Respond(http.StatusUnauthorized)
 	once()
 	collector.Await("a refusal", func(_ []servicetest.Span, refused int) bool { return refused > 0 })
 	once()

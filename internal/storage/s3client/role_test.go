@@ -187,7 +187,7 @@ func TestRenewedRole(t *testing.T) {
 		t.Error(err)
 	}
 	ends := time.Now().Add(2 * time.Minute)
-	sts.Answer(func(url.Values) s3test.STSAnswer { return s3test.STSAnswer{Expires: ends} })
+	sts.Respond(func(url.Values) s3test.STSResponse { return s3test.STSResponse{Expires: ends} })
 	if err := check(1); err != nil {
 		t.Error(err)
 	}
@@ -196,8 +196,8 @@ func TestRenewedRole(t *testing.T) {
 		t.Errorf("credentials that end soon are renewed at %s, %v", c.Expires, err)
 	}
 
-	sts.Answer(func(url.Values) s3test.STSAnswer {
-		return s3test.STSAnswer{Status: http.StatusForbidden, Code: "AccessDenied"}
+	sts.Respond(func(url.Values) s3test.STSResponse {
+		return s3test.STSResponse{Status: http.StatusForbidden, Code: "AccessDenied"}
 	})
 	if last, err := role.renewed.HandleFailToRefresh(t.Context(), c, fmt.Errorf("refused")); err != nil ||
 		last.AccessKeyID != c.AccessKeyID ||
@@ -222,36 +222,36 @@ func TestAssumeRoleErrors(t *testing.T) {
 	const role = "arn:aws:iam::123456789012:role/ftp"
 	for name, tc := range map[string]struct {
 		change func(*config.Config)
-		answer s3test.STSAnswer
+		answer s3test.STSResponse
 		want   string // after the tenant and the bucket
 	}{
 		"unreachable": {
-			func(*config.Config) {}, s3test.STSAnswer{},
+			func(*config.Config) {}, s3test.STSResponse{},
 			"cannot reach STS at http://" + nobody + " for the role " + role + ": dial tcp " + nobody +
 				": connect: connection refused: " +
 				"start that server, or correct AWS_ENDPOINT_URL_STS",
 		},
 		"wrong-keys": {
-			func(*config.Config) {}, s3test.STSAnswer{Status: http.StatusForbidden, Code: "InvalidClientTokenId"},
+			func(*config.Config) {}, s3test.STSResponse{Status: http.StatusForbidden, Code: "InvalidClientTokenId"},
 			"STS at " + sts.URL + " refuses AssumeRole for the role " + role +
 				" (InvalidClientTokenId): " +
 				"correct s3.access_key_id and its secret, or the credentials of the AWS SDK",
 		},
 		"too-long": {
-			func(*config.Config) {}, s3test.STSAnswer{Status: http.StatusBadRequest, Code: "ValidationError",
+			func(*config.Config) {}, s3test.STSResponse{Status: http.StatusBadRequest, Code: "ValidationError",
 				Message: "DurationSeconds exceeds\nthe maximum"},
 			"STS at " + sts.URL + " refuses AssumeRole for the role " + role +
 				" (ValidationError: DurationSeconds exceeds the maximum): correct s3.assume_role",
 		},
 		"of-the-tenant": {
 			func(c *config.Config) { c.Tenants["acme"].S3.AssumeRole.RoleARN = role + "2" },
-			s3test.STSAnswer{Status: http.StatusBadRequest, Code: "PackedPolicyTooLarge", Message: "tags"},
+			s3test.STSResponse{Status: http.StatusBadRequest, Code: "PackedPolicyTooLarge", Message: "tags"},
 			"STS at " + sts.URL + " refuses AssumeRole for the role " + role +
 				"2 (PackedPolicyTooLarge: tags): correct tenants.acme.s3.assume_role",
 		},
 		"another-code": {
 			func(*config.Config) {},
-			s3test.STSAnswer{Status: http.StatusNotFound, Code: "Nothing"},
+			s3test.STSResponse{Status: http.StatusNotFound, Code: "Nothing"},
 			"STS at " + sts.URL + " refuses AssumeRole for the role " + role +
 				" (Nothing)",
 		},
@@ -268,7 +268,7 @@ func TestAssumeRoleErrors(t *testing.T) {
 			if name == "unreachable" {
 				at = "http://" + nobody
 			}
-			sts.Answer(func(url.Values) s3test.STSAnswer { return tc.answer })
+			sts.Respond(func(url.Values) s3test.STSResponse { return tc.answer })
 			b, err := checked(t, cfg, s3test.STSAt(t, s.AWSConfig(), at))
 			if want := fmt.Sprintf("tenant acme: bucket %q: %s", b.Name, tc.want); err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)

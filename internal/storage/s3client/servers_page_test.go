@@ -51,7 +51,7 @@ func serversTable(t *testing.T) string {
 		for _, name := range driver.ProfileNames() {
 			p, ok := driver.ProfileNamed(name)
 			if !ok {
-				t.Fatalf("no profile is called %q", name)
+				t.Fatalf("unknown profile %q", name)
 			}
 			if !fact.of(p) {
 				lacking = append(lacking, "`"+name+"`")

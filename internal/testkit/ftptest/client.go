@@ -7,16 +7,16 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A Client is a control connection. What fails, fails the test.
+// A Client is a control connection. Errors and unexpected replies end the test.
 type Client struct {
 	*Conn
 	tb testing.TB
 }
 
-// New speaks on a connection.
+// New returns a client on an existing connection.
 func New(tb testing.TB, conn net.Conn) *Client { return &Client{NewConn(conn), tb} }
 
-// Dial connects to a server and reads its greeting. The connection ends with the test.
+// Dial connects to a server and reads its greeting. The connection is closed at the end of the test.
 func Dial(tb testing.TB, address string) *Client {
 	tb.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -27,7 +27,7 @@ func Dial(tb testing.TB, address string) *Client {
 	return c
 }
 
-// DialFrom connects from an address of this machine, and reads nothing. The connection ends with the test.
+// DialFrom connects from a local address and reads nothing. The connection is closed at the end of the test.
 func DialFrom(tb testing.TB, from, to string) *net.TCPConn {
 	tb.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
@@ -37,7 +37,7 @@ func DialFrom(tb testing.TB, from, to string) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// Reply reads a reply, wants a code and returns the text.
+// Reply reads a reply, checks its code and returns its text.
 func (c *Client) Reply(code int) string {
 	c.tb.Helper()
 	reply, err := c.Conn.Reply()
@@ -49,35 +49,34 @@ func (c *Client) Reply(code int) string {
 	return text
 }
 
-// Command sends a command line and reads its reply.
+// Command sends a command line and checks the code of the reply. It returns the text of the reply.
 func (c *Client) Command(code int, line string) string {
 	c.tb.Helper()
 	must.Write(c.tb, c, line+"\r\n")
 	return c.Reply(code)
 }
 
-// Answers sends a command line, and wants this reply.
-func (c *Client) Answers(code int, text, line string) {
+// WantReply sends a command line and checks the code and the text of the reply.
+func (c *Client) WantReply(code int, text, line string) {
 	c.tb.Helper()
 	if got := c.Command(code, line); got != text {
 		c.tb.Errorf("%s: %d %q, want %q", line, code, got, text)
 	}
 }
 
-// WantClosed wants the server to have hung up.
+// WantClosed checks that the server closes the connection.
 func (c *Client) WantClosed() {
 	c.tb.Helper()
 	must.OK(c.tb, c.Closed())
 }
 
-// Login logs in.
 func (c *Client) Login(user, password string) {
 	c.tb.Helper()
 	c.Command(331, "USER "+user)
 	c.Command(230, "PASS "+password)
 }
 
-// Data opens a passive data connection, which ends with the test.
+// Data opens a passive data connection, which is closed at the end of the test.
 func (c *Client) Data() net.Conn {
 	c.tb.Helper()
 	data, err := c.Conn.Data()
@@ -86,14 +85,14 @@ func (c *Client) Data() net.Conn {
 	return data
 }
 
-// Store uploads.
+// Store uploads content as a file.
 func (c *Client) Store(name, content string) {
 	c.tb.Helper()
 	reply, err := c.Upload("STOR "+name, content)
 	c.done("STOR "+name, reply, err)
 }
 
-// Transfer returns what a command sends on the data connection.
+// Transfer returns the data that a command sends on the data connection.
 func (c *Client) Transfer(line string) string {
 	c.tb.Helper()
 	content, reply, err := c.Download(line)
@@ -101,7 +100,7 @@ func (c *Client) Transfer(line string) string {
 	return content
 }
 
-// Want transfers by a command, and wants this content.
+// Want runs a transfer command and checks the received content.
 func (c *Client) Want(content, line string) {
 	c.tb.Helper()
 	if got := c.Transfer(line); got != content {

@@ -1,6 +1,6 @@
-// Package ftptest speaks FTP with a server under test (RFC 959), in two layers. A [Conn] is byte-exact: it sends what
-// a test writes, shows what came, and returns errors. A [Client] is convenient: it wants replies by their codes, and
-// what fails, fails the test.
+// Package ftptest is an FTP client for tests (RFC 959) with two layers. A [Conn] is byte-exact: it sends exactly
+// what a test writes, shows exactly what was received, and returns errors. A [Client] is convenient: it checks
+// reply codes, and every failure ends the test.
 package ftptest
 
 import (
@@ -15,19 +15,20 @@ import (
 	"time"
 )
 
-// timeout is the default of [Conn.Timeout], for a machine that does much else.
+// timeout is the default of [Conn.Timeout]. It is long enough for a busy machine.
 const timeout = 2 * time.Minute
 
-// A Conn is a control connection. What a test writes goes out as it is, and a reply has every NUL and IAC that came.
+// A Conn is a control connection. It sends what a test writes unchanged, and its replies include every received NUL
+// and IAC.
 type Conn struct {
 	net.Conn
-	In  *bufio.Reader // what the server has sent
-	TLS *tls.Config   // of data connections, nil in the clear
+	In  *bufio.Reader // data received from the server
+	TLS *tls.Config   // for data connections, nil without TLS
 
-	Timeout time.Duration // the maximum for one answer, and for a data connection
+	Timeout time.Duration // limit for one reply, and for a data connection
 }
 
-// NewConn speaks on a connection.
+// NewConn returns a Conn on an existing connection.
 func NewConn(conn net.Conn) *Conn {
 	return &Conn{Conn: conn, In: bufio.NewReader(&noted{Reader: conn}), Timeout: timeout}
 }
@@ -41,7 +42,7 @@ func Open(address string) (*Conn, error) {
 	return NewConn(conn), nil
 }
 
-// Reply reads one reply, whose lines it divides by CRLF.
+// Reply reads one reply. Its lines end in CRLF.
 func (c *Conn) Reply() (string, error) {
 	_ = c.SetReadDeadline(time.Now().Add(c.Timeout))
 	reply := ""
@@ -62,7 +63,7 @@ func (c *Conn) Reply() (string, error) {
 	}
 }
 
-// Send sends a command line and reads its reply.
+// Send sends a command line and reads the reply.
 func (c *Conn) Send(line string) (string, error) {
 	if _, err := io.WriteString(c, line+"\r\n"); err != nil {
 		return "", err
@@ -70,7 +71,7 @@ func (c *Conn) Send(line string) (string, error) {
 	return c.Reply()
 }
 
-// Bytes reads so many bytes that are no reply.
+// Bytes reads n bytes that are not part of a reply.
 func (c *Conn) Bytes(n int) (string, error) {
 	_ = c.SetReadDeadline(time.Now().Add(c.Timeout))
 	bytes := make([]byte, n)
@@ -78,7 +79,7 @@ func (c *Conn) Bytes(n int) (string, error) {
 	return string(bytes[:n]), err
 }
 
-// Closed waits until the server hangs up. The error says what came instead.
+// Closed waits until the server closes the connection. It returns an error if data arrives instead.
 func (c *Conn) Closed() error {
 	_ = c.SetReadDeadline(time.Now().Add(c.Timeout))
 	b, err := c.In.ReadByte()
@@ -92,7 +93,7 @@ func (c *Conn) Closed() error {
 	}
 }
 
-// StartTLS goes under TLS, after the reply to AUTH.
+// StartTLS starts TLS after the reply to AUTH.
 func (c *Conn) StartTLS(cfg *tls.Config) error {
 	conn := tls.Client(c.Conn, cfg)
 	if err := conn.Handshake(); err != nil {
@@ -103,7 +104,7 @@ func (c *Conn) StartTLS(cfg *tls.Config) error {
 	return nil
 }
 
-// Passive asks by EPSV for a data connection and returns the address to connect to (RFC 2428, section 3).
+// Passive sends EPSV and returns the address of the data connection (RFC 2428, section 3).
 func (c *Conn) Passive() (string, error) {
 	reply, err := c.Send("EPSV")
 	if err != nil {
@@ -118,7 +119,7 @@ func (c *Conn) Passive() (string, error) {
 	return net.JoinHostPort(host, port), err
 }
 
-// DialData opens a data connection to an address, from that of the control connection.
+// DialData opens a data connection from the local address of the control connection.
 func (c *Conn) DialData(address string) (net.Conn, error) {
 	var dialer net.Dialer
 	if own, ok := c.LocalAddr().(*net.TCPAddr); ok {
@@ -144,8 +145,8 @@ func (c *Conn) Data() (net.Conn, error) {
 	return c.DialData(address)
 }
 
-// Begin opens a passive data connection and sends a command that transfers data over it. Without a reply 1xx it returns
-// no data connection. After the data the caller reads the last reply.
+// Begin opens a passive data connection and sends a transfer command. If the reply is not 1xx, the data connection
+// is nil. The caller transfers the data and then reads the final reply.
 func (c *Conn) Begin(line string) (data net.Conn, reply string, err error) {
 	if data, err = c.Data(); err != nil {
 		return nil, "", err
@@ -157,7 +158,7 @@ func (c *Conn) Begin(line string) (data net.Conn, reply string, err error) {
 	return data, reply, nil
 }
 
-// Upload sends content on a data connection and returns the last reply, which is the first one if it is not 1xx.
+// Upload sends content on a data connection and returns the final reply, or the first reply if it is not 1xx.
 func (c *Conn) Upload(line, content string) (reply string, err error) {
 	data, reply, err := c.Begin(line)
 	if data == nil {
@@ -171,8 +172,8 @@ func (c *Conn) Upload(line, content string) (reply string, err error) {
 	return c.Reply()
 }
 
-// Download returns what a command sends on a data connection, and the last reply, which is the first one if it is not
-// 1xx.
+// Download returns the data that a command sends on a data connection and the final reply, or the first reply if it
+// is not 1xx.
 func (c *Conn) Download(line string) (content, reply string, err error) {
 	data, reply, err := c.Begin(line)
 	if data == nil {
@@ -187,7 +188,7 @@ func (c *Conn) Download(line string) (content, reply string, err error) {
 	return string(bytes), reply, err
 }
 
-// Parse takes a reply apart: its code, 0 if it has none, and its text without the code, whose lines it divides by LF.
+// Parse splits a reply into its code, 0 if missing, and its text. Lines of the text are separated by LF.
 func Parse(reply string) (code int, text string) {
 	code, err := strconv.Atoi(reply[:min(3, len(reply))])
 	if err != nil || len(reply) < 4 {

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// The ports that [FreePorts] returns lie below those that the kernel gives to connections.
+// Range of ports for [FreePorts]. It is below the range that the kernel uses for outgoing connections.
 const firstPort, lastPort = 10_000, 29_999
 
-// FreePorts returns the first of n ports in a row. No program listens on them at the hosts, by TCP. No other test
-// gets one of them before this test ends, in this process or another.
+// FreePorts returns the first of n consecutive TCP ports that no program listens on at the hosts. No other test, in
+// any process, gets one of these ports before this test ends.
 func FreePorts(tb testing.TB, n int, hosts ...string) uint16 {
 	tb.Helper()
 	first, release := ReservePorts(n, hosts...)
@@ -19,7 +19,7 @@ func FreePorts(tb testing.TB, n int, hosts ...string) uint16 {
 	return first
 }
 
-// FreeAddresses returns addresses of 127.0.0.1 with ports of [FreePorts].
+// FreeAddresses returns n addresses of 127.0.0.1 with ports from [FreePorts].
 func FreeAddresses(tb testing.TB, n int) (addresses []string) {
 	tb.Helper()
 	const host = "127.0.0.1"
@@ -30,7 +30,7 @@ func FreeAddresses(tb testing.TB, n int) (addresses []string) {
 	return addresses
 }
 
-// ReservePorts is [FreePorts] until release is called.
+// ReservePorts is like [FreePorts], but reserves the ports until release is called.
 func ReservePorts(n int, hosts ...string) (first uint16, release func()) {
 	for {
 		first := firstPort + rand.IntN(lastPort-firstPort-n+2)
@@ -40,7 +40,8 @@ func ReservePorts(n int, hosts ...string) (first uint16, release func()) {
 	}
 }
 
-// reserve takes ports for a test. UDP sockets say so to other tests, because the test itself listens by TCP.
+// reserve takes ports for a test. It opens UDP sockets as a lock between tests, because the test itself listens on
+// the TCP ports.
 func reserve(first, n int, hosts []string) (release func(), free bool) {
 	var reserved []net.PacketConn
 	release = func() {

@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// read has the lines of the replies that the tests of this process have read.
+// read collects the reply lines that the tests of this process have read.
 //
 //nolint:gochecknoglobals // it outlives every test
 var read = struct {
@@ -24,10 +24,10 @@ var read = struct {
 	lines map[string]struct{}
 }{lines: map[string]struct{}{}}
 
-// A noted keeps the lines that a test reads.
+// A noted is a reader that records the lines it reads.
 type noted struct {
 	io.Reader
-	begun string // of a line
+	begun string // beginning of an incomplete line
 }
 
 func (r *noted) Read(p []byte) (int, error) {
@@ -42,14 +42,14 @@ func (r *noted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// The packages whose tests read the messages of replies.
+// Packages whose tests must read the messages of replies.
 const (
-	Control     = "control"     // What a session sends by itself.
-	Conformance = "conformance" // What is met only by tests of RFCs.
-	Server      = "server"      // What needs a configuration, a limit, an administrator or an answer of S3.
+	Control     = "control"     // Replies that need nothing but a session.
+	Conformance = "conformance" // Replies that only tests of RFCs provoke.
+	Server      = "server"      // Replies that need a configuration, a limit, an administrator or a certain S3 response.
 )
 
-// readers are the packages of the messages that Control does not read. A message without a package has no reader.
+// readers returns the messages that are not read by Control, by package. Messages under "" need no reader.
 func readers() map[string][]i18n.ID {
 	return map[string][]i18n.ID{
 		Conformance: {
@@ -64,18 +64,18 @@ func readers() map[string][]i18n.ID {
 			i18n.TooManyCommands, i18n.TooManyOperations, i18n.TooManySessions, i18n.TooManySessionsAddress,
 			i18n.TooManySessionsUser, i18n.UploadKept, i18n.UserDisabled, i18n.UserExpired, i18n.VersionsReadOnly,
 		},
-		"": {i18n.CommandFailed, i18n.SizeUnits}, // of a bug; a list whose words stand alone
+		"": {i18n.CommandFailed, i18n.SizeUnits}, // only after a bug; a list of separate words
 	}
 }
 
-// A Texts runs the tests of a package, and then wants that they have read each message of its replies, in any language.
-// Where only some tests of the package run, it wants nothing.
+// A Texts runs the tests of a package and then checks that they have read each of the package's messages in any
+// language. It skips the check if only some tests of the package run.
 type Texts struct {
 	M      *testing.M
-	Reader string // the package
+	Reader string // package that must read the messages
 }
 
-// wants says whether the package is the reader of a message.
+// wants reports whether the package must read a message.
 func (x Texts) wants(id i18n.ID) bool {
 	for reader, ids := range readers() {
 		if slices.Contains(ids, id) {
@@ -85,7 +85,7 @@ func (x Texts) wants(id i18n.ID) bool {
 	return x.Reader == Control
 }
 
-// Run runs the tests.
+// Run runs the tests and returns the exit code.
 func (x Texts) Run() int {
 	code := x.M.Run()
 	if code != 0 || testing.Short() || narrowed() {
@@ -104,7 +104,7 @@ func (x Texts) Run() int {
 	return 1
 }
 
-// narrowed says whether the command line leaves tests out.
+// narrowed reports whether command-line flags select only some tests.
 func narrowed() bool {
 	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz", "test.bench"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
@@ -114,7 +114,7 @@ func narrowed() bool {
 	return false
 }
 
-// unread are the messages that no reply has had.
+// unread returns the messages that no test has read.
 func (x Texts) unread() (ids []i18n.ID, err error) {
 	for _, tag := range locales.Tags() {
 		texts, err := textsOf(tag)
@@ -134,7 +134,7 @@ func (x Texts) unread() (ids []i18n.ID, err error) {
 	return ids, nil
 }
 
-// textsOf returns the texts of the replies in a language, each in its forms.
+// textsOf returns the texts of the replies in a language, each with its plural forms.
 func textsOf(tag string) (map[i18n.ID][]string, error) {
 	data, err := fs.ReadFile(locales.FS(), tag+"/messages.gotext.json")
 	if err != nil {
@@ -174,7 +174,7 @@ func textsOf(tag string) (map[i18n.ID][]string, error) {
 	return texts, nil
 }
 
-// wasRead says whether a line has had a text, with anything in the place of its placeholders.
+// wasRead reports whether a line with this text was read. Placeholders match anything.
 func wasRead(text string) bool {
 	var parts []string
 	for i, piece := range strings.FieldsFunc(text, func(r rune) bool { return r == '{' || r == '}' }) {

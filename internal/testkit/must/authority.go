@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// An Authority issues certificates and lists of revoked ones.
+// An Authority issues certificates and revocation lists.
 type Authority struct {
 	Certificate string // PEM
 
@@ -21,13 +21,13 @@ type Authority struct {
 	serial int64
 }
 
-// NewAuthority makes an authority that has signed itself.
+// NewAuthority creates a self-signed authority.
 func NewAuthority(tb testing.TB, name string) *Authority {
 	tb.Helper()
 	return (&Authority{tb: tb}).Authority(name)
 }
 
-// Authority makes an authority below this one.
+// Authority creates an intermediate authority signed by this one.
 func (a *Authority) Authority(name string) *Authority {
 	a.tb.Helper()
 	made := &Authority{tb: a.tb}
@@ -40,8 +40,8 @@ func (a *Authority) Authority(name string) *Authority {
 	return made
 }
 
-// Issue issues a certificate, from an hour ago for an hour unless the template says otherwise, and its key, both in
-// PEM. Without a use it is for clients.
+// Issue returns a certificate and its key in PEM. Unless the template says otherwise, the certificate is valid from
+// an hour ago for two hours, and for client authentication.
 func (a *Authority) Issue(template *x509.Certificate) (cert, key string) {
 	a.tb.Helper()
 	filled := *template
@@ -52,7 +52,7 @@ func (a *Authority) Issue(template *x509.Certificate) (cert, key string) {
 	return encode("CERTIFICATE", der), encode("PRIVATE KEY", value(x509.MarshalPKCS8PrivateKey(private))(a.tb))
 }
 
-// sign signs with the authority's key, or without one with the key of the certificate.
+// sign signs with the authority's key, or with the certificate's own key if the authority has none yet.
 func (a *Authority) sign(template *x509.Certificate) ([]byte, *ecdsa.PrivateKey) {
 	a.tb.Helper()
 	key := value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.tb)
@@ -70,7 +70,7 @@ func (a *Authority) sign(template *x509.Certificate) ([]byte, *ecdsa.PrivateKey)
 	return value(x509.CreateCertificate(rand.Reader, template, parent, key.Public(), parentKey))(a.tb), key
 }
 
-// Revoke is a list that revokes certificates by their serial numbers, in PEM. It ends in an hour unless the template
+// Revoke returns a PEM revocation list with the given serial numbers. It expires in an hour unless the template
 // says otherwise.
 func (a *Authority) Revoke(template *x509.RevocationList, serials ...int64) string {
 	a.tb.Helper()
@@ -92,7 +92,7 @@ func (a *Authority) Revoke(template *x509.RevocationList, serials ...int64) stri
 	return encode("X509 CRL", value(x509.CreateRevocationList(rand.Reader, &list, a.parsed, a.key))(a.tb))
 }
 
-// value ends the test with an error, or is the value.
+// value returns v, or ends the test if err is not nil.
 func value[T any](v T, err error) func(testing.TB) T {
 	return func(tb testing.TB) T {
 		tb.Helper()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Certificate makes a certificate that has signed itself, and its key, both in PEM. It is for the names and addresses
-// of the template; a serial number and an end may be given too.
+// Certificate returns a self-signed certificate and its key in PEM. The template sets the names and addresses, and
+// optionally a serial number and an expiration.
 func Certificate(tb testing.TB, template *x509.Certificate) (cert, key string) {
 	tb.Helper()
 	cert, key, err := MakeCertificate(template)
@@ -23,7 +23,8 @@ func Certificate(tb testing.TB, template *x509.Certificate) (cert, key string) {
 	return cert, key
 }
 
-// CertificatePair is [Certificate] for a server, and for a client that trusts it and knows it as 127.0.0.1.
+// CertificatePair returns a server certificate made by [Certificate], and the configuration of a client that trusts
+// it under the name 127.0.0.1.
 func CertificatePair(tb testing.TB, template *x509.Certificate) (server tls.Certificate, client *tls.Config) {
 	tb.Helper()
 	cert, key := Certificate(tb, template)
@@ -32,14 +33,14 @@ func CertificatePair(tb testing.TB, template *x509.Certificate) (server tls.Cert
 	return server, &tls.Config{RootCAs: CertPool(cert), ServerName: "127.0.0.1"}
 }
 
-// CertPool trusts a certificate in PEM.
+// CertPool returns a pool with one PEM certificate.
 func CertPool(cert string) *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(cert))
 	return pool
 }
 
-// WriteCertificate is [Certificate] into two files, which replace those before as a renewal does.
+// WriteCertificate writes the result of [Certificate] to two files. Like a renewal, it replaces existing files.
 func WriteCertificate(tb testing.TB, certFile, keyFile string, template *x509.Certificate) {
 	tb.Helper()
 	cert, key := Certificate(tb, template)
@@ -47,21 +48,21 @@ func WriteCertificate(tb testing.TB, certFile, keyFile string, template *x509.Ce
 	ReplaceFile(tb, keyFile, key)
 }
 
-// ReplaceFile replaces a file by another one.
+// ReplaceFile atomically replaces a file.
 func ReplaceFile(tb testing.TB, name, content string) {
 	tb.Helper()
 	OK(tb, os.WriteFile(name+".new", []byte(content), 0o600))
 	OK(tb, os.Rename(name+".new", name))
 }
 
-// MakeCertificate is [Certificate] where there is no test to fail.
+// MakeCertificate is like [Certificate] but returns an error.
 func MakeCertificate(template *x509.Certificate) (cert, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return "", "", err
 	}
 	filled := *template
-	filled.Subject = pkix.Name{CommonName: "babelftp tests"} // GnuTLS and OpenSSL want a name
+	filled.Subject = pkix.Name{CommonName: "babelftp tests"} // GnuTLS and OpenSSL require a subject
 	filled.NotBefore = time.Now().Add(-time.Hour)
 	if filled.NotAfter.IsZero() {
 		filled.NotAfter = time.Now().Add(time.Hour)

@@ -1,5 +1,5 @@
-// Package must gives a test what it needs, such as files, listeners and certificates. Where one of these steps fails,
-// it ends the test.
+// Package must performs steps that a test depends on, such as writing files and opening listeners, and ends the
+// test if a step fails.
 package must
 
 import (
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// OK ends the test with an error.
+// OK ends the test if err is not nil.
 func OK(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
@@ -17,7 +17,7 @@ func OK(tb testing.TB, err error) {
 	}
 }
 
-// ReadFile returns what a file has.
+// ReadFile returns the content of a file.
 func ReadFile(tb testing.TB, name string) string {
 	tb.Helper()
 	text, err := os.ReadFile(name)
@@ -25,20 +25,20 @@ func ReadFile(tb testing.TB, name string) string {
 	return string(text)
 }
 
-// WriteFile makes or replaces a file that only its owner may read.
+// WriteFile writes a file that only its owner may read.
 func WriteFile(tb testing.TB, name, text string) {
 	tb.Helper()
 	OK(tb, os.WriteFile(name, []byte(text), 0o600))
 }
 
-// Write sends a text.
+// Write writes text.
 func Write(tb testing.TB, to io.Writer, text string) {
 	tb.Helper()
 	_, err := io.WriteString(to, text)
 	OK(tb, err)
 }
 
-// Dial connects to an address, until the end of the test.
+// Dial connects to an address. The connection is closed at the end of the test.
 func Dial(tb testing.TB, address string) net.Conn {
 	tb.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -47,7 +47,7 @@ func Dial(tb testing.TB, address string) net.Conn {
 	return conn
 }
 
-// Listen listens on a port of 127.0.0.1 that is free, until the end of the test.
+// Listen listens on a free port of 127.0.0.1 until the end of the test.
 func Listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// A checksum is that of an object. The zero value is none.
+// A checksum is the checksum of an object. The zero value means that the object has none.
 type checksum struct {
-	algorithm string // the end of the name of its header, such as "Crc32c"
+	algorithm string // suffix of the header name, such as "Crc32c"
 	value     string
-	full      bool // of the whole object, and not of the checksums of its parts
-	untyped   bool // the server does not tell which of both
+	full      bool // over the whole object instead of the checksums of its parts
+	untyped   bool // the server does not report the checksum type
 }
 
-// kept is the checksum of an object as the server keeps it. Where the profile has no checksums it tells no types, as
-// servers do that are older than types. A client then does not know what the checksum is of.
+// kept returns the checksum as the server stores it. If the profile has no checksums, the server reports no
+// checksum type, like servers that predate them, and clients cannot know what the checksum covers.
 func (s *Server) kept(c checksum) checksum {
 	c.untyped = !s.opts.Profile.Checksums
 	return c
 }
 
-// checksumOf computes the checksum of a whole content. It is none where the algorithm is empty.
+// checksumOf computes the checksum of the whole content. It returns no checksum if algorithm is empty.
 func checksumOf(algorithm string, c Content) checksum {
 	if algorithm == "" {
 		return checksum{}
@@ -33,7 +33,7 @@ func checksumOf(algorithm string, c Content) checksum {
 	}
 }
 
-// compositeOf computes the checksum of the checksums of parts.
+// compositeOf computes the checksum over the checksums of the parts.
 func compositeOf(algorithm string, parts []*part) checksum {
 	sums := make([][]byte, len(parts))
 	for i, p := range parts {
@@ -43,7 +43,7 @@ func compositeOf(algorithm string, parts []*part) checksum {
 	return checksum{algorithm: algorithm, value: value + "-" + strconv.Itoa(len(parts))}
 }
 
-// kind is the type of a checksum as S3 calls it.
+// kind returns the checksum type as named by S3.
 func (c checksum) kind() string {
 	switch {
 	case c.algorithm == "" || c.untyped:
@@ -54,10 +54,10 @@ func (c checksum) kind() string {
 	return composite
 }
 
-// The types of checksums.
+// Checksum types.
 const fullObject, composite = "FULL_OBJECT", "COMPOSITE"
 
-// describe sets the headers of a checksum.
+// describe sets the checksum headers.
 func (c checksum) describe(h http.Header) {
 	if c.algorithm != "" {
 		h.Set(checksumHeader+c.algorithm, c.value)
@@ -67,7 +67,7 @@ func (c checksum) describe(h http.Header) {
 	}
 }
 
-// element is a checksum in XML.
+// element returns the checksum in XML form.
 func (c checksum) element() typedSums {
 	out := typedSums{ChecksumType: c.kind()}
 	if c.algorithm != "" {
@@ -76,7 +76,7 @@ func (c checksum) element() typedSums {
 	return out
 }
 
-// sums are checksums in XML.
+// sums holds checksums in XML form.
 type sums struct {
 	ChecksumCRC32     string `xml:",omitempty"`
 	ChecksumCRC32C    string `xml:",omitempty"`
@@ -85,13 +85,13 @@ type sums struct {
 	ChecksumSHA256    string `xml:",omitempty"`
 }
 
-// typedSums are the checksums of an object in XML.
+// typedSums holds the checksums of an object in XML form.
 type typedSums struct {
 	sums
 	ChecksumType string `xml:",omitempty"`
 }
 
-// of is the field of an algorithm.
+// of returns the field for an algorithm.
 func (s *sums) of(algorithm string) *string {
 	return map[string]*string{
 		"Crc32": &s.ChecksumCRC32, "Crc32c": &s.ChecksumCRC32C, "Crc64nvme": &s.ChecksumCRC64NVME,
@@ -99,7 +99,7 @@ func (s *sums) of(algorithm string) *string {
 	}[algorithm]
 }
 
-// compare compares the checksum of a part that the request to complete the upload names with the one that is stored.
+// compare checks the checksums that CompleteMultipartUpload names for a part against the stored ones.
 func (s *sums) compare(named sums) *reply {
 	for name := range algorithms() {
 		if value := *named.of(name); value != "" && value != *s.of(name) {
@@ -117,7 +117,7 @@ func sumsFrom(h http.Header) (out sums) {
 	return out
 }
 
-// received is the checksum that came with a body, or the one that the server adds.
+// received returns the checksum sent with a body, or the checksum that the server adds.
 func (s *Server) received(q *request) checksum {
 	for name := range algorithms() {
 		if value := q.checksums.Get(checksumHeader + name); value != "" {
@@ -127,7 +127,8 @@ func (s *Server) received(q *request) checksum {
 	return checksumOf(s.defaultAlgorithm(), Content{q.body})
 }
 
-// defaultAlgorithm is that of the checksum of an object that came without one. AWS has one of every object.
+// defaultAlgorithm returns the algorithm for objects stored without a checksum. AWS adds a checksum to every
+// object.
 func (s *Server) defaultAlgorithm() string {
 	if s.aws() {
 		return "Crc64nvme"
@@ -135,10 +136,10 @@ func (s *Server) defaultAlgorithm() string {
 	return ""
 }
 
-// aws reports whether the server has the rules of AWS.
+// aws reports whether the profile is one of AWS.
 func (s *Server) aws() bool { return strings.HasPrefix(s.opts.Profile.Name, "aws") }
 
-// algorithmNamed returns the algorithm that a request names, empty for none.
+// algorithmNamed returns the algorithm that a request names, or "".
 func algorithmNamed(h http.Header) (algorithm string, refusal *reply) {
 	name := h.Get("X-Amz-Checksum-Algorithm")
 	if name == "" {

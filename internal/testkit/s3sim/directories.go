@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// goesEmpty answers a request that stores an object while a directory above it loses its last one. It is nil where
-// the server performs the request.
+// goesEmpty responds to a request that stores an object while a directory above the key loses its last object. It
+// returns nil if the server performs the request.
 //
-// Some servers keep directories, and remove empty ones. They then refuse such a request, or answer 200 and store
-// nothing. MinIO deletes the parts of an upload that it refuses to complete.
+// Some servers store directories and remove empty ones. They then reject such a request, or respond with 200 and
+// store nothing. MinIO deletes the parts of an upload that it refuses to complete.
 func (s *Server) goesEmpty(b *bucket, q *request, e *Event) *reply {
 	stores := q.Name == "PutObject" || q.Name == "CopyObject" || q.Name == "CompleteMultipartUpload"
 	code := s.opts.Profile.EmptyDirectoryCode
@@ -35,24 +35,24 @@ func (s *Server) goesEmpty(b *bucket, q *request, e *Event) *reply {
 	return refuse(status, code)
 }
 
-// unstored is the answer of a server that has not performed a request. It has no type of a checksum.
+// unstored is the response to a request that the server did not perform. It contains no checksum type.
 func (s *Server) unstored(q *request) *reply {
 	etag := fmt.Sprintf(`"unstored-%s"`, s.next())
-	answer := ok()
+	result := ok()
 	switch q.Name {
 	case "CopyObject":
-		answer = answerXML(
+		result = replyXML(
 			http.StatusOK, &copyResult{XMLName: xmlName("CopyObjectResult"), ETag: etag, LastModified: stamp(s.now())})
 	case "CompleteMultipartUpload":
-		answer = answerXML(
+		result = replyXML(
 			http.StatusOK, &completedResult{XMLName: xmlName("CompleteMultipartUploadResult"), Bucket: q.Bucket,
 				Key: q.Key, ETag: etag})
 	}
-	answer.header.Set("ETag", etag)
-	return answer
+	result.header.Set("ETag", etag)
+	return result
 }
 
-// emptied counts the directories that lose their last object with a key.
+// emptied records the directories that a deleted key leaves empty.
 func (b *bucket) emptied(key string) {
 	for dir := range directories(key) {
 		if !b.holds(dir) {
@@ -61,7 +61,7 @@ func (b *bucket) emptied(key string) {
 	}
 }
 
-// holds reports whether a directory has an object.
+// holds reports whether a directory contains an object.
 func (b *bucket) holds(dir string) bool {
 	for key := range b.objects {
 		if strings.HasPrefix(key, dir) && b.current(key) != nil {
@@ -71,7 +71,7 @@ func (b *bucket) holds(dir string) bool {
 	return false
 }
 
-// emptyings is how often the directories above a key have lost their last object.
+// emptyings returns how often directories above a key have lost their last object.
 func (b *bucket) emptyings(key string) (n int) {
 	for dir := range directories(key) {
 		n += b.empty[dir]
@@ -79,7 +79,7 @@ func (b *bucket) emptyings(key string) (n int) {
 	return n
 }
 
-// directories are those above a key.
+// directories yields the directories above a key.
 func directories(key string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for i := range len(key) - 1 {

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// pageSize returns the maximum number of entries of a page.
+// pageSize returns the maximum number of entries on a page.
 func (s *Server) pageSize(q *request, parameter string) (int, *reply) {
 	value := q.query.Get(parameter)
 	if value == "" {
@@ -27,7 +27,7 @@ func (s *Server) pageSize(q *request, parameter string) (int, *reply) {
 	return min(n, s.opts.PageSize), nil
 }
 
-// encoder returns how names are written in a listing.
+// encoder returns the function that encodes names in a listing.
 func encoder(q *request) func(string) string {
 	if q.query.Get("encoding-type") == "url" {
 		return func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "%2F", "/") }
@@ -35,7 +35,7 @@ func encoder(q *request) func(string) string {
 	return func(text string) string { return text }
 }
 
-// order compares two names by their place in listings: by their bytes, or in an order that looks random.
+// order compares two names by their position in listings: in byte order, or in an order that looks random.
 func (s *Server) order(a, b string) int {
 	if s.opts.Profile.SortedListings {
 		return strings.Compare(a, b)
@@ -43,8 +43,8 @@ func (s *Server) order(a, b string) int {
 	return cmp.Or(cmp.Compare(crc32.ChecksumIEEE([]byte(a)), crc32.ChecksumIEEE([]byte(b))), strings.Compare(a, b))
 }
 
-// names yields the keys and common prefixes of a listing in its order, those of the keys that it shows. A listing in
-// the order of the keys begins with from, or with the prefix of from.
+// names yields the keys and common prefixes of a listing in listing order. It includes only keys for which shows
+// returns true. A sorted listing starts at from, or at the common prefix that contains it.
 func (s *Server) names(b *bucket, q *request, from string, shows func(key string) bool) iter.Seq[string] {
 	if s.opts.Profile.SortedListings {
 		return b.sortedNames(q, from, shows)
@@ -52,7 +52,7 @@ func (s *Server) names(b *bucket, q *request, from string, shows func(key string
 	return slices.Values(slices.SortedFunc(b.sortedNames(q, "", shows), s.order))
 }
 
-// sortedNames is names in the order of the keys.
+// sortedNames is like names but always in key order.
 func (b *bucket) sortedNames(q *request, from string, shows func(key string) bool) iter.Seq[string] {
 	delimiter := q.query.Get("delimiter")
 	return func(yield func(string) bool) {
@@ -87,7 +87,7 @@ type contentElement struct {
 	ChecksumType            string `xml:",omitempty"`
 }
 
-// element is an object in a listing.
+// element returns the object as an entry of a listing.
 func (o *Object) element(encode func(string) string) contentElement {
 	return contentElement{
 		Key: encode(o.Key), LastModified: stamp(o.Modified), ETag: o.ETag, Size: o.Content.Size(),
@@ -96,7 +96,7 @@ func (o *Object) element(encode func(string) string) contentElement {
 	}
 }
 
-// refusesPrefix reports whether the server takes only prefixes that end in a slash, and this prefix does not.
+// refusesPrefix reports whether the server accepts only prefixes that end in a slash and this one does not.
 func (s *Server) refusesPrefix(q *request) bool {
 	return s.opts.Profile.SlashPrefixes && q.Prefix != "" && !strings.HasSuffix(q.Prefix, "/")
 }
@@ -144,18 +144,18 @@ func (s *Server) list(b *bucket, q *request) *reply {
 	if out.IsTruncated {
 		out.NextContinuationToken = base64.RawURLEncoding.EncodeToString([]byte(p.last))
 	}
-	return answerXML(http.StatusOK, &out)
+	return replyXML(http.StatusOK, &out)
 }
 
-// A page is a page of a listing.
+// A page is one page of a listing.
 type page struct {
 	objects   []contentElement
 	prefixes  []prefixElement
-	last      string // the name of the last of them
+	last      string // name of the last entry
 	truncated bool
 }
 
-// page lists the objects after a name.
+// page returns the page of a listing that starts after a name.
 func (s *Server) page(b *bucket, q *request, after string, size int) (p page) {
 	delimiter, encode := q.query.Get("delimiter"), encoder(q)
 	shows := func(key string) bool { return b.current(key) != nil || s.isGhost(key, q.Prefix, delimiter) }
@@ -178,13 +178,13 @@ func (s *Server) page(b *bucket, q *request, after string, size int) (p page) {
 	return p
 }
 
-// isGhost reports whether a key whose latest version is a delete marker is still behind a common prefix.
+// isGhost reports whether a key whose latest version is a delete marker still produces a common prefix.
 func (s *Server) isGhost(key, prefix, delimiter string) bool {
 	rest, found := strings.CutPrefix(key, prefix)
 	return s.opts.Profile.GhostPrefixes && found && delimiter != "" && strings.Contains(rest, delimiter)
 }
 
-// A versionElement is a version in XML.
+// A versionElement is a version in XML form.
 type versionElement struct {
 	XMLName        xml.Name
 	Key, VersionId string
@@ -198,7 +198,7 @@ type versionElement struct {
 	ChecksumType      string `xml:",omitempty"`
 }
 
-// listVersions lists versions and delete markers. Those of a key begin with the latest.
+// listVersions lists versions and delete markers, the latest version of a key first.
 func (s *Server) listVersions(b *bucket, q *request) *reply {
 	size, refusal := s.pageSize(q, "max-keys")
 	if refusal != nil {
@@ -230,21 +230,21 @@ func (s *Server) listVersions(b *bucket, q *request) *reply {
 		}
 		out.Versions = append(out.Versions, e)
 	}
-	if s.opts.Profile.MarkersApart { // two lists, one after the other
+	if s.opts.Profile.MarkersApart { // two separate lists
 		slices.SortStableFunc(out.Versions, func(a, b versionElement) int {
 			return -strings.Compare(a.XMLName.Local, b.XMLName.Local)
 		})
 	}
-	return answerXML(http.StatusOK, &out)
+	return replyXML(http.StatusOK, &out)
 }
 
-// versions returns the versions after a key, or after one of its versions. A common prefix has no ID.
+// versions returns the versions after a key, or after one of its versions. Common prefixes have no ID.
 func (s *Server) versions(b *bucket, q *request, keyMarker, idMarker string) (all []versionElement) {
 	encode := encoder(q)
 	delimiter := q.query.Get("delimiter")
 	shows := func(string) bool { return true }
 	names, order := s.names(b, q, keyMarker, shows), s.order
-	if s.opts.Profile.MarkersApart { // SeaweedFS sorts versions, if not objects
+	if s.opts.Profile.MarkersApart { // SeaweedFS sorts versions but not objects
 		names, order = b.sortedNames(q, keyMarker, shows), strings.Compare
 	}
 	for name := range names {
@@ -257,7 +257,7 @@ func (s *Server) versions(b *bucket, q *request, keyMarker, idMarker string) (al
 			all = append(all, versionElement{Key: encode(name)})
 			continue
 		}
-		passed := name == keyMarker // until the version of the marker
+		passed := name == keyMarker // false until the version of the marker
 		for i, o := range slices.Backward(b.objects[name]) {
 			e := o.version(encode, i == len(b.objects[name])-1)
 			if !passed {
@@ -269,7 +269,7 @@ func (s *Server) versions(b *bucket, q *request, keyMarker, idMarker string) (al
 	return all
 }
 
-// version is a version in a listing.
+// version returns the object as an entry of a version listing.
 func (o *Object) version(encode func(string) string, latest bool) versionElement {
 	e := versionElement{
 		XMLName: xml.Name{Local: "DeleteMarker"}, Key: encode(o.Key), VersionId: cmp.Or(o.VersionID, nullVersion),
@@ -285,7 +285,7 @@ func (o *Object) version(encode func(string) string, latest bool) versionElement
 	return e
 }
 
-// listUploads lists all uploads below a prefix by one page.
+// listUploads returns all uploads below a prefix on one page.
 func (s *Server) listUploads(b *bucket, q *request) *reply {
 	type element struct{ Key, UploadId, Initiated string }
 	encode := encoder(q)
@@ -302,5 +302,5 @@ func (s *Server) listUploads(b *bucket, q *request) *reply {
 		}
 	}
 	slices.SortStableFunc(out.Uploads, func(a, b element) int { return strings.Compare(a.Key, b.Key) })
-	return answerXML(http.StatusOK, &out)
+	return replyXML(http.StatusOK, &out)
 }

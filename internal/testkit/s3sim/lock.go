@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// A defaultRetention is the rule of a bucket with Object Lock: each version is retained for so many days. The zero
-// value is no rule. A request cannot give a retention of its own.
+// A defaultRetention is the default retention of a bucket with Object Lock, in days. The zero value means that
+// there is no rule. Requests cannot set a retention.
 type defaultRetention struct {
 	Mode string
 	Days int
 }
 
-// retainedUntil is when a new version may be deleted: the zero time where the bucket has no rule.
+// retainedUntil returns the time from which a new version may be deleted. It is zero if the bucket has no rule.
 func (b *bucket) retainedUntil() time.Time {
 	if b.lock == nil || b.lock.Mode == "" {
 		return time.Time{}
@@ -21,7 +21,7 @@ func (b *bucket) retainedUntil() time.Time {
 	return time.Now().AddDate(0, 0, b.lock.Days)
 }
 
-// summed refuses bytes of an object that is retained which come without Content-MD5 and without a checksum.
+// summed rejects content for a retained object if the request has neither Content-MD5 nor a checksum.
 func summed(retained time.Time, q *request) *reply {
 	if retained.IsZero() || q.header.Get("Content-Md5") != "" || len(q.checksums) > 0 {
 		return nil
@@ -29,7 +29,7 @@ func summed(retained time.Time, q *request) *reply {
 	return refuse(http.StatusBadRequest, "InvalidRequest")
 }
 
-// A lockConfiguration is the Object Lock of a bucket in XML.
+// A lockConfiguration is a bucket's Object Lock configuration in XML form.
 type lockConfiguration struct {
 	XMLName           xml.Name `xml:"ObjectLockConfiguration"`
 	ObjectLockEnabled string
@@ -41,6 +41,6 @@ func (b *bucket) putLock(q *request) *reply {
 	if xml.Unmarshal(q.body, &in) != nil || in.ObjectLockEnabled != enabled {
 		return malformed()
 	}
-	b.lock, b.versioning = &in.Rule.DefaultRetention, enabled // S3 locks versions, so it keeps them
+	b.lock, b.versioning = &in.Rule.DefaultRetention, enabled // Object Lock requires versioning
 	return ok()
 }

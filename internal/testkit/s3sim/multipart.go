@@ -14,29 +14,29 @@ import (
 	"time"
 )
 
-// An upload is a multipart upload that is open.
+// An upload is an open multipart upload.
 type upload struct {
 	id, key   string
 	begun     time.Time
 	header    http.Header
 	tags      string
-	retained  time.Time // until then, as the bucket says
-	algorithm string    // of the checksum of each part, such as "Crc32c"; empty for none
-	full      bool      // the checksum of the object is of all its bytes
+	retained  time.Time // default retention when it began
+	algorithm string    // for part checksums, such as "Crc32c"; empty for none
+	full      bool      // the object's checksum covers all its bytes
 	parts     map[int]*part
 }
 
-// A completion is an upload that was completed.
+// A completion is a completed upload.
 type completion struct {
 	object *Object
-	parts  []partElement // of the request
-	answer *reply
+	parts  []partElement // from the request
+	result *reply
 }
 
 type part struct {
 	Content
 	etag     string
-	sums     sums // those that came with it, and that of the algorithm of the upload
+	sums     sums // checksums from the request, and one of the upload's algorithm
 	modified time.Time
 }
 
@@ -56,18 +56,18 @@ func (s *Server) createUpload(b *bucket, q *request, e *Event) *reply {
 	}
 	b.uploads[u.id] = u
 	e.UploadID = u.id
-	answer := answerXML(http.StatusOK, &struct {
+	result := replyXML(http.StatusOK, &struct {
 		XMLName               xml.Name `xml:"InitiateMultipartUploadResult"`
 		Bucket, Key, UploadId string
 	}{Bucket: q.Bucket, Key: q.Key, UploadId: u.id})
 	if u.algorithm != "" {
-		answer.header.Set("X-Amz-Checksum-Algorithm", strings.ToUpper(u.algorithm))
-		answer.header.Set("X-Amz-Checksum-Type", u.kind())
+		result.header.Set("X-Amz-Checksum-Algorithm", strings.ToUpper(u.algorithm))
+		result.header.Set("X-Amz-Checksum-Type", u.kind())
 	}
-	return answer
+	return result
 }
 
-// upload finds the upload that a request names.
+// upload returns the upload that a request names.
 func (b *bucket) upload(q *request) (*upload, *reply) {
 	u := b.uploads[q.UploadID]
 	if u == nil && q.Name != "AbortMultipartUpload" {
@@ -79,7 +79,7 @@ func (b *bucket) upload(q *request) (*upload, *reply) {
 	return u, nil
 }
 
-// number returns the part number of a request.
+// number returns the part number of a request and reports whether it is valid.
 func (s *Server) number(q *request) (int, bool) {
 	n, err := strconv.Atoi(q.query.Get("partNumber"))
 	return n, err == nil && n >= 1 && int64(n) <= s.opts.Profile.MaxParts()
@@ -106,22 +106,22 @@ func (s *Server) uploadPart(b *bucket, q *request) *reply {
 	}
 	p.etag = s.etag(u.header, p.Content)
 	u.parts[n] = p
-	answer := ok()
-	answer.header.Set("ETag", p.etag)
+	result := ok()
+	result.header.Set("ETag", p.etag)
 	for name := range algorithms() {
 		if value := *p.sums.of(name); value != "" {
-			answer.header.Set(checksumHeader+name, value)
+			result.header.Set(checksumHeader+name, value)
 		}
 	}
-	return answer
+	return result
 }
 
-// sumsParts reports whether each part must have a checksum, and CompleteMultipartUpload must name it.
+// sumsParts reports whether each part needs a checksum, which CompleteMultipartUpload must name.
 func (s *Server) sumsParts(u *upload) bool {
 	return u.algorithm != "" && (s.strict() || strings.HasPrefix(s.opts.Profile.Name, "aws"))
 }
 
-// strict reports whether the profile is that of an unknown server, which enforces every rule.
+// strict reports whether the profile is the one for unknown servers, which enforces every rule.
 func (s *Server) strict() bool { return s.opts.Profile.Name == "" || s.opts.Profile.Name == "strict" }
 
 func (s *Server) uploadPartCopy(b *bucket, q *request, e *Event) *reply {
@@ -155,14 +155,14 @@ func (s *Server) uploadPartCopy(b *bucket, q *request, e *Event) *reply {
 	u.parts[n] = p
 	result := &copyResult{XMLName: xmlName("CopyPartResult"), ETag: p.etag, LastModified: stamp(p.modified)}
 	result.sums = p.sums
-	answer := answerXML(http.StatusOK, result)
+	response := replyXML(http.StatusOK, result)
 	if source.VersionID != "" {
-		answer.header.Set("X-Amz-Copy-Source-Version-Id", source.VersionID)
+		response.header.Set("X-Amz-Copy-Source-Version-Id", source.VersionID)
 	}
-	return answer
+	return response
 }
 
-// A partElement is a part in XML.
+// A partElement is a part in XML form.
 type partElement struct {
 	PartNumber   int
 	ETag         string
@@ -212,7 +212,7 @@ func (s *Server) listParts(b *bucket, q *request) *reply {
 			out.NextPartNumberMarker = n
 		}
 	}
-	return answerXML(http.StatusOK, &out)
+	return replyXML(http.StatusOK, &out)
 }
 
 func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
@@ -254,14 +254,14 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 	}
 	s.store(b, o)
 	e.New = o
-	answer := answerXML(http.StatusOK, &completedResult{
+	result := replyXML(http.StatusOK, &completedResult{
 		XMLName: xmlName("CompleteMultipartUploadResult"), Bucket: q.Bucket, Key: q.Key, ETag: o.ETag,
 		typedSums: o.checksum.element(),
 	})
-	b.describeNew(answer.header, o)
-	o.describe(answer.header)
-	b.completed[u.id] = completion{o, in.Parts, answer}
-	return answer
+	b.describeNew(result.header, o)
+	o.describe(result.header)
+	b.completed[u.id] = completion{o, in.Parts, result}
+	return result
 }
 
 type completedResult struct {
@@ -270,22 +270,22 @@ type completedResult struct {
 	typedSums
 }
 
-// xmlName is the name of the element that an answer is.
+// xmlName returns the name of the root element of a response.
 func xmlName(name string) xml.Name { return xml.Name{Local: name} }
 
-// completedBefore is the answer to a request to complete an upload that is complete. It is nil where the server has
-// none.
+// completedBefore returns the response to a request that completes an upload again. It returns nil if the server
+// does not remember the upload.
 func (s *Server) completedBefore(b *bucket, q *request, parts []partElement) *reply {
 	c, known := b.completed[q.UploadID]
 	if !s.aws() || s.opts.Forgets || !known || b.current(q.Key) != c.object || !slices.Equal(parts, c.parts) {
 		return nil
 	}
-	return c.answer
+	return c.result
 }
 
-// assemble makes an object of parts.
+// assemble builds an object from parts.
 func (s *Server) assemble(u *upload, parts []*part) *Object {
-	// S3 dates it from the beginning of the upload
+	// S3 sets the modification time to the start of the upload.
 	o := &Object{Key: u.key, Modified: u.begun, header: u.header, tags: u.tags, retained: u.retained}
 	var digests [][]byte
 	for _, p := range parts {
@@ -309,10 +309,10 @@ func (s *Server) assemble(u *upload, parts []*part) *Object {
 	return o
 }
 
-// kind is the type of the checksum of the object, empty where the upload has none.
+// kind returns the type of the object's checksum, or "" if the upload has none.
 func (u *upload) kind() string { return checksum{algorithm: u.algorithm, full: u.full}.kind() }
 
-// completedParts finds the parts of a completed object, and enforces the rules for them.
+// completedParts returns the parts that a completed object consists of, after checking the rules for parts.
 func (s *Server) completedParts(u *upload, in []partElement) ([]*part, *reply) {
 	var parts []*part
 	for i, e := range in {
@@ -341,7 +341,7 @@ func (s *Server) completedParts(u *upload, in []partElement) ([]*part, *reply) {
 	return parts, nil
 }
 
-// countsParts reports whether the numbers of parts must have no gaps.
+// countsParts reports whether part numbers must be consecutive.
 func (s *Server) countsParts(u *upload) bool {
 	return s.strict() || s.opts.Profile.Name == "aws-directory" || s.opts.Profile.Name == "aws" && u.algorithm != ""
 }

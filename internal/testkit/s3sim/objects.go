@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// decide performs a request as one step.
+// decide performs a request atomically.
 func (s *Server) decide(q *request) *reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := &Event{Operation: q.Operation, Time: time.Now()}
-	answer := s.dispatch(q, e)
-	e.Status = answer.status
+	result := s.dispatch(q, e)
+	e.Status = result.status
 	if s.opts.Observe != nil {
 		s.opts.Observe(*e)
 	}
-	return answer
+	return result
 }
 
 func (s *Server) dispatch(q *request, e *Event) *reply {
@@ -52,8 +52,8 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 		e.New = e.Old
 		return s.unperformed(q)
 	}
-	if answer := s.goesEmpty(b, q, e); answer != nil {
-		return answer
+	if result := s.goesEmpty(b, q, e); result != nil {
+		return result
 	}
 	return s.dispatchObject(b, q, e)
 }
@@ -110,8 +110,8 @@ func (s *Server) dispatchObject(b *bucket, q *request, e *Event) *reply {
 	return notImplemented()
 }
 
-// conflicts reports whether a conditional write is refused because another write of the key took effect after it
-// came. An object that is gone is reported as missing.
+// conflicts reports whether a conditional write fails because another write of the key took effect after the
+// request arrived. If the object was deleted, the server reports it as missing instead.
 func (s *Server) conflicts(b *bucket, q *request) bool {
 	supported := map[string]bool{
 		"PutObject": s.opts.Profile.ConditionalPut, "CompleteMultipartUpload": s.opts.Profile.ConditionalComplete,
@@ -121,16 +121,15 @@ func (s *Server) conflicts(b *bucket, q *request) bool {
 	return s.opts.Conflicts && supported && conditional && b.changes[q.Key] != q.changes
 }
 
-// overtaken reports whether a server does not perform a request because another one of the key came later and took
-// effect first.
+// overtaken reports whether the server skips a request because a later request for the same key took effect first.
 func (s *Server) overtaken(b *bucket, q *request) bool {
 	return s.opts.Profile.OvertakenSuccess && (q.Name == "PutObject" || q.Name == "CopyObject") && b.changes[q.Key] != q.changes
 }
 
-// unperformed is the answer to a request that was overtaken.
+// unperformed is the response to a request that was overtaken.
 func (s *Server) unperformed(q *request) *reply {
 	if q.Name == "CopyObject" {
-		return answerXML(http.StatusOK, &copyResult{XMLName: xmlName("CopyObjectResult"), ETag: `"None"`, LastModified: stamp(s.now())})
+		return replyXML(http.StatusOK, &copyResult{XMLName: xmlName("CopyObjectResult"), ETag: `"None"`, LastModified: stamp(s.now())})
 	}
 	return ok()
 }
@@ -154,8 +153,8 @@ func (s *Server) deleteBucket(b *bucket, q *request) *reply {
 	return noContent()
 }
 
-// precondition refuses a write whose condition does not hold for the current object. A server without such conditions
-// ignores them or refuses each.
+// precondition rejects a write if its condition does not hold for the current object. A server that does not
+// support the condition ignores or rejects it.
 func (s *Server) precondition(q *request, current *Object, supported bool) *reply {
 	match, none := q.header.Get("If-Match"), q.header.Get("If-None-Match")
 	switch {
@@ -166,7 +165,7 @@ func (s *Server) precondition(q *request, current *Object, supported bool) *repl
 	case !supported:
 		return nil
 	case none != "" && (none != "*" || match != ""):
-		return notImplemented() // so says S3 of an ETag here, and of both conditions
+		return notImplemented() // S3 responds like this to an ETag here, and to both conditions at once
 	case none != "" && current != nil:
 		return preconditionFailed()
 	case match != "" && current == nil:
@@ -180,8 +179,8 @@ func (s *Server) precondition(q *request, current *Object, supported bool) *repl
 
 func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
 
-// matches judges the conditions of a request for an object that is read, or is the source of a copy. The ETag goes
-// before the time (RFC 9110, section 13.2.2).
+// matches evaluates the conditions of a read, or the conditions for the source of a copy. The ETag takes precedence
+// over the time (RFC 9110, section 13.2.2).
 func (o *Object) matches(h http.Header, prefix string) bool {
 	if match := h.Get(prefix + "If-Match"); match != "" {
 		return match == "*" || sameETag(match, o.ETag)
@@ -190,7 +189,7 @@ func (o *Object) matches(h http.Header, prefix string) bool {
 	return err != nil || !o.Modified.After(unmodified)
 }
 
-// stored returns the headers that the server keeps with an object and returns with it.
+// stored returns the headers that the server stores and returns with an object.
 func stored(h http.Header) http.Header {
 	out := http.Header{}
 	for name, values := range h {
@@ -220,10 +219,10 @@ func stored(h http.Header) http.Header {
 	return out
 }
 
-// metadataHeader is the beginning of each header of user metadata.
+// metadataHeader is the prefix of user metadata headers.
 const metadataHeader = "X-Amz-Meta-"
 
-// etag returns the ETag of bytes that come by one request: their MD5 if the profile says so.
+// etag returns the ETag of content sent in one request: its MD5 sum if the profile says so.
 func (s *Server) etag(h http.Header, c Content) string {
 	if !s.md5ETags(h) {
 		return `"opaque-` + s.next() + `"`
@@ -231,7 +230,7 @@ func (s *Server) etag(h http.Header, c Content) string {
 	return `"` + hex.EncodeToString(sum(md5.New(), c...)) + `"`
 }
 
-// md5ETags reports whether the ETags of objects with these headers are MD5 sums.
+// md5ETags reports whether objects with these headers have MD5 sums as ETags.
 func (s *Server) md5ETags(h http.Header) bool {
 	return s.opts.Profile.MD5ETags && !strings.HasPrefix(h.Get("X-Amz-Server-Side-Encryption"), "aws:kms")
 }
@@ -251,15 +250,15 @@ func (s *Server) put(b *bucket, q *request, e *Event) *reply {
 	o.ETag = s.etag(q.header, o.Content)
 	s.store(b, o)
 	e.New = o
-	answer := ok()
-	answer.header.Set("ETag", o.ETag)
-	b.describeNew(answer.header, o)
-	o.describe(answer.header)
-	o.checksum.describe(answer.header)
-	return answer
+	result := ok()
+	result.header.Set("ETag", o.ETag)
+	b.describeNew(result.header, o)
+	o.describe(result.header)
+	o.checksum.describe(result.header)
+	return result
 }
 
-// describe sets the headers that say how an object is encrypted.
+// describe sets the encryption headers of an object.
 func (o *Object) describe(h http.Header) {
 	for _, name := range []string{"X-Amz-Server-Side-Encryption", "X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"} {
 		if value := o.header.Get(name); value != "" {
@@ -285,8 +284,8 @@ func (s *Server) get(b *bucket, q *request) *reply {
 	if !valid {
 		return refuse(http.StatusRequestedRangeNotSatisfiable, "InvalidRange")
 	}
-	answer := &reply{status: http.StatusOK, header: o.header.Clone(), body: o.Content.slice(from, to)}
-	h := answer.header
+	result := &reply{status: http.StatusOK, header: o.header.Clone(), body: o.Content.slice(from, to)}
+	h := result.header
 	h.Set("ETag", o.ETag)
 	b.describe(h, o)
 	o.describe(h)
@@ -297,7 +296,7 @@ func (s *Server) get(b *bucket, q *request) *reply {
 		h.Set("X-Amz-Tagging-Count", strconv.Itoa(n))
 	}
 	if partial {
-		answer.status = http.StatusPartialContent
+		result.status = http.StatusPartialContent
 		if to > from {
 			h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, size))
 		}
@@ -305,16 +304,16 @@ func (s *Server) get(b *bucket, q *request) *reply {
 	if to-from == size && q.header.Get("X-Amz-Checksum-Mode") == "ENABLED" {
 		o.checksum.describe(h)
 	}
-	for name := range q.query { // of a presigned link
+	for name := range q.query { // parameters of a presigned link
 		if header, found := strings.CutPrefix(name, "response-"); found {
 			h.Set(header, q.query.Get(name))
 		}
 	}
-	return answer
+	return result
 }
 
-// byteRange parses a Range header (RFC 9110, section 14.1.2) from one byte on, to another or to the end. Another one
-// stands for the whole object. One that the object does not have is not valid.
+// byteRange parses a Range header (RFC 9110, section 14.1.2) with a first byte and an optional last byte. Any other
+// form selects the whole object. valid is false if the object does not have the range.
 func byteRange(value string, size int64) (from, to int64, partial, valid bool) {
 	set, found := strings.CutPrefix(value, "bytes=")
 	first, last, _ := strings.Cut(set, "-")
@@ -331,7 +330,7 @@ func byteRange(value string, size int64) (from, to int64, partial, valid bool) {
 	return from, min(to, size-1) + 1, true, from < size
 }
 
-// source finds the object that a copy names, and checks its conditions.
+// source returns the object that a copy names and checks its conditions.
 func (s *Server) source(q *request) (*Object, *reply) {
 	escaped, id, _ := strings.Cut(strings.TrimPrefix(q.header.Get("X-Amz-Copy-Source"), "/"), "?versionId=")
 	name, err := url.PathUnescape(escaped)
@@ -373,7 +372,7 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	header := own
 	if !replaces {
 		header = source.header.Clone()
-		for name := range header { // what S3 does not copy
+		for name := range header { // headers that S3 does not copy
 			if strings.HasPrefix(name, "X-Amz-") && !strings.HasPrefix(name, metadataHeader) {
 				header.Del(name)
 			}
@@ -403,16 +402,16 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	o.ETag = s.etag(header, o.Content)
 	s.store(b, o)
 	e.New, e.Source = o, source
-	answer := answerXML(http.StatusOK, &copyResult{
+	result := replyXML(http.StatusOK, &copyResult{
 		XMLName: xmlName("CopyObjectResult"), ETag: o.ETag, LastModified: stamp(o.Modified),
 		typedSums: o.checksum.element(),
 	})
-	b.describeNew(answer.header, o)
-	o.describe(answer.header)
+	b.describeNew(result.header, o)
+	o.describe(result.header)
 	if source.VersionID != "" {
-		answer.header.Set("X-Amz-Copy-Source-Version-Id", source.VersionID)
+		result.header.Set("X-Amz-Copy-Source-Version-Id", source.VersionID)
 	}
-	return answer
+	return result
 }
 
 type copyResult struct {
@@ -422,40 +421,40 @@ type copyResult struct {
 	typedSums
 }
 
-// stamp writes a time as S3 does in XML.
+// stamp formats a time as S3 does in XML.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// delete deletes an object or a version. It checks the condition where the server knows it. Some servers know it in
-// DeleteObject only.
+// delete deletes an object or a version. It checks the condition only if conditional is set, because some servers
+// support conditions only in DeleteObject.
 func (s *Server) delete(b *bucket, q *request, e *Event, conditional bool) *reply {
 	if refusal := s.precondition(q, e.Old, conditional); refusal != nil {
-		return refusal // it is for the current object, whichever version the request deletes
+		return refusal // the condition applies to the current object, whichever version is deleted
 	}
 	id := q.query.Get("versionId")
 	target := b.find(q.Key, id)
-	answer := noContent()
+	result := noContent()
 	switch {
 	case id == "" && q.Name == "DeleteObject" && s.opts.Profile.LockedMarkers && b.lock != nil &&
 		strings.HasSuffix(q.Key, "/") && e.Old != nil:
 		return refuse(http.StatusBadRequest, "InvalidRequest")
 	case id == "":
 		if marker := s.remove(b, q.Key); marker != nil {
-			b.describe(answer.header, marker)
+			b.describe(result.header, marker)
 		}
-		return answer
+		return result
 	case target == nil:
-		answer.header.Set("X-Amz-Version-Id", id)
+		result.header.Set("X-Amz-Version-Id", id)
 	case time.Now().Before(target.retained):
 		return refuse(http.StatusForbidden, "AccessDenied")
 	default:
 		b.removeVersion(q.Key, id)
-		b.describe(answer.header, target)
+		b.describe(result.header, target)
 	}
 	e.New = b.current(q.Key)
-	return answer
+	return result
 }
 
-// A deleteElement is an object of DeleteObjects in XML.
+// A deleteElement is an object of DeleteObjects in XML form.
 type deleteElement struct {
 	Key                   string
 	ETag                  string `xml:",omitempty"`
@@ -493,10 +492,10 @@ func (s *Server) deleteAll(b *bucket, q *request) *reply {
 			out.Deleted = append(out.Deleted, deleted)
 		}
 	}
-	return answerXML(http.StatusOK, &out)
+	return replyXML(http.StatusOK, &out)
 }
 
-// deleteOne deletes an object of DeleteObjects.
+// deleteOne deletes one object of DeleteObjects.
 func (s *Server) deleteOne(b *bucket, q *request, o deleteElement) (out deleteElement, done bool) {
 	one := Event{Operation: q.Operation, Time: time.Now(), Old: b.current(o.Key)}
 	one.Key = o.Key
@@ -508,25 +507,25 @@ func (s *Server) deleteOne(b *bucket, q *request, o deleteElement) (out deleteEl
 	if o.VersionID != "" {
 		single.query.Set("versionId", o.VersionID)
 	}
-	answer := s.delete(b, &single, &one, s.opts.Profile.ConditionalBatchDelete)
-	one.Status = answer.status
+	result := s.delete(b, &single, &one, s.opts.Profile.ConditionalBatchDelete)
+	one.Status = result.status
 	if s.opts.Observe != nil {
 		s.opts.Observe(one)
 	}
 	out = deleteElement{Key: o.Key, VersionID: o.VersionID}
-	if answer.status >= http.StatusBadRequest {
-		_ = xml.Unmarshal(answer.body.Bytes(), &struct{ Code, Message *string }{&out.Code, &out.Message})
+	if result.status >= http.StatusBadRequest {
+		_ = xml.Unmarshal(result.body.Bytes(), &struct{ Code, Message *string }{&out.Code, &out.Message})
 		return out, false
 	}
-	if answer.header.Get("X-Amz-Delete-Marker") != "" {
-		out.DeleteMarker, out.DeleteMarkerVersionID = true, answer.header.Get("X-Amz-Version-Id")
+	if result.header.Get("X-Amz-Delete-Marker") != "" {
+		out.DeleteMarker, out.DeleteMarkerVersionID = true, result.header.Get("X-Amz-Version-Id")
 	}
 	return out, true
 }
 
 type tag struct{ Key, Value string }
 
-// tagsOf parses the tags of a header.
+// tagsOf parses a tagging header.
 func tagsOf(query string) (tags []tag) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -539,7 +538,7 @@ func tagsOf(query string) (tags []tag) {
 	return tags
 }
 
-// A tagging is the tags of a version in XML.
+// A tagging holds the tags of a version in XML form.
 type tagging struct {
 	XMLName xml.Name `xml:"Tagging"`
 	TagSet  []tag    `xml:"TagSet>Tag"`
@@ -550,7 +549,7 @@ func (b *bucket) getTagging(q *request) *reply {
 	if refusal != nil {
 		return refusal
 	}
-	answer := answerXML(http.StatusOK, &tagging{TagSet: tagsOf(o.tags)})
-	b.describe(answer.header, o)
-	return answer
+	result := replyXML(http.StatusOK, &tagging{TagSet: tagsOf(o.tags)})
+	b.describe(result.header, o)
+	return result
 }

@@ -18,26 +18,26 @@ import (
 	"strings"
 )
 
-// A request is a decoded request, whose bytes have the right checksums.
+// A request is a decoded request whose body has been checked against its checksums.
 type request struct {
 	Operation
 	method    string
 	query     url.Values
 	header    http.Header
 	body      []byte
-	checksums http.Header // the one that came with the body, if any
+	checksums http.Header // the checksum sent with the body, if any
 
-	changes   int                // how often the key had changed when the request came
-	emptyings int                // how often directories above it had lost their last object then
-	before    map[string]*Object // what the keys held then, where the answer may be torn
+	changes   int                // number of changes of the key before the request arrived
+	emptyings int                // number of times directories above the key were emptied before
+	before    map[string]*Object // contents of the keys at that time, if the response may be torn
 
-	open *upload // that was open when the request came, and that no abort ends
+	open *upload // the upload that was open at that time, if aborting it has no effect
 
-	refusal *reply // why it is refused whatever it asks for, or nil
+	refusal *reply // response to a request that is invalid in itself, or nil
 }
 
-// operations names the operation of a request to an object or to a bucket by its method and its subresource, which is
-// empty for the object or the bucket itself.
+// operations maps the method and the subresource of a request to its operation. The subresource is empty for the
+// object or the bucket itself.
 var operations = map[string]struct{ object, bucket map[string]string }{
 	http.MethodGet: {
 		object: map[string]string{
@@ -65,9 +65,9 @@ var operations = map[string]struct{ object, bucket map[string]string }{
 	},
 }
 
-// subresources are the query parameters that make a request one for something else than the object or the bucket. S3
-// has operations for each of them. Those that the simulator lacks are refused and never taken for the plain
-// operation.
+// subresources returns the query parameters that select something other than the object or bucket itself. S3 has
+// operations for all of them. Operations that the simulator does not support are rejected, and never mistaken for
+// the plain operation.
 func subresources() []string {
 	return []string{
 		"accelerate", "acl", "analytics", "attributes", "cors", "delete", "encryption", "intelligent-tiering",
@@ -81,7 +81,7 @@ func subresources() []string {
 	}
 }
 
-// operation names the operation of a request. The name is empty for one that the simulator lacks.
+// operation returns the name of a request's operation, or "" if the simulator does not support it.
 func operation(r *http.Request, query url.Values, bucket, key string) string {
 	if bucket == "" {
 		return ""
@@ -99,7 +99,7 @@ func operation(r *http.Request, query url.Values, bucket, key string) string {
 	}
 	name := names[subresource]
 	if name == "PutObject" && query.Has("partNumber") {
-		return "" // a part of no upload
+		return "" // a part without an upload
 	}
 	if r.Header.Get("X-Amz-Copy-Source") != "" {
 		switch name {
@@ -112,7 +112,8 @@ func operation(r *http.Request, query url.Values, bucket, key string) string {
 	return name
 }
 
-// OperationOf tells what a request in path style asks for. The name is empty where the simulator lacks the operation.
+// OperationOf returns the operation of a path-style request. The name is empty if the simulator does not support
+// the operation.
 func OperationOf(r *http.Request) Operation {
 	o, _ := operationOf(r)
 	return o
@@ -128,7 +129,7 @@ func operationOf(r *http.Request) (Operation, error) {
 	}, err
 }
 
-// decode reads a request to its end.
+// decode reads and parses a request.
 func decode(r *http.Request) *request {
 	q := &request{method: r.Method, query: r.URL.Query(), header: r.Header}
 	var err error
@@ -141,13 +142,13 @@ func decode(r *http.Request) *request {
 		q.refusal = refusal
 	case len(q.Key) > maxKeyBytes:
 		q.refusal = refuse(http.StatusBadRequest, "KeyTooLongError")
-	case q.Bucket == "" && q.method == http.MethodPost: // as an STS takes it
+	case q.Bucket == "" && q.method == http.MethodPost: // sent to an STS
 		q.refusal = refuse(http.StatusMethodNotAllowed, "MethodNotAllowed")
 	}
 	return q
 }
 
-// readBody reads the body, and compares it with the length and the checksums that the request announces.
+// readBody reads the body and checks it against the announced length and checksums.
 func (q *request) readBody(r *http.Request) *reply {
 	body, err := readAll(r.Body, r.ContentLength)
 	if err != nil {
@@ -155,7 +156,7 @@ func (q *request) readBody(r *http.Request) *reply {
 	}
 	digest := q.header.Get("X-Amz-Content-Sha256")
 	if strings.HasPrefix(digest, "STREAMING-") {
-		return notImplemented() // the content encoding aws-chunked, which clients use over https
+		return notImplemented() // aws-chunked content encoding, which clients use over HTTPS
 	}
 	q.body, q.checksums = body, http.Header{}
 	if len(digest) == hex.EncodedLen(sha256.Size) && digest != hex.EncodeToString(sum(sha256.New(), body)) {
@@ -167,7 +168,7 @@ func (q *request) readBody(r *http.Request) *reply {
 	return q.compareChecksums()
 }
 
-// compareMD5 compares Content-MD5 with the body.
+// compareMD5 checks the body against Content-MD5.
 func (q *request) compareMD5() *reply {
 	values := q.header.Values("Content-Md5")
 	if len(values) == 0 {
@@ -183,8 +184,8 @@ func (q *request) compareMD5() *reply {
 	return nil
 }
 
-// compareChecksums compares the checksum of the headers with the body. That of a request which completes an upload is
-// of the object.
+// compareChecksums checks the body against the checksum header. In CompleteMultipartUpload the checksum covers the
+// object instead.
 func (q *request) compareChecksums() *reply {
 	if q.Name == "CompleteMultipartUpload" {
 		return nil
@@ -202,13 +203,13 @@ func (q *request) compareChecksums() *reply {
 	return nil
 }
 
-// checksumHeader is the beginning of the name of each header that holds a checksum.
+// checksumHeader is the prefix of checksum headers.
 const checksumHeader = "X-Amz-Checksum-"
 
-// nvme is the polynomial of CRC-64/NVME, its bits reversed.
+// nvme is the reversed polynomial of CRC-64/NVME.
 const nvme = 0x9a6c9329ac4bc9b5
 
-// algorithms returns the algorithms of checksums, by their names in a header.
+// algorithms returns the checksum algorithms by header suffix.
 func algorithms() map[string]func() hash.Hash {
 	return map[string]func() hash.Hash{
 		"Crc32":     func() hash.Hash { return crc32.NewIEEE() },
@@ -226,7 +227,7 @@ func sum(h hash.Hash, pieces ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// readAll reads length bytes, or all where the length is unknown. Fewer or more bytes are an error.
+// readAll reads exactly length bytes, or everything if length is negative.
 func readAll(r io.Reader, length int64) ([]byte, error) {
 	if r == nil {
 		r = http.NoBody
@@ -244,9 +245,9 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 	return body, nil
 }
 
-// refuse is an error of S3.
+// refuse returns an S3 error.
 func refuse(status int, code string) *reply {
-	return answerXML(status, &struct {
+	return replyXML(status, &struct {
 		XMLName   xml.Name `xml:"Error"`
 		Code      string
 		Message   string
@@ -254,8 +255,8 @@ func refuse(status int, code string) *reply {
 	}{Code: code, Message: "refused by the simulator", RequestID: "s3sim"})
 }
 
-// answerXML is an answer with a body.
-func answerXML(status int, document any) *reply {
+// replyXML returns a response with an XML body.
+func replyXML(status int, document any) *reply {
 	body, err := xml.Marshal(document)
 	if err != nil {
 		return &reply{status: http.StatusInternalServerError}
@@ -266,7 +267,7 @@ func answerXML(status int, document any) *reply {
 	}
 }
 
-// The answers of which there are many.
+// Common responses.
 func ok() *reply                 { return &reply{status: http.StatusOK, header: http.Header{}} }
 func noContent() *reply          { return &reply{status: http.StatusNoContent, header: http.Header{}} }
 func noSuchKey() *reply          { return refuse(http.StatusNotFound, "NoSuchKey") }

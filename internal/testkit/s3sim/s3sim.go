@@ -1,18 +1,21 @@
-// Package s3sim is an S3 server in memory, for tests. It enforces the rules of a [profile.Profile], and is strongly
-// consistent. It delays, loses or refuses requests where a test asks for that.
+// Package s3sim is an in-memory S3 server for tests. It enforces the rules of a [profile.Profile] and is strongly
+// consistent. On request it delays, loses or rejects requests.
 //
-// It is an [http.Handler], which can serve over TCP. [Server.Client] reaches it without a connection, so that it
-// works in a bubble of testing/synctest:
+// A [Server] is an [http.Handler] that can serve over TCP. [Server.Client] calls it without a connection, so that
+// it works in a testing/synctest bubble:
 //
 //	server := s3sim.New(s3sim.Options{Profile: profile})
 //	client := server.Client(nil)
 //
-// It takes path-style requests, and does not check signatures: there are no accounts, ACLs and policies. Operations
-// that it lacks are refused with 501 NotImplemented. It compares bytes with their length, with Content-MD5, with
-// X-Amz-Content-Sha256, and with each checksum that comes as a header.
+// A [Caller] injects a [Fault] into the requests of one client, and [Options.Observe] receives an [Event] for each
+// request that took effect.
 //
-// It ignores a condition that the profile lacks, as servers do that are older than conditional requests. With
-// [Options.RefuseUnsupported] it refuses the request.
+// The server accepts path-style requests and does not check signatures: it has no accounts, ACLs or policies.
+// Unsupported operations fail with 501 NotImplemented. Bodies are checked against their length, Content-MD5,
+// X-Amz-Content-Sha256, and every checksum header.
+//
+// Conditions that the profile does not support are ignored, as on servers that predate conditional requests.
+// [Options.RefuseUnsupported] rejects them instead.
 package s3sim
 
 import (
@@ -39,113 +42,113 @@ import (
 // Region is the region of every bucket.
 const Region = "us-east-1"
 
-// S3's limits: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
+// S3 limits: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
 const (
 	minPartSize = 5 << 20
 	maxPage     = 1000
 	maxKeyBytes = 1024
 )
 
-// Options says what a server is like. The zero value is the strictest server, with S3's own limits.
+// Options describe a server. The zero value is the strictest server with S3's own limits.
 type Options struct {
-	// Profile is what the server can do, and its rules.
+	// Profile defines the server's capabilities and rules.
 	Profile profile.Profile
 
-	// RefuseUnsupported makes the server answer 501 to a condition that the profile lacks.
+	// RefuseUnsupported rejects conditions that the profile does not support with 501.
 	RefuseUnsupported bool
 
-	// MinPartSize is the least number of bytes of each part but the last. 0 stands for S3's own 5 MiB.
+	// MinPartSize is the minimum size in bytes of every part except the last. 0 means S3's own limit of 5 MiB.
 	MinPartSize int64
 
-	// Versioning makes every bucket a versioned one. PutBucketVersioning does the same to one, and can suspend it.
+	// Versioning enables versioning for every bucket. PutBucketVersioning enables or suspends it for one bucket.
 	Versioning bool
 
-	// Forgets makes the server of AWS answer 404 NoSuchUpload to CompleteMultipartUpload of an upload that is complete,
-	// as all others do. AWS does not say for how long it knows such an upload, and gives the first answer again, while
-	// the object of the upload is the current one of its key.
+	// Forgets makes an AWS server respond with 404 NoSuchUpload when a client completes an upload again, as all
+	// other servers do. By default AWS repeats its first response while the object of the upload is the current
+	// version. It does not document for how long.
 	Forgets bool
 
-	// Conflicts makes the server answer 409 ConditionalRequestConflict to a conditional write while which another
-	// write of the key took effect. Without Conflicts the condition is judged by what the other write has left.
+	// Conflicts makes the server respond with 409 ConditionalRequestConflict if another write of the key takes
+	// effect during a conditional write. Otherwise the condition is evaluated after the other write.
 	Conflicts bool
 
-	// Torn makes answers hold parts of two objects where the reads of the profile are not atomic. One has replaced
-	// the other since the request came. HeadObject has the ETag of the new one and the rest of the old one. GetObject
-	// and listings have the ETag of the old one and the rest of the new one.
+	// Torn mixes two objects in responses if reads are not atomic in the profile and one object replaced the other
+	// while the request was in flight. HeadObject returns the new ETag with the old metadata. GetObject and
+	// listings return the old ETag with the new content.
 	Torn bool
 
-	// Emptying makes a server with an EmptyDirectoryCode, or with FalseSuccess, not perform a request that stores
-	// an object while a directory above it loses its last one.
+	// Emptying makes a server with an EmptyDirectoryCode or FalseSuccess fail to store an object while a directory
+	// above it loses its last object.
 	Emptying bool
 
-	// Overlapping makes CompleteMultipartUpload take effect although AbortMultipartUpload has removed the upload since
-	// the request came. The object then has its size and its ETag, and no bytes: to read it gets 409 BrokenMPU. Swift
-	// does so.
+	// Overlapping lets CompleteMultipartUpload succeed although AbortMultipartUpload removed the upload while the
+	// request was in flight. The object then has a size and an ETag but no content, and reading it fails with 409
+	// BrokenMPU. Swift behaves like this.
 	Overlapping bool
 
-	// Ahead is by how much the clock of the server is ahead.
+	// Ahead is how far the server's clock is ahead.
 	Ahead time.Duration
 
-	// PageSize is how many entries a page of a listing has at most. 0 stands for S3's own 1,000.
+	// PageSize is the maximum number of entries on a page of a listing. 0 means S3's own limit of 1,000.
 	PageSize int
 
-	// Observe gets every request that the server has decided, in the order in which they took effect. It must not
+	// Observe is called for every completed request in the order in which the requests took effect. It must not
 	// call the server.
 	Observe func(Event)
 }
 
-// An Operation is a request.
+// An Operation identifies a request.
 type Operation struct {
-	Name                string // as the SDK calls it: "PutObject"
+	Name                string // name in the SDK, such as "PutObject"
 	Bucket, Key, Prefix string
-	UploadID            string // of a multipart upload; of one that begins, in an [Event] only
-	Tag                 any    // what [Caller.Tag] has returned when the request was made
+	UploadID            string // of a multipart upload; CreateMultipartUpload has it only in an [Event]
+	Tag                 any    // result of [Caller.Tag] for the request
 }
 
-// A Fault is what goes wrong with a request. The zero value is nothing.
+// A Fault disturbs a request. The zero value does nothing.
 type Fault struct {
-	Before, After time.Duration // delays before it takes effect, and before its answer
+	Before, After time.Duration // delays of the request, and of the response
 
-	LoseRequest bool // the connection breaks before the request takes effect
-	LoseAnswer  bool // the connection breaks after it has
-	Forget      bool // it does not take effect when its client gives up during the delay before
+	LoseRequest  bool // break the connection before the request takes effect
+	LoseResponse bool // break the connection after the request takes effect
+	Forget       bool // drop the request if its client gives up during the delay Before
 
-	Status int    // answered with the code instead of performing the request; 0 for none. 200 has an error in its body.
-	Code   string // "SlowDown"
+	Status int    // respond with this status and Code instead of performing the request; 0 for none. A 200 response has the error in its body.
+	Code   string // such as "SlowDown"
 
-	Performed bool // the request takes effect all the same, and is answered with Status
+	Performed bool // perform the request before responding with Status
 
-	Cut int64 // the answer ends after so many bytes of a body that is longer; 0 for none
+	Cut int64 // truncate longer response bodies to this size; 0 for none
 }
 
-// An Event is a request that the server has decided.
+// An Event describes a request that took effect.
 type Event struct {
 	Operation
 	Time     time.Time
 	Status   int
-	Old, New *Object // before and after; one of several keys has an event of its own
-	Source   *Object // of a copy
+	Old, New *Object // before and after; a batch delete has an event for each key
+	Source   *Object // for a copy
 }
 
-// An Object is a version of an object. It never changes.
+// An Object is one immutable version of an object.
 type Object struct {
 	Key, ETag, VersionID string
 	Content              Content
 	Modified             time.Time
-	header               http.Header // that is stored with it and returned
+	header               http.Header // stored with the object and returned
 	checksum             checksum
-	// the sizes of the parts of a multipart upload, nil for an object that came by one request
+	// part sizes of a multipart upload; nil for an object stored in one request
 	parts    []int64
-	tags     string    // a query
-	retained time.Time // it cannot be deleted before
+	tags     string    // encoded as a query
+	retained time.Time // cannot be deleted before
 	deleted  bool      // a delete marker
-	broken   bool      // its parts have been deleted
+	broken   bool      // its parts were deleted
 }
 
-// Broken reports whether the parts of the object were deleted while it was made of them, see [Options.Overlapping].
+// Broken reports whether the parts were deleted while the object was assembled. See [Options.Overlapping].
 func (o *Object) Broken() bool { return o.broken }
 
-// Metadata returns a value of user metadata, empty where there is none.
+// Metadata returns the value of a user metadata key, or "" if it is not set.
 func (o *Object) Metadata(key string) string {
 	if o == nil {
 		return ""
@@ -153,7 +156,7 @@ func (o *Object) Metadata(key string) string {
 	return o.header.Get(metadataHeader + key)
 }
 
-// Attributes are the headers that are stored with the object, and its tags in X-Amz-Tagging.
+// Attributes returns the stored headers, with the tags in X-Amz-Tagging.
 func (o *Object) Attributes() http.Header {
 	h := o.header.Clone()
 	if o.tags != "" {
@@ -162,10 +165,10 @@ func (o *Object) Attributes() http.Header {
 	return h
 }
 
-// Content is bytes in several slices, so that parts become an object without a copy.
+// Content is data in several slices. Completing an upload joins the slices of its parts without copying the data.
 type Content [][]byte
 
-// Size is how many bytes there are.
+// Size returns the number of bytes.
 func (c Content) Size() (n int64) {
 	for _, piece := range c {
 		n += int64(len(piece))
@@ -173,10 +176,10 @@ func (c Content) Size() (n int64) {
 	return n
 }
 
-// Bytes joins the pieces.
+// Bytes returns the data in one slice.
 func (c Content) Bytes() []byte { return slices.Concat(c...) }
 
-// slice is the bytes from one offset to another.
+// slice returns the bytes between two offsets.
 func (c Content) slice(from, to int64) Content {
 	var out Content
 	for _, piece := range c {
@@ -197,27 +200,27 @@ func (c Content) reader() io.Reader {
 	return io.MultiReader(readers...)
 }
 
-// A Server is an S3 server in memory. It is safe for concurrent use.
+// A Server is an in-memory S3 server. It is safe for concurrent use.
 type Server struct {
 	opts Options
 
 	mu      sync.Mutex
 	buckets map[string]*bucket
-	serial  int   // of versions, ETags and uploads
-	newest  int64 // the time in the ID of a version, in nanoseconds
+	serial  int   // last number used for versions, ETags and uploads
+	newest  int64 // time in the newest version ID, in nanoseconds
 }
 
 type bucket struct {
-	objects   map[string][]*Object // by key; the latest last, the only one without versioning
-	keys      []string             // in order; nil after one has come or gone
+	objects   map[string][]*Object // versions by key, the latest last; one per key without versioning
+	keys      []string             // sorted; nil after a key was added or removed
 	uploads   map[string]*upload
-	completed map[string]completion // by the ID of the upload
-	unended   map[string]*upload    // that were completed, and can be once more
+	completed map[string]completion // by upload ID
+	unended   map[string]*upload    // completed uploads that can be completed again
 
-	versioning string            // enabled or suspended; empty before
+	versioning string            // enabled or suspended; empty if never set
 	lock       *defaultRetention // nil for a bucket without Object Lock
-	changes    map[string]int    // how often each key was changed
-	empty      map[string]int    // how often each directory has lost its last object
+	changes    map[string]int    // number of changes by key
+	empty      map[string]int    // how often each directory lost its last object
 }
 
 // New returns a server without buckets.
@@ -229,7 +232,6 @@ func New(opts Options) *Server {
 	return &Server{opts: opts, buckets: map[string]*bucket{}}
 }
 
-// CreateBucket makes a bucket.
 func (s *Server) CreateBucket(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +240,7 @@ func (s *Server) CreateBucket(name string) {
 	}
 }
 
-// Forget removes a bucket with all that it holds.
+// Forget removes a bucket and its contents.
 func (s *Server) Forget(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,8 +259,8 @@ func (s *Server) newBucket() *bucket {
 	return b
 }
 
-// Put stores objects without requests, each with its key and content. A zero ETag or time is what a request would have
-// given.
+// Put stores objects directly, without requests. Each needs a key and content. A zero ETag or time is filled in as
+// for a request.
 func (s *Server) Put(bucket string, objects ...Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,7 +274,7 @@ func (s *Server) Put(bucket string, objects ...Object) {
 	}
 }
 
-// Delete deletes objects without requests.
+// Delete deletes objects directly, without requests.
 func (s *Server) Delete(bucket string, keys ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +283,7 @@ func (s *Server) Delete(bucket string, keys ...string) {
 	}
 }
 
-// Objects are the objects of a bucket in the order of their keys.
+// Objects returns the current objects of a bucket, sorted by key.
 func (s *Server) Objects(bucket string) []*Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -294,7 +296,7 @@ func (s *Server) Objects(bucket string) []*Object {
 	return objects
 }
 
-// Uploads are the keys of the multipart uploads of a bucket that are open, by their IDs.
+// Uploads returns the keys of the open multipart uploads of a bucket by upload ID.
 func (s *Server) Uploads(bucket string) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,7 +307,7 @@ func (s *Server) Uploads(bucket string) map[string]string {
 	return open
 }
 
-// ordered is the keys of all objects and delete markers in order.
+// ordered returns the sorted keys of all objects and delete markers.
 func (b *bucket) ordered() []string {
 	if b.keys == nil {
 		b.keys = slices.Sorted(maps.Keys(b.objects))
@@ -313,7 +315,7 @@ func (b *bucket) ordered() []string {
 	return b.keys
 }
 
-// current is the object of a key, nil where there is none.
+// current returns the current object of a key, or nil.
 func (b *bucket) current(key string) *Object {
 	versions := b.objects[key]
 	if n := len(versions); n > 0 && !versions[n-1].deleted {
@@ -328,20 +330,20 @@ func (s *Server) next() string {
 	return fmt.Sprintf("%08d", s.serial)
 }
 
-// now returns the time as S3 shows it, in whole seconds.
+// now returns the server's time in whole seconds, as S3 reports it.
 func (s *Server) now() time.Time { return time.Now().Add(s.opts.Ahead).UTC().Truncate(time.Second) }
 
-// A Caller is a client with faults and a tag of its own. Its fields may be nil.
+// A Caller defines the faults and the tag of one client. Its fields may be nil.
 type Caller struct {
 	Fault func(Operation) Fault
 	Tag   func() any
 }
 
-// SlowPages returns the faults of a [Caller] whose server is a round trip away, and makes one page of a listing after
-// another.
+// SlowPages returns the faults of a [Caller] with a slow connection to a server that produces the pages of listings
+// one at a time.
 func SlowPages(roundTrip, page time.Duration) func(Operation) Fault {
 	var mu sync.Mutex
-	var busy time.Time // until then
+	var busy time.Time // until this time
 	return func(o Operation) Fault {
 		if o.Name != "ListObjectsV2" {
 			return Fault{After: roundTrip}
@@ -356,7 +358,7 @@ func SlowPages(roundTrip, page time.Duration) func(Operation) Fault {
 	}
 }
 
-// Client returns a client that reaches the server without a connection. The caller may be nil.
+// Client returns a client that calls the server without a connection. The caller may be nil.
 func (s *Server) Client(c *Caller, optFns ...func(*s3.Options)) *s3.Client {
 	if c == nil {
 		c = &Caller{}
@@ -370,18 +372,17 @@ func (s *Server) Client(c *Caller, optFns ...func(*s3.Options)) *s3.Client {
 	}, optFns...)
 }
 
-// direct is an [s3.HTTPClient].
+// direct implements [s3.HTTPClient] without a connection.
 type direct struct {
 	server *Server
 	caller *Caller
 }
 
-// errLost is a connection that broke.
+// errLost is the error of a broken connection.
 type errLost string
 
 func (e errLost) Error() string { return "s3sim: connection lost " + string(e) }
 
-// Do implements [s3.HTTPClient].
 func (d direct) Do(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	q := decode(r)
@@ -398,14 +399,14 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 	if d.caller.Fault != nil {
 		f = d.caller.Fault(q.Operation)
 	}
-	type answer struct {
+	type result struct {
 		reply *reply
 		err   error
 	}
-	answered := make(chan answer, 1)
+	done := make(chan result, 1)
 	work := func() {
 		reply, err := d.server.exchange(ctx, q, f)
-		answered <- answer{reply, err}
+		done <- result{reply, err}
 	}
 	if f.Before+f.After > 0 {
 		go work()
@@ -413,7 +414,7 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 		work()
 	}
 	select {
-	case a := <-answered:
+	case a := <-done:
 		if a.err != nil {
 			return nil, a.err
 		}
@@ -423,7 +424,7 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// exchange performs a request with its fault. A request continues when its client has given up.
+// exchange performs a request with a fault. The request continues after its client gave up.
 func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, error) {
 	q.before = s.before(q)
 	q.changes, q.emptyings = s.changes(q)
@@ -435,25 +436,25 @@ func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, err
 	case f.Forget && ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
-	var answer *reply
+	var result *reply
 	if f.Status == 0 || f.Performed {
-		answer = s.decide(q)
+		result = s.decide(q)
 	}
 	if f.Status != 0 {
-		answer = refuse(f.Status, f.Code)
+		result = refuse(f.Status, f.Code)
 	}
 	select {
 	case <-time.After(f.After):
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if f.LoseAnswer {
+	if f.LoseResponse {
 		return nil, errLost("after the request took effect")
 	}
-	return answer, nil
+	return result, nil
 }
 
-// changes is how often the key of a request has been changed, and a directory above it emptied.
+// changes returns how often the key of a request was changed, and how often directories above it were emptied.
 func (s *Server) changes(q *request) (changes, emptyings int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -463,7 +464,7 @@ func (s *Server) changes(q *request) (changes, emptyings int) {
 	return 0, 0
 }
 
-// open is the upload that a request completes, where an abort does not end that.
+// open returns the upload that a request completes, if aborting the upload does not stop the request.
 func (s *Server) open(q *request) *upload {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -474,7 +475,7 @@ func (s *Server) open(q *request) *upload {
 	return b.uploads[q.UploadID]
 }
 
-// before returns what the keys that a request may read hold when it comes, where its answer may be torn.
+// before returns the current contents of the keys that a request may read, if its response may be torn.
 func (s *Server) before(q *request) map[string]*Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -492,7 +493,7 @@ func (s *Server) before(q *request) map[string]*Object {
 	return before
 }
 
-// torn is an object as a request sees it that came when its key held another one.
+// torn returns the object as seen by a request that arrived when the key still held another object.
 func (q *request) torn(o *Object) *Object {
 	old := q.before[o.Key]
 	if old == nil {
@@ -507,13 +508,12 @@ func (q *request) torn(o *Object) *Object {
 	return &seen
 }
 
-// ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, err := s.exchange(r.Context(), decode(r), Fault{})
+	result, err := s.exchange(r.Context(), decode(r), Fault{})
 	if err != nil {
-		panic(http.ErrAbortHandler) // which breaks the connection
+		panic(http.ErrAbortHandler) // this breaks the connection
 	}
-	response := s.response(answer, r, 0)
+	response := s.response(result, r, 0)
 	defer response.Body.Close()
 	maps.Copy(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
@@ -522,14 +522,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A reply is an answer.
+// A reply is a response of the server.
 type reply struct {
 	status int
 	header http.Header
 	body   Content
 }
 
-// response is the answer as an HTTP client gets it. Its body ends with an error after cut bytes unless cut is 0.
+// response converts a reply into an HTTP response. If cut is not 0, its body ends with an error after that many
+// bytes.
 func (s *Server) response(a *reply, r *http.Request, cut int64) *http.Response {
 	size := a.body.Size()
 	header := a.header.Clone()
@@ -556,7 +557,7 @@ func (s *Server) response(a *reply, r *http.Request, cut int64) *http.Response {
 	}
 }
 
-// broken is the end of a body that is cut.
+// broken is the end of a truncated body.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

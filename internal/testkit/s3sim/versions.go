@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// The states of versioning.
+// Versioning states.
 const enabled, suspended = "Enabled", "Suspended"
 
-// nullVersion is the ID of the version that is stored while a bucket keeps no versions. [Object.VersionID] of it is
-// empty.
+// nullVersion is the ID of a version stored without versioning. Its [Object.VersionID] is empty.
 const nullVersion = "null"
 
 func (b *bucket) getVersioning() *reply {
-	return answerXML(http.StatusOK, &struct {
+	return replyXML(http.StatusOK, &struct {
 		XMLName xml.Name `xml:"VersioningConfiguration"`
 		Status  string   `xml:",omitempty"`
 	}{Status: b.versioning})
@@ -28,7 +27,7 @@ func (s *Server) putVersioning(b *bucket, q *request) *reply {
 	var in struct{ Status string }
 	switch {
 	case s.opts.Profile.Name == "r2":
-		return notImplemented() // R2 keeps no versions
+		return notImplemented() // R2 does not support versioning
 	case xml.Unmarshal(q.body, &in) != nil, in.Status != enabled && in.Status != suspended:
 		return malformed()
 	}
@@ -36,7 +35,7 @@ func (s *Server) putVersioning(b *bucket, q *request) *reply {
 	return ok()
 }
 
-// store makes an object the current one of its key. It replaces the null version unless the bucket keeps versions.
+// store makes o the current object of its key. Unless versioning is enabled, it replaces the null version.
 func (s *Server) store(b *bucket, o *Object) {
 	b.changes[o.Key]++
 	if b.objects[o.Key] == nil {
@@ -52,8 +51,8 @@ func (s *Server) store(b *bucket, o *Object) {
 	b.objects[o.Key] = append(b.objects[o.Key], o)
 }
 
-// nextVersion returns the ID of a version. Where the order of a listing does not tell that of versions, the ID begins
-// with a later time than all before, as one of SeaweedFS does.
+// nextVersion returns a new version ID. If listings do not reveal the order of versions, the ID starts with a
+// unique time that does, as in SeaweedFS.
 func (s *Server) nextVersion() string {
 	if !s.opts.Profile.MarkersApart {
 		return s.next()
@@ -62,8 +61,7 @@ func (s *Server) nextVersion() string {
 	return fmt.Sprintf("%016x%016s", math.MaxInt64-s.newest, s.next())
 }
 
-// remove deletes the current object of a key, and returns the delete marker where the bucket keeps versions, or has
-// kept some.
+// remove deletes the current object of a key. It returns the delete marker if versioning is or was enabled.
 func (s *Server) remove(b *bucket, key string) (marker *Object) {
 	if b.current(key) != nil {
 		defer b.emptied(key)
@@ -79,7 +77,7 @@ func (s *Server) remove(b *bucket, key string) (marker *Object) {
 	return marker
 }
 
-// removeVersion deletes a version of a key for good. It returns the version, nil where there is none.
+// removeVersion permanently deletes a version of a key. It returns the version, or nil if it does not exist.
 func (b *bucket) removeVersion(key, id string) *Object {
 	o := b.find(key, id)
 	if o == nil {
@@ -94,8 +92,8 @@ func (b *bucket) removeVersion(key, id string) *Object {
 	return o
 }
 
-// find returns a version of a key, which may be a delete marker, or the latest one where the ID is empty. It returns
-// nil where there is none.
+// find returns a version of a key, or the latest version if id is empty. The version may be a delete marker. find
+// returns nil if the version does not exist.
 func (b *bucket) find(key, id string) *Object {
 	for _, o := range slices.Backward(b.objects[key]) {
 		if id == "" || cmp.Or(o.VersionID, nullVersion) == id {
@@ -110,7 +108,7 @@ func (b *bucket) lookup(q *request) (*Object, *reply) {
 	return b.version(q.Key, q.query.Get("versionId"))
 }
 
-// version returns a version of a key, or the current object where the ID is empty.
+// version returns a version of a key, or the current object if id is empty.
 func (b *bucket) version(key, id string) (*Object, *reply) {
 	switch o := b.find(key, id); {
 	case id != "" && o == nil:
@@ -128,14 +126,14 @@ func (b *bucket) version(key, id string) (*Object, *reply) {
 	}
 }
 
-// describeNew sets the header that says which version a new object is. The null version is not named.
+// describeNew sets the version header for a new object. S3 omits it for the null version.
 func (b *bucket) describeNew(h http.Header, o *Object) {
 	if b.versioning == enabled {
 		b.describe(h, o)
 	}
 }
 
-// describe sets the headers that say which version an object is.
+// describe sets the version headers of an object.
 func (b *bucket) describe(h http.Header, o *Object) {
 	if b.versioning != "" {
 		h.Set("X-Amz-Version-Id", cmp.Or(o.VersionID, nullVersion))

@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Below returns a client whose buckets are directories below a prefix of one real bucket, so that tests can have their
-// own buckets inside a bucket that others use too. The names of the buckets are numbers. The client refuses every
-// request that affects more than the keys below the prefix, and keys that the prefix makes too long, because some
-// servers accept those.
+// Below returns a client whose buckets are directories below a prefix of one real bucket, so that tests have their
+// own buckets inside a bucket that others use too. The bucket names are numbers. The client refuses every request
+// that affects more than the keys below the prefix. It also refuses keys that the prefix makes too long, because
+// some servers accept them.
 func Below(client *s3.Client, bucket, prefix string) *s3.Client {
 	o, b := client.Options(), below{bucket, prefix}
 	o.ExpressCredentials = nil
@@ -31,7 +31,7 @@ func Below(client *s3.Client, bucket, prefix string) *s3.Client {
 
 type below struct{ bucket, prefix string }
 
-// belowOperations are the operations that stay below the prefix, because they name a key or the beginning of keys.
+// belowOperations returns the operations that stay below the prefix because they name a key or a key prefix.
 func belowOperations() []string {
 	return []string{
 		"AbortMultipartUpload", "CompleteMultipartUpload", "CopyObject", "CreateMultipartUpload", "DeleteObject",
@@ -67,10 +67,10 @@ func (b below) add(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// maxKey limits the bytes of a key of S3.
+// maxKey is the maximum size of an S3 key in bytes.
 const maxKey = 1024
 
-// refusal returns an error of S3 that the client makes itself.
+// refusal returns an S3 error made by the client itself.
 func refusal(status int, code string) error {
 	return &smithyhttp.ResponseError{
 		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
@@ -78,7 +78,7 @@ func refusal(status int, code string) error {
 	}
 }
 
-// enter returns a copy of an input with the real bucket and keys, and the name of its bucket.
+// enter returns a copy of an input with the real bucket and keys, together with the original bucket name.
 func (b below) enter(in any) (parameters any, name string) {
 	made := reflect.New(reflect.TypeOf(in).Elem())
 	fields := made.Elem()
@@ -115,7 +115,7 @@ func (b below) enter(in any) (parameters any, name string) {
 	return made.Interface(), name
 }
 
-// leave takes the directory out of the keys and prefixes of an output.
+// leave removes the directory from the keys and prefixes of an output.
 func leave(fields reflect.Value, dir string) {
 	for _, name := range []string{"Key", "Prefix", "KeyMarker", "NextKeyMarker", "StartAfter"} {
 		field := fields.FieldByName(name)
@@ -142,7 +142,7 @@ func stringOf(field reflect.Value) (string, bool) {
 	return aws.ToString(value), ok && value != nil
 }
 
-// withoutDirectory also knows a key in percent-encoding.
+// withoutDirectory removes dir from a key, which may be percent-encoded.
 func withoutDirectory(key, dir string) string {
 	if rest, found := strings.CutPrefix(key, dir); found {
 		return rest
@@ -150,7 +150,8 @@ func withoutDirectory(key, dir string) string {
 	return strings.TrimPrefix(key, strings.ReplaceAll(dir, "/", "%2F"))
 }
 
-// RemoveBelow deletes all objects and versions below a prefix, and aborts the uploads. The prefix must end in a slash.
+// RemoveBelow deletes all objects and versions below a prefix and aborts all uploads there. The prefix must end in
+// a slash.
 func RemoveBelow(ctx context.Context, client *s3.Client, bucket, prefix string) error {
 	if !strings.HasSuffix(prefix, "/") || prefix == "/" {
 		return fmt.Errorf("refusing to remove everything below %q", prefix)

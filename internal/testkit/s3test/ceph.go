@@ -22,12 +22,13 @@ import (
 )
 
 const (
-	// The ports of Ceph: two of the monitor, that of the gateway, and those of which the OSD and the manager take some.
+	// cephPorts is the number of ports Ceph needs: two for the monitor, one for the gateway, and cephOtherPorts for
+	// the OSD and the manager to choose from.
 	cephPorts      = 40
 	cephOtherPorts = cephPorts - 3
 
-	// cephMemory is how much the OSD stores, in bytes. The gateway frees what was deleted later, so this has to hold
-	// all that a run of tests stores.
+	// cephMemory is the storage of the OSD in bytes. The gateway frees deleted data later, so this must hold
+	// everything that a test run stores.
 	cephMemory = 6 << 30
 
 	cephGateway = "client.rgw"
@@ -59,8 +60,8 @@ func startCeph(ctx context.Context, d descriptor, p workspace) (*Server, func() 
 	return s, stop, nil
 }
 
-// restrictCeph creates a user of Ceph with the permissions of a policy. It attaches the policy as
-// "aws iam put-user-policy" does: https://docs.ceph.com/en/latest/radosgw/iam/
+// restrictCeph creates a Ceph user with the permissions of a policy. It attaches the policy as "aws iam
+// put-user-policy" does: https://docs.ceph.com/en/latest/radosgw/iam/
 func (d *daemons) restrictCeph(ctx context.Context, s *Server, policy string) (login, error) {
 	name, user := strings.ToLower(rand.Text()), login{rand.Text(), rand.Text()}
 	err := d.run(ctx, "radosgw-admin", "-n", cephGateway, "user", "create", "--uid", name, "--display-name", name,
@@ -98,7 +99,7 @@ func (d *daemons) startCeph(ctx context.Context, s *Server, port int) error {
 			return err
 		}
 	}
-	const fsid = "8f5d1d2e-6f0b-4a3c-9b1e-3a5c7d9e1f20" // of the cluster; no other one knows it
+	const fsid = "8f5d1d2e-6f0b-4a3c-9b1e-3a5c7d9e1f20" // arbitrary cluster ID
 	monitor := fmt.Sprintf("[v2:%s,v1:%s]", at(port), at(port+1))
 	err := d.write("ceph.conf",
 		"[global]",
@@ -119,11 +120,11 @@ func (d *daemons) startCeph(ctx context.Context, s *Server, port int) error {
 		"mon_max_pg_per_osd = 1000",
 		"osd_crush_chooseleaf_type = 0",
 		"run_dir = "+d.dir,
-		"admin_socket =", // its path may be longer than a socket's may be
+		"admin_socket =", // its path could exceed the limit for sockets
 		"log_file =",
 		"mon_cluster_log_file =",
 		"crash_dir = "+filepath.Join(d.dir, "crash"),
-		"mon_data_avail_crit = 0", // a full disk is none of its business
+		"mon_data_avail_crit = 0", // run on a nearly full disk, too
 		"mon_data = "+filepath.Join(d.dir, "mon"),
 		"mgr_data = "+filepath.Join(d.dir, "mgr"),
 		"osd_data = "+filepath.Join(d.dir, "osd"),
@@ -175,7 +176,7 @@ func (d *daemons) startCeph(ctx context.Context, s *Server, port int) error {
 	return nil
 }
 
-// keys adds a key of a daemon, and what it may do, to the keys that all share.
+// keys adds the key of a daemon and its capabilities to the shared keyring.
 func (d *daemons) keys(ctx context.Context, name string, capabilities ...string) error {
 	args := []string{"keyring", "--gen-key", "-n", name}
 	if name == "mon." {

@@ -19,23 +19,23 @@ import (
 // loopback is the only address that servers listen on.
 const loopback = "127.0.0.1"
 
-// daemons are the processes that make one S3 server together. Debian's packages install them.
+// daemons are processes that together form one S3 server. They come from Debian packages.
 type daemons struct {
-	dir     string // of their files, and of one log each
+	dir     string // for data and one log per process
 	env     []string
 	running []*process
 	logs    []string
-	release func() // of the ports
+	release func() // releases the reserved ports
 }
 
-// newDaemons returns no daemons yet, with so many free ports in a row.
+// newDaemons reserves consecutive ports and returns an empty set of daemons.
 func newDaemons(dir string, ports int) (d *daemons, first int) {
 	port, release := ftptest.ReservePorts(ports, loopback)
 	return &daemons{dir: dir, env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin"},
 		release: release}, int(port)
 }
 
-// launch starts a program of a package that may be missing. Its output goes to a log.
+// launch starts a program and writes its output to a log. The program's package may not be installed.
 func (d *daemons) launch(name string, args ...string) (*process, error) {
 	program, err := exec.LookPath(name)
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *daemons) launch(name string, args ...string) (*process, error) {
 	return run(cmd)
 }
 
-// start starts a daemon, which stays in the foreground.
+// start starts a daemon that stays in the foreground.
 func (d *daemons) start(name string, args ...string) error {
 	p, err := d.launch(name, args...)
 	if err != nil {
@@ -81,7 +81,7 @@ func (d *daemons) await(ctx context.Context, port int) error {
 	}
 }
 
-// run runs a command to its end.
+// run runs a command and waits for it to exit.
 func (d *daemons) run(ctx context.Context, name string, args ...string) error {
 	p, err := d.launch(name, args...)
 	if err != nil {
@@ -99,12 +99,12 @@ func (d *daemons) run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// write writes a file of lines into the folder.
+// write creates a file with the given lines in the data directory.
 func (d *daemons) write(name string, lines ...string) error {
 	return os.WriteFile(filepath.Join(d.dir, name), []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 }
 
-// serve waits until the last daemon, which serves S3, answers. It returns how to stop all.
+// serve waits until the last daemon, which serves S3, is ready. It returns a function that stops all daemons.
 func (d *daemons) serve(ctx context.Context, s *Server) (*Server, func() error, error) {
 	if err := d.running[len(d.running)-1].waitReady(ctx, s, nil); err != nil {
 		return nil, nil, err
@@ -115,7 +115,7 @@ func (d *daemons) serve(ctx context.Context, s *Server) (*Server, func() error, 
 	}, nil
 }
 
-// stop ends all daemons at once, because their data are removed.
+// stop kills all daemons. They need no clean shutdown because their data is removed.
 func (d *daemons) stop() error {
 	var errs []error
 	for _, p := range slices.Backward(d.running) {
@@ -125,7 +125,7 @@ func (d *daemons) stop() error {
 	return errors.Join(errs...)
 }
 
-// failed ends all daemons, and adds what they have said to an error.
+// failed stops all daemons and adds their output to an error.
 func (d *daemons) failed(err error) error {
 	err = errors.Join(err, d.stop())
 	for _, log := range d.logs {
@@ -136,5 +136,5 @@ func (d *daemons) failed(err error) error {
 	return err
 }
 
-// at is an address of loopback.
+// at returns a loopback address.
 func at(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }

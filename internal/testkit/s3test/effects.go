@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// An Effect handles a request in place of the proxy, which would forward the request and return the response.
+// An Effect handles a request instead of the proxy, which would forward the request and return the response.
 type Effect func(e *Exchange)
 
-// Refuse answers with an error of S3, such as 503 SlowDown. The server does not get the request.
+// Refuse returns an S3 error such as 503 SlowDown to the client without forwarding the request.
 func Refuse(status int, code string) Effect {
 	return func(e *Exchange) {
 		_, _ = io.Copy(io.Discard, e.Request.Body) // an unread body may break the connection instead
@@ -20,22 +20,22 @@ func Refuse(status int, code string) Effect {
 	}
 }
 
-// ErrorResponse returns an error of S3.
+// ErrorResponse returns an S3 error response.
 func ErrorResponse(status int, code string) *http.Response {
 	body, err := xml.Marshal(struct {
 		XMLName   xml.Name `xml:"Error"`
 		Code      string
 		Message   string
 		RequestID string `xml:"RequestId"`
-	}{Code: code, Message: "answered by the proxy", RequestID: "proxy"})
+	}{Code: code, Message: "response of the proxy", RequestID: "proxy"})
 	if err != nil {
-		panic(err) // of a struct of strings
+		panic(err) // impossible for a struct of strings
 	}
 	return NewResponse(status, "Content-Type: application/xml", xml.Header+string(body))
 }
 
-// Hold sends the first half of the answer's body, and the rest when until is closed. Of an answer without a body it
-// sends nothing before.
+// Hold sends the first half of the response body, and the rest when until is closed. If the response has no body,
+// Hold delays the whole response.
 func Hold(until <-chan struct{}) Effect {
 	return func(e *Exchange) {
 		e.relay(e.Request.Body, func(r *http.Response) io.Reader {
@@ -52,7 +52,7 @@ func Hold(until <-chan struct{}) Effect {
 	}
 }
 
-// held is a body that ends when the channel is closed.
+// held is a reader that blocks until the channel is closed and then returns EOF.
 type held struct {
 	e     *Exchange
 	until <-chan struct{}
@@ -68,7 +68,7 @@ func (h *held) Read([]byte) (int, error) {
 	}
 }
 
-// Advance lets the clock of S3 be ahead, by the Date of the answer: what the server stored counts as older by d.
+// Advance moves the Date of the response ahead by d, so that stored objects seem older by d.
 func Advance(d time.Duration) Effect {
 	return func(e *Exchange) {
 		e.relay(e.Request.Body, func(r *http.Response) io.Reader {
@@ -80,7 +80,7 @@ func Advance(d time.Duration) Effect {
 	}
 }
 
-// Stall never answers; the server does not get the request.
+// Stall never responds and does not forward the request.
 func Stall() Effect {
 	return func(e *Exchange) {
 		_, _ = io.Copy(io.Discard, e.Request.Body)
@@ -89,7 +89,7 @@ func Stall() Effect {
 	}
 }
 
-// ResetRequest breaks the connection on both sides, in the middle of the request's body. A request without a body
+// ResetRequest breaks the connections on both sides in the middle of the request body. A request without a body
 // does not reach the server.
 func ResetRequest() Effect {
 	return func(e *Exchange) {
@@ -102,18 +102,19 @@ func ResetRequest() Effect {
 	}
 }
 
-// LoseAnswer lets the server perform the request, and breaks the connection before a byte of its answer.
-func LoseAnswer() Effect {
+// LoseResponse lets the server perform the request and then breaks the connection before sending any of the
+// response.
+func LoseResponse() Effect {
 	return func(e *Exchange) {
 		if response, err := e.Forward(e.Request.Body); err == nil {
-			_, _ = io.Copy(io.Discard, response.Body) // some servers finish while they answer
+			_, _ = io.Copy(io.Discard, response.Body) // some servers finish the request while they send the response
 			_ = response.Body.Close()
 		}
 		e.Reset()
 	}
 }
 
-// CorruptResponse changes a byte in the middle of the answer's body.
+// CorruptResponse changes a byte in the middle of the response body.
 func CorruptResponse() Effect {
 	return func(e *Exchange) {
 		e.relay(e.Request.Body, func(r *http.Response) io.Reader {
@@ -122,14 +123,14 @@ func CorruptResponse() Effect {
 	}
 }
 
-// relay forwards the request with one body, and its answer with another.
-func (e *Exchange) relay(body io.Reader, answer func(*http.Response) io.Reader) {
+// relay forwards the request with the given body, and sends the response with the body that respond returns.
+func (e *Exchange) relay(body io.Reader, respond func(*http.Response) io.Reader) {
 	response, err := e.Forward(body)
 	if err != nil {
 		e.Reset()
 	}
 	defer response.Body.Close()
-	if err := e.Respond(response, answer(response)); err != nil {
+	if err := e.Respond(response, respond(response)); err != nil {
 		e.Reset()
 	}
 }
@@ -149,12 +150,12 @@ func (r *corruptingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cut is a body that ends with an error.
+// cut is a reader that returns errCut.
 type cut struct{}
 
 func (cut) Read([]byte) (int, error) { return 0, errCut }
 
-// CutResponse breaks the connection in the middle of the response's body.
+// CutResponse breaks the connection in the middle of the response body.
 func CutResponse() Effect {
 	return func(e *Exchange) {
 		e.relay(e.Request.Body, func(r *http.Response) io.Reader {

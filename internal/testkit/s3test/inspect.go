@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// Objects lists the keys of a bucket in the order of the server, as another S3 client sees them.
+// Objects returns the keys of a bucket in listing order.
 func Objects(tb testing.TB, client *s3.Client, bucket string) []string {
 	tb.Helper()
 	keys := []string{}
@@ -29,7 +29,7 @@ func Objects(tb testing.TB, client *s3.Client, bucket string) []string {
 	return keys
 }
 
-// OpenUploads lists the keys of the multipart uploads of a bucket that are neither completed nor aborted.
+// OpenUploads returns the keys of the multipart uploads in a bucket that are neither completed nor aborted.
 func OpenUploads(tb testing.TB, client *s3.Client, bucket string) []string {
 	tb.Helper()
 	keys := []string{}
@@ -48,7 +48,7 @@ func OpenUploads(tb testing.TB, client *s3.Client, bucket string) []string {
 	return keys
 }
 
-// Put stores an object as another S3 client does.
+// Put stores an object directly in S3.
 func Put(tb testing.TB, client *s3.Client, bucket, key, content string) {
 	tb.Helper()
 	if _, err := client.PutObject(
@@ -57,7 +57,7 @@ func Put(tb testing.TB, client *s3.Client, bucket, key, content string) {
 	}
 }
 
-// Content is what an object has, and its absence an error of the test.
+// Content returns the content of an object. It reports a missing object as a test error.
 func Content(tb testing.TB, client *s3.Client, bucket, key string) string {
 	tb.Helper()
 	out, err := client.GetObject(tb.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
@@ -73,8 +73,7 @@ func Content(tb testing.TB, client *s3.Client, bucket, key string) string {
 	return string(content)
 }
 
-// decodeKey decodes a key of a listing. The answer of a server that does not know EncodingType=url has no encoding
-// type.
+// decodeKey decodes a key from a listing. Servers that do not support EncodingType=url return no encoding type.
 func decodeKey(tb testing.TB, key *string, encoding types.EncodingType) string {
 	tb.Helper()
 	if encoding != types.EncodingTypeUrl {

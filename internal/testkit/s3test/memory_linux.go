@@ -3,18 +3,19 @@ package s3test
 import "golang.org/x/sys/unix"
 
 const (
-	// memory is a folder whose files lie in memory.
+	// memory is a directory on a memory file system.
 	memory = "/dev/shm"
-	// memoryRoom is more than all tests of a package store, in bytes.
+	// memoryRoom is the required free space in bytes: more than all tests of a package store.
 	memoryRoom = 4 << 30
 )
 
-// dataFolder is where the folder of MinIO's files begins. On a disk MinIO takes milliseconds to delete an object, where
-// other tests write, and lists it as a directory meanwhile. So the files lie in memory where that has room.
+// dataFolder returns the parent directory for MinIO's data, or "" for the default of os.MkdirTemp. On a busy disk
+// MinIO takes milliseconds to delete an object and lists it as a directory during that time, so the data is kept in
+// memory if there is enough space.
 func dataFolder() string {
 	var s unix.Statfs_t
 	if err := unix.Statfs(memory, &s); err != nil || s.Bavail*uint64(s.Bsize) < memoryRoom {
-		return "" // that of temporary files
+		return "" // the directory for temporary files
 	}
 	return memory
 }

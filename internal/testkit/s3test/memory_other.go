@@ -2,5 +2,5 @@
 
 package s3test
 
-// dataFolder is where the folder of MinIO's files begins: that of temporary files.
+// dataFolder returns "", the directory for temporary files.
 func dataFolder() string { return "" }

@@ -27,33 +27,33 @@ import (
 )
 
 const (
-	// startTimeout is how long a server may take to answer on a busy machine.
+	// startTimeout limits how long a server may take to start on a busy machine.
 	startTimeout = 2 * time.Minute
 
-	// answerTimeout is how long one probe may take. A server that is about to start may never answer it.
-	answerTimeout = 10 * time.Second
+	// probeTimeout limits one probe. A server that is still starting may never respond to it.
+	probeTimeout = 10 * time.Second
 
 	// pollInterval is the time between two probes.
 	pollInterval = 25 * time.Millisecond
 
-	// portAttempts is how many ports a start tries. Another process may take a free port before the server starts.
+	// portAttempts is the number of ports to try. Another process may take a free port before the server starts.
 	portAttempts = 3
 
-	// logTail is how much of a server's output, in bytes, a failure shows.
+	// logTail is how many bytes of a server's output an error includes.
 	logTail = 4 << 10
 )
 
-// errEnded says that a server ended too early.
+// errEnded means that a server exited too early.
 var errEnded = errors.New("the process ended")
 
 // process is a running server process.
 type process struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has ended
-	err  error         // how, once done is closed
+	done chan struct{} // closed when the process has exited
+	err  error         // exit status, valid once done is closed
 }
 
-// startProcess starts the process that d describes and waits until it answers.
+// startProcess starts the server that d describes and waits until it is ready.
 func startProcess(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error) {
 	if _, err := os.Stat(p.binary); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%s is missing; run: make tools", p.binary)
@@ -79,7 +79,7 @@ func startProcess(ctx context.Context, d descriptor, p workspace) (*Server, func
 	return nil, nil, errors.Join(errs...)
 }
 
-// tryProcess starts the process on some free port.
+// tryProcess starts the server on a free port.
 func tryProcess(ctx context.Context, d descriptor, p workspace) (*Server, *process, error) {
 	address, release := p.address, func() {}
 	if address == "" {
@@ -100,7 +100,7 @@ func tryProcess(ctx context.Context, d descriptor, p workspace) (*Server, *proce
 	return s, proc, nil
 }
 
-// serve starts the process on an address.
+// serve starts the server on an address.
 func (p workspace) serve(ctx context.Context, d descriptor, address string) (*Server, *process, error) {
 	s := &Server{
 		Name:            d.name,
@@ -141,7 +141,7 @@ func (p workspace) serve(ctx context.Context, d descriptor, address string) (*Se
 	return s, proc, nil
 }
 
-// encrypt makes a certificate in MinIO's folder, and makes the client trust it.
+// encrypt creates a certificate in MinIO's directory and makes the client trust it.
 func (s *Server) encrypt(dir string) error {
 	cert, key, err := must.MakeCertificate(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	if err != nil {
@@ -162,8 +162,8 @@ func (s *Server) encrypt(dir string) error {
 	return nil
 }
 
-// run starts cmd on a thread that lives as long as the process: the kernel sends the signal of dieWithParent when the
-// thread ends that started it (https://go.dev/issue/27505).
+// run starts cmd on a thread that lives as long as the process. The kernel sends the signal set by dieWithParent
+// when the thread that started the process ends (https://go.dev/issue/27505).
 func run(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
@@ -181,12 +181,12 @@ func run(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
-// waitReady waits until the server lists its buckets, which also shows that no other server got the port, and until
-// ready, if not nil, succeeds.
+// waitReady waits until the server lists its buckets and ready, if not nil, succeeds. Listing with the right
+// credentials also proves that no other server took the port.
 func (p *process) waitReady(ctx context.Context, s *Server, ready func(context.Context, *Server) error) error {
 	client := s.Client(func(o *s3.Options) { o.RetryMaxAttempts = 1 })
 	probe := func() error {
-		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
 		_, err := client.ListBuckets(ctx, &s3.ListBucketsInput{})
 		if err == nil && ready != nil {
@@ -211,7 +211,7 @@ func (p *process) waitReady(ctx context.Context, s *Server, ready func(context.C
 	}
 }
 
-// kill ends the process at once, because its data are removed.
+// kill kills the process. It needs no clean shutdown because its data is removed.
 func (p *process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err

@@ -2,7 +2,7 @@ package s3test
 
 import "syscall"
 
-// dieWithParent makes the kernel kill a process when the test process ends for any reason.
+// dieWithParent makes the kernel kill a process when the test process exits for any reason.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

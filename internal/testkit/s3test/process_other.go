@@ -4,5 +4,5 @@ package s3test
 
 import "syscall"
 
-// dieWithParent does nothing on these systems. A killed test process leaves its servers running.
+// dieWithParent does nothing on these systems. If the test process is killed, its servers keep running.
 func dieWithParent() *syscall.SysProcAttr { return nil }

@@ -19,8 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// A Proxy is between an S3 server and its clients. It counts their requests, and injects faults where a test asks for
-// them.
+// A Proxy sits between an S3 server and its clients. It records their requests and injects faults.
 type Proxy struct {
 	server   *Server
 	target   *url.URL
@@ -28,7 +27,7 @@ type Proxy struct {
 	web      *http.Server
 	client   *tls.Config // nil without TLS
 
-	// Anonymous removes the Server header of responses, so that clients do not recognize the server.
+	// Anonymous removes the Server header from responses, so that clients do not recognize the server.
 	Anonymous bool
 
 	mu     sync.Mutex
@@ -37,7 +36,7 @@ type Proxy struct {
 	conns  map[net.Conn]struct{}
 }
 
-// StartProxy is a proxy before an S3 server, until the end of the test.
+// StartProxy starts a proxy for an S3 server. The proxy is closed at the end of the test.
 func StartProxy(tb testing.TB, s *Server) *Proxy {
 	tb.Helper()
 	p, err := NewProxy(s)
@@ -46,7 +45,7 @@ func StartProxy(tb testing.TB, s *Server) *Proxy {
 	return p
 }
 
-// StartTLSProxy is StartProxy for clients that speak HTTP/2 over TLS.
+// StartTLSProxy is like [StartProxy] for clients that use HTTP/2 over TLS.
 func StartTLSProxy(tb testing.TB, s *Server) *Proxy {
 	tb.Helper()
 	p, err := newProxy(s)
@@ -58,7 +57,7 @@ func StartTLSProxy(tb testing.TB, s *Server) *Proxy {
 	return p
 }
 
-// NewProxy starts a proxy of a server.
+// NewProxy starts a proxy for a server. The caller must close it.
 func NewProxy(s *Server) (*Proxy, error) {
 	p, err := newProxy(s)
 	if err == nil {
@@ -67,7 +66,7 @@ func NewProxy(s *Server) (*Proxy, error) {
 	return p, err
 }
 
-// newProxy makes a proxy that does not serve yet.
+// newProxy returns a proxy that listens but does not serve yet.
 func newProxy(s *Server) (*Proxy, error) {
 	target, err := url.Parse(s.Endpoint)
 	if err != nil {
@@ -83,15 +82,15 @@ func newProxy(s *Server) (*Proxy, error) {
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, conn)
 		},
-		ConnState: p.note,
+		ConnState: p.track,
 	}
 	return p, nil
 }
 
-// connKey is the key of a request's connection in its context.
+// connKey is the context key of a request's connection.
 type connKey struct{}
 
-// Server is the server as clients see it through the proxy.
+// Server returns the server with the endpoint and the HTTP client of the proxy.
 func (p *Proxy) Server() *Server {
 	s := *p.server
 	s.Endpoint = "http://" + p.listener.Addr().String()
@@ -104,11 +103,11 @@ func (p *Proxy) Server() *Server {
 	return &s
 }
 
-// Close ends all connections.
+// Close closes all connections.
 func (p *Proxy) Close() error { return p.web.Close() }
 
-// note keeps the connections that are open.
-func (p *Proxy) note(conn net.Conn, state http.ConnState) {
+// track keeps the set of open connections.
+func (p *Proxy) track(conn net.Conn, state http.ConnState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch state {
@@ -119,7 +118,8 @@ func (p *Proxy) note(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// Cut ends all connections, and those on which a request comes from now on. End mends it.
+// Cut closes all connections, and resets every connection on which a new request arrives. Ending the injection
+// restores the service.
 func (p *Proxy) Cut() *Injection {
 	cut := p.Inject(Fault{Effect: (*Exchange).Reset})
 	p.mu.Lock()
@@ -130,21 +130,21 @@ func (p *Proxy) Cut() *Injection {
 	return cut
 }
 
-// Reset forgets the requests so far.
+// Reset discards the recorded requests.
 func (p *Proxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen = nil
 }
 
-// Operations returns the requests so far.
+// Operations returns the recorded requests.
 func (p *Proxy) Operations() []s3sim.Operation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.seen)
 }
 
-// Counts returns how many requests there were for each operation.
+// Counts returns the number of recorded requests for each operation.
 func (p *Proxy) Counts() map[string]int {
 	counts := map[string]int{}
 	for _, o := range p.Operations() {
@@ -153,18 +153,18 @@ func (p *Proxy) Counts() map[string]int {
 	return counts
 }
 
-// A Fault applies an Effect to some of the requests.
+// A Fault applies an Effect to matching requests.
 type Fault struct {
-	Operation string // "PutObject", any when empty
-	KeyPrefix string // of their keys, or of the prefixes of listings
-	After     int    // how many such requests pass before the first
-	Times     int    // how many the fault meets, all when 0
+	Operation string // such as "PutObject"; any operation if empty
+	KeyPrefix string // of the key, or of the prefix of a listing
+	After     int    // number of matching requests to skip
+	Times     int    // number of requests to affect, all if 0
 	Effect    Effect
 
 	passed, applied int
 }
 
-// Inject adds a fault. It has priority over the faults before it. End removes it.
+// Inject adds a fault, which takes priority over earlier ones. End removes it.
 func (p *Proxy) Inject(f Fault) *Injection {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,7 +179,7 @@ type Injection struct {
 	fault *Fault
 }
 
-// Applied is how many requests the fault has handled so far.
+// Applied returns how many requests the fault has affected so far.
 func (i *Injection) Applied() int {
 	i.proxy.mu.Lock()
 	defer i.proxy.mu.Unlock()
@@ -198,8 +198,8 @@ func (i *Injection) End() {
 	}
 }
 
-// enter counts a request and returns the effect of a fault on it, nil for none.
-func (p *Proxy) enter(o s3sim.Operation) Effect {
+// record adds a request to the record and returns the effect to apply, or nil.
+func (p *Proxy) record(o s3sim.Operation) Effect {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen = append(p.seen, o)
@@ -222,14 +222,14 @@ func (p *Proxy) enter(o s3sim.Operation) Effect {
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := &Exchange{Request: r, proxy: p, w: w}
-	if effect := p.enter(s3sim.OperationOf(r)); effect != nil {
+	if effect := p.record(s3sim.OperationOf(r)); effect != nil {
 		effect(e)
 		return
 	}
 	e.relay(r.Body, func(response *http.Response) io.Reader { return response.Body })
 }
 
-// An Exchange is a request that a client has sent, and its response.
+// An Exchange is a client's request and its response.
 type Exchange struct {
 	Request *http.Request // An effect may change it before Forward.
 
@@ -237,12 +237,12 @@ type Exchange struct {
 	w     http.ResponseWriter
 }
 
-// Forward sends the request with this body to the server.
+// Forward sends the request with the given body to the server.
 func (e *Exchange) Forward(body io.Reader) (*http.Response, error) {
 	out := e.Request.Clone(e.Request.Context())
-	out.RequestURI = "" // of servers only
+	out.RequestURI = "" // must be empty in client requests
 	out.URL.Scheme, out.URL.Host = e.proxy.target.Scheme, e.proxy.target.Host
-	// The Host stays, because the client has signed it.
+	// Keep the Host header, because the client signed it.
 	if out.Body = io.NopCloser(body); out.ContentLength == 0 {
 		out.Body = http.NoBody
 	}
@@ -253,7 +253,7 @@ func (e *Exchange) Forward(body io.Reader) (*http.Response, error) {
 	return response, err
 }
 
-// Respond sends a response with this body to the client. A response to HEAD has no body.
+// Respond sends a response with the given body to the client. A response to HEAD has no body.
 func (e *Exchange) Respond(response *http.Response, body io.Reader) error {
 	if e.Request.Method == http.MethodHead {
 		body = http.NoBody
@@ -264,19 +264,19 @@ func (e *Exchange) Respond(response *http.Response, body io.Reader) error {
 	return err
 }
 
-// conn is the client's connection.
+// conn returns the client's connection.
 func (e *Exchange) conn() net.Conn { return e.Request.Context().Value(connKey{}).(net.Conn) }
 
-// Reset ends the connection of the client by RST. It does not return.
+// Reset resets the client's connection and aborts the handler. It does not return.
 func (e *Exchange) Reset() {
 	Reset(e.conn())
 	panic(http.ErrAbortHandler)
 }
 
-// errCut ends a body that was cut.
+// errCut is the error at the end of a body that was cut.
 var errCut = errors.New("cut by the proxy")
 
-// CloseWrite ends one direction of a connection.
+// CloseWrite closes the write side of a connection, or the whole connection if it cannot be half closed.
 func CloseWrite(conn net.Conn) error {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -284,7 +284,7 @@ func CloseWrite(conn net.Conn) error {
 	return conn.Close()
 }
 
-// Reset ends a connection by RST, as a crashed machine does, and not by FIN.
+// Reset closes a connection with RST instead of FIN, as if the peer had crashed.
 func Reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)

@@ -12,24 +12,24 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// A Rewriting changes requests on their way to the server, and responses on their way back. A field that is nil
-// changes nothing.
+// A Rewriting changes requests on their way to the server and responses on their way back. A nil field changes
+// nothing.
 type Rewriting struct {
-	// Request changes a request, which is then signed again. If it returns a response, the client gets that one and the
-	// server does not get the request.
+	// Request changes a request, which is then signed again. If it returns a response, the client gets that
+	// response and the request is not forwarded.
 	Request func(r *http.Request) *http.Response
 
-	// Unsigned keeps the signature of the client, which no longer fits if Request changes what is signed.
+	// Unsigned keeps the client's signature, which becomes invalid if Request changes a signed part.
 	Unsigned bool
 
-	// Response changes a response. It returns the new body. The body of a response to HEAD is empty.
+	// Response changes a response and returns the new body. For HEAD, body is empty.
 	Response func(r *http.Response, body []byte) []byte
 
 	// Close closes the connection after the response.
 	Close bool
 }
 
-// Rewrite is the effect of a rewriting.
+// Rewrite returns the effect of a rewriting.
 func Rewrite(rewriting Rewriting) Effect {
 	return func(e *Exchange) {
 		response, err := rewriting.request(e)
@@ -58,7 +58,7 @@ func Rewrite(rewriting Rewriting) Effect {
 	}
 }
 
-// request forwards a request as it was rewritten.
+// request rewrites and forwards a request.
 func (w *Rewriting) request(e *Exchange) (*http.Response, error) {
 	if w.Request != nil {
 		if response := w.Request(e.Request); response != nil {
@@ -74,8 +74,8 @@ func (w *Rewriting) request(e *Exchange) (*http.Response, error) {
 	return e.Forward(e.Request.Body)
 }
 
-// Sign signs the request with the credentials of the server and the current time, as a gateway does. Anonymous requests
-// stay as they are.
+// Sign signs the request with the server's credentials and the current time, as a gateway does. Anonymous requests
+// are left unsigned.
 func (e *Exchange) Sign() error {
 	if e.Request.Header.Get("Authorization") == "" {
 		return nil
@@ -87,7 +87,7 @@ func (e *Exchange) Sign() error {
 		e.Request.Header.Get("X-Amz-Content-Sha256"), "s3", s.Region, time.Now())
 }
 
-// NewResponse returns a response of the proxy itself. The header is given as lines "Name: value".
+// NewResponse returns a response made by the proxy. The header consists of lines in the form "Name: value".
 func NewResponse(status int, header, body string) *http.Response {
 	response := &http.Response{
 		StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)),

@@ -1,7 +1,7 @@
-// Package s3test starts S3 servers for tests. It runs MinIO and versitygw as processes. The simulators of package s3sim
-// run inside the test, and enforce rules that these servers do not.
+// Package s3test starts S3 servers for tests. It runs MinIO and versitygw as processes, and the simulators of
+// package s3sim, which enforce rules that these servers do not, inside the test process.
 //
-// A package that uses it hands its tests to [Main]:
+// A package that uses it passes its tests to [Main]:
 //
 //	func TestMain(m *testing.M) { s3test.Main(m) }
 //
@@ -12,10 +12,14 @@
 //		})
 //	}
 //
-// A server starts when the first test asks for it, on a free loopback port. It serves every test of the process, and
-// each test takes a bucket of its own. Main ends the servers and removes their data.
+// A server starts on a free loopback port when the first test needs it. All tests of the process share it, and each
+// test creates its own bucket. Main stops the servers and removes their data.
 //
-// With -short only simulators run: [Run] and [RunAll] run their test on that of AWS, and tests on others are skipped.
+// To test how clients handle faults, put a [Proxy] in front of a server and inject a [Fault] with one of the
+// effects, such as [Refuse], [LoseResponse] or [CutResponse].
+//
+// With -short no processes are started: [Run] and [RunAll] use the AWS simulator, and tests that need another
+// server are skipped.
 package s3test
 
 import (
@@ -29,26 +33,26 @@ import (
 	"testing"
 )
 
-// Main runs the tests of a package, ends the servers they started, removes their data and exits the process. m is the
-// *testing.M, or what wraps it to clean up more.
+// Main runs the tests of a package, stops the servers they started, removes their data and exits. m is the
+// *testing.M, or a wrapper that cleans up more.
 func Main(m interface{ Run() int }) {
 	os.Exit(shared.run(m))
 }
 
-// Run runs f as a subtest on every real server, named after it.
+// Run runs f as a subtest on every real server. The subtest has the name of the server.
 func Run(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	runOn(t, unlessShort(processes()), f)
 }
 
-// RunAll is Run on the simulators too. They accept any credentials, and send no Server header.
+// RunAll is like [Run] but includes the simulators, which accept any credentials and send no Server header.
 func RunAll(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	runOn(t, unlessShort(append(processes(), simulators()...)), f)
 }
 
-// RunPackaged is Run on the servers that Debian's packages bring, at the same time, because each takes seconds to start.
-// CI runs few tests on them, and make s3-servers all.
+// RunPackaged is like [Run] for the servers from Debian packages. The subtests run in parallel, because each of
+// these servers takes seconds to start. CI runs only a few tests on them; make s3-servers runs all.
 func RunPackaged(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	for _, d := range packaged() {
@@ -59,7 +63,7 @@ func RunPackaged(t *testing.T, f func(t *testing.T, s *Server)) {
 	}
 }
 
-// unlessShort returns the servers, or with -short the simulator of AWS.
+// unlessShort returns servers, or only the AWS simulator with -short.
 func unlessShort(servers []descriptor) []descriptor {
 	if testing.Short() {
 		return simulators()[:1]
@@ -74,21 +78,21 @@ func runOn(t *testing.T, servers []descriptor, f func(t *testing.T, s *Server)) 
 	}
 }
 
-// RunVersioned is Run on those servers that keep versions in a bucket of [Server.VersionedBucket].
+// RunVersioned is like [Run] for the servers that support [Server.VersionedBucket].
 func RunVersioned(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	runOn(t, unlessShort([]descriptor{processes()[0], versioned(), simulators()[0]}), f)
 }
 
-// RunLocked is Run on the servers that keep versions in a bucket of [Server.LockedBucket].
+// RunLocked is like [Run] for the servers that support [Server.LockedBucket].
 func RunLocked(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	runOn(t, unlessShort([]descriptor{processes()[0], versioned(), simulators()[0]}), f)
 }
 
-// Start returns the server called name ("minio", "versitygw", "sim-aws", "sim-r2", "sim-strict", "minio-tls", which is
-// MinIO over https, or "versitygw-versions", which has a place for versions). It starts the server when no test has yet. With -short it skips the test unless the server is
-// a simulator.
+// Start returns the server with the given name and starts it if necessary. The names are "minio", "versitygw",
+// "sim-aws", "sim-r2", "sim-strict", "minio-tls" (MinIO over HTTPS) and "versitygw-versions" (with a versioning
+// directory). With -short it skips the test unless the server is a simulator.
 func Start(tb testing.TB, name string) *Server {
 	tb.Helper()
 	if testing.Short() && !strings.HasPrefix(name, simulated) {
@@ -104,45 +108,45 @@ func Start(tb testing.TB, name string) *Server {
 		}
 		return s
 	}
-	tb.Fatalf("no S3 server is called %q", name)
+	tb.Fatalf("unknown S3 server %q", name)
 	return nil
 }
 
-// A Program is a server outside of tests. Start chooses the value of a field that is zero.
+// A Program describes a server to run outside of tests. Start chooses values for zero fields.
 type Program struct {
-	Binary string // needed
-	Data   string // folder, needed
+	Binary string // required
+	Data   string // data directory, required
 
-	Address                      string // host and port
+	Address                      string // host:port
 	AccessKeyID, SecretAccessKey string
 }
 
-// Start starts the server called name, "minio" or "versitygw", and waits until it answers. The server ends with stop
-// or with the process. Its data stay.
+// Start starts the server with the given name, "minio" or "versitygw", and waits until it is ready. The server runs
+// until stop is called or the process exits. Its data is kept.
 func (p Program) Start(ctx context.Context, name string) (s *Server, stop func() error, err error) {
 	for _, d := range descriptors() {
 		if d.name == name && d.command != nil {
 			return d.start(ctx, d, workspace{p.Binary, p.Data, p.Address, login{p.AccessKeyID, p.SecretAccessKey}})
 		}
 	}
-	return nil, nil, fmt.Errorf("no S3 server that is a program is called %q", name)
+	return nil, nil, fmt.Errorf("unknown S3 server program %q", name)
 }
 
-// shared holds the servers of the test process. It is a variable of the package because tests of one process can
-// share nothing else, and a server for each test would take longer than the test.
+// shared holds the servers of the test process. It is a package variable because the tests of a process have
+// nothing else in common, and starting a server for each test would take longer than the test.
 var shared registry
 
-// registry is the servers that were started, and where.
+// registry holds the servers that were started.
 type registry struct {
 	mu       sync.Mutex
-	root     string // the repository; empty until run
+	root     string // root of the repository; empty before run
 	launches map[string]*launch
 }
 
-// launch is the start of a server, once in this process.
+// launch is the start of one server, which happens once in a process.
 type launch struct {
 	once   sync.Once
-	data   string // the folder of its files
+	data   string // data directory
 	server *Server
 	stop   func() error
 	err    error
@@ -169,7 +173,7 @@ func (r *registry) run(m interface{ Run() int }) (code int) {
 	return m.Run()
 }
 
-// server returns the server that d describes, started once.
+// server returns the server that d describes and starts it if necessary.
 func (r *registry) server(ctx context.Context, d descriptor) (*Server, error) {
 	r.mu.Lock()
 	if r.launches == nil {
@@ -197,7 +201,7 @@ func (r *registry) server(ctx context.Context, d descriptor) (*Server, error) {
 	return l.server, l.err
 }
 
-// stop ends the servers and removes their data.
+// stop stops the servers and removes their data.
 func (r *registry) stop() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -215,7 +219,8 @@ func (r *registry) stop() error {
 	return errors.Join(errs...)
 }
 
-// Repository is the folder of go.mod above the working directory.
+// Repository returns the root of the repository: the closest directory above the working directory that contains
+// go.mod.
 func Repository() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

@@ -20,36 +20,36 @@ import (
 
 // Server is a running S3 server.
 type Server struct {
-	// Name is what Start calls it, such as "minio".
+	// Name is the name that Start takes, such as "minio".
 	Name string
 
-	// Endpoint, Region, AccessKeyID and SecretAccessKey are what a client is configured with, in path style. The
-	// account may do everything.
+	// Endpoint, Region, AccessKeyID and SecretAccessKey configure a client, which must use path style. The account
+	// has all permissions.
 	Endpoint, Region, AccessKeyID, SecretAccessKey string
 
-	// SessionToken belongs to the credentials of Restricted. It is empty elsewhere.
+	// SessionToken is set only for the credentials returned by Restricted.
 	SessionToken string
 
-	// HTTPClient reaches the endpoint, as any other does unless that is https.
+	// HTTPClient reaches the endpoint. For an http endpoint, any other client does too.
 	HTTPClient *http.Client
 
-	// Folder is where a server over a file system has a folder for each bucket. It is empty for others.
+	// Folder contains a directory for each bucket if the server stores objects in a file system. Otherwise it is
+	// empty.
 	Folder string
 
-	// SmallestPart is the fewest bytes of a part that is not the last one, of a simulator: less than S3 takes, so that
-	// tests send fewer bytes. It is 0 for other servers.
+	// SmallestPart is a simulator's minimum size in bytes for every part except the last. It is smaller than S3's,
+	// so that tests send less data. It is 0 for other servers.
 	SmallestPart int64
 
-	forget   func(bucket string)                                     // of a simulator
+	forget   func(bucket string)                                     // simulators only
 	restrict func(ctx context.Context, policy string) (login, error) // nil for a server with an STS
 }
 
-// maxBackoff is the longest time between two attempts of a client. It is short, because a server that a test breaks
-// needs no rest.
+// maxBackoff limits a client's backoff. It is short because the faults in tests are artificial.
 const maxBackoff = 20 * time.Millisecond
 
-// AWSConfig is what the AWS SDK needs to reach the server, with the defaults of config.LoadDefaultConfig but for the
-// time between two attempts. An S3 client made from it must set UsePathStyle.
+// AWSConfig returns the AWS SDK configuration for the server. It has the defaults of config.LoadDefaultConfig
+// except for a shorter backoff. An S3 client made from it must set UsePathStyle.
 func (s *Server) AWSConfig() *aws.Config {
 	return &aws.Config{
 		BaseEndpoint: aws.String(s.Endpoint),
@@ -65,14 +65,14 @@ func (s *Server) AWSConfig() *aws.Config {
 	}
 }
 
-// Client is an S3 client for the server with the configuration of AWSConfig and optFns.
+// Client returns an S3 client with the configuration of AWSConfig and optFns.
 func (s *Server) Client(optFns ...func(*s3.Options)) *s3.Client {
 	pathStyle := func(o *s3.Options) { o.UsePathStyle = true }
 	return s3.NewFromConfig(*s.AWSConfig(), append([]func(*s3.Options){pathStyle}, optFns...)...)
 }
 
-// Restricted returns the same server for credentials that may do no more than an IAM policy allows, given as a value
-// for JSON. MinIO and Ceph can do that.
+// Restricted returns the same server with credentials that are limited by an IAM policy, which is marshaled to
+// JSON. Only MinIO and Ceph support it.
 func (s *Server) Restricted(tb testing.TB, policy any) *Server {
 	tb.Helper()
 	text, err := json.Marshal(policy)
@@ -96,8 +96,8 @@ func (s *Server) Restricted(tb testing.TB, policy any) *Server {
 	return &restricted
 }
 
-// Bucket makes a bucket with a name of its own and returns the name. Main removes it with the server's data, and a
-// simulator, whose data are in memory, forgets it at the end of the test.
+// Bucket creates a bucket with a unique name and returns the name. Main removes the bucket with the server's data.
+// A simulator, which keeps its data in memory, removes it at the end of the test.
 func (s *Server) Bucket(tb testing.TB) string {
 	tb.Helper()
 	name := "test-" + strings.ToLower(rand.Text())
@@ -110,7 +110,7 @@ func (s *Server) Bucket(tb testing.TB) string {
 	return name
 }
 
-// VersionedBucket makes a bucket that keeps versions. So can the servers of [RunVersioned].
+// VersionedBucket creates a bucket that keeps versions. Use it with the servers of [RunVersioned].
 func (s *Server) VersionedBucket(tb testing.TB) string {
 	tb.Helper()
 	name := s.Bucket(tb)
@@ -118,7 +118,7 @@ func (s *Server) VersionedBucket(tb testing.TB) string {
 	return name
 }
 
-// SetVersioning says whether a bucket keeps versions from now on.
+// SetVersioning enables or suspends versioning of a bucket.
 func (s *Server) SetVersioning(tb testing.TB, bucket string, status types.BucketVersioningStatus) {
 	tb.Helper()
 	_, err := s.Client().PutBucketVersioning(tb.Context(), &s3.PutBucketVersioningInput{
@@ -129,7 +129,8 @@ func (s *Server) SetVersioning(tb testing.TB, bucket string, status types.Bucket
 	}
 }
 
-// LockedBucket makes a bucket with Object Lock, in which S3 keeps each version for a day. MinIO can do that.
+// LockedBucket creates a bucket with Object Lock and a default retention of one day. Use it with the servers of
+// [RunLocked].
 func (s *Server) LockedBucket(tb testing.TB) string {
 	tb.Helper()
 	name, client := "locked-"+strings.ToLower(rand.Text()), s.Client()

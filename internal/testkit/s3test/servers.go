@@ -10,46 +10,45 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// region is the region of every server, which their clients sign for.
+// region is the region of every server. Clients include it in their signatures.
 const region = s3sim.Region
 
-// KMSKey is the name of the only key that a server encrypts with, where it encrypts.
+// KMSKey is the name of the only key of servers that support encryption.
 const KMSKey = "test-key"
 
-// descriptor describes a kind of server.
+// A descriptor describes a kind of server.
 type descriptor struct {
 	name string
 
-	// start starts it at a place and returns how to stop it.
+	// start starts the server in a workspace and returns a function that stops it.
 	start func(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error)
 
-	// folders says that the buckets are folders in the data folder.
+	// folders means that buckets are directories in the data directory.
 	folders bool
 
-	// tls says that clients reach the server over https. Run does not use it.
+	// tls means that clients reach the server over HTTPS. Run does not use such servers.
 	tls bool
 
-	// ready, if not nil, returns nil when the parts of the server that start after the listing of buckets respond too.
+	// ready, if not nil, returns nil once the parts of the server that start after it lists buckets are ready too.
 	ready func(context.Context, *Server) error
 
-	// command is the arguments and the environment that make the binary serve address from the data folder with the
-	// given credentials; for processes only. Credentials are passed in the environment, where other users do not see
-	// them.
+	// command returns the arguments and the environment with which a process serves address from the data
+	// directory. Credentials are passed in the environment, where other users cannot see them.
 	command func(data, address string, c login) (args, env []string)
 }
 
-// workspace is where a server of this process finds its binary (if it has one) and keeps its data.
+// A workspace holds the paths and settings of one server.
 type workspace struct {
 	binary, data string
-	address      string // to serve; a free one when empty
-	login        login  // a new one when empty
+	address      string // address to listen on; a free one if empty
+	login        login  // random if empty
 }
 
-// login is the credentials of a server's account.
+// login holds the credentials of an account.
 type login struct{ accessKeyID, secretAccessKey string }
 
-// descriptors lists the real servers, then the simulators, then MinIO over https, then the servers of packages. S3
-// accepts keys of its customers over https only.
+// descriptors returns the real servers, the simulators, MinIO over HTTPS (S3 accepts customer-provided encryption
+// keys over HTTPS only), and the servers from Debian packages.
 func descriptors() []descriptor {
 	all := processes()
 	withTLS := all[0]
@@ -57,7 +56,8 @@ func descriptors() []descriptor {
 	return slices.Concat(all, simulators(), []descriptor{withTLS, versioned()}, packaged())
 }
 
-// versioned is versitygw with a place for versions. It has buckets in another folder, which no test looks into.
+// versioned returns versitygw with a versioning directory. Its buckets are in a subdirectory, so Server.Folder is
+// not set.
 func versioned() descriptor {
 	d := processes()[1]
 	const buckets, versions = "/buckets", "/versions"
@@ -76,11 +76,11 @@ func versioned() descriptor {
 	return d
 }
 
-// withVersions ends the name of a server that has a place for versions.
+// withVersions is the suffix of the name of a server with a versioning directory.
 const withVersions = "-versions"
 
-// packaged are the servers that Debian's packages bring. They take longer than the others to start, and much memory,
-// so [Run] leaves them out.
+// packaged returns the servers from Debian packages. They start slowly and need much memory, so [Run] leaves them
+// out.
 func packaged() []descriptor {
 	return []descriptor{
 		{name: "ceph", start: startCeph},
@@ -88,7 +88,7 @@ func packaged() []descriptor {
 	}
 }
 
-// processes are the servers whose programs make tools builds.
+// processes returns the servers whose programs make tools builds.
 func processes() []descriptor {
 	return []descriptor{
 		{
@@ -101,8 +101,8 @@ func processes() []descriptor {
 						"MINIO_ROOT_USER=" + c.accessKeyID,
 						"MINIO_ROOT_PASSWORD=" + c.secretAccessKey,
 						"MINIO_REGION=" + region,
-						"MINIO_BROWSER=off", // it would take a second port
-						"MINIO_UPDATE=off",  // it would ask the network
+						"MINIO_BROWSER=off", // it would use a second port
+						"MINIO_UPDATE=off",  // it would use the network
 						"MINIO_KMS_SECRET_KEY=" + KMSKey + ":" + base64.StdEncoding.EncodeToString(make([]byte, 32)),
 					}
 			},

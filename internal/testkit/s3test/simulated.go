@@ -12,11 +12,11 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 )
 
-// simulated is the beginning of the name of a simulator. The name of its profile follows.
+// simulated is the prefix of the names of simulators. The name of the profile follows.
 const simulated = "sim-"
 
-// simulators are the servers of package s3sim. They enforce the rules of AWS, those of R2, and all rules that there
-// are.
+// simulators returns the servers of package s3sim, which enforce the rules of AWS, the rules of R2, or all known
+// rules.
 func simulators() []descriptor {
 	var all []descriptor
 	for _, profile := range []string{"aws", "r2", "strict"} {
@@ -25,13 +25,13 @@ func simulators() []descriptor {
 	return all
 }
 
-// smallestPart is the fewest bytes of a part that is not the last one: more than one block of the driver's memory.
+// smallestPart is the minimum part size of simulators. It is larger than one block of the driver's memory.
 const smallestPart = 256 << 10
 
 func startSimulator(ctx context.Context, d descriptor, _ workspace) (*Server, func() error, error) {
 	profile, known := driver.ProfileNamed(strings.TrimPrefix(d.name, simulated))
 	if !known {
-		return nil, nil, fmt.Errorf("no profile is called %q", strings.TrimPrefix(d.name, simulated))
+		return nil, nil, fmt.Errorf("unknown profile %q", strings.TrimPrefix(d.name, simulated))
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -18,36 +18,37 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// An STS is a Security Token Service that looks at each request for AssumeRole, as AWS does. MinIO, which has a
-// service of its own, ignores the role, the external ID and the tags. The credentials come from MinIO, so that they
-// are good there.
+// An STS is a Security Token Service that lets a test check each AssumeRole request. It is needed because MinIO's
+// own STS ignores the role, the external ID and the tags. It obtains the credentials from MinIO, so they are valid
+// there.
 type STS struct {
 	URL string
 
 	mu       sync.Mutex
 	requests []STSRequest
-	answer   func(url.Values) STSAnswer
+	respond  func(url.Values) STSResponse
 }
 
-// An STSRequest is a request for AssumeRole or AssumeRoleWithWebIdentity.
+// An STSRequest is an AssumeRole or AssumeRoleWithWebIdentity request.
 type STSRequest struct {
 	url.Values
 	Authorization string // header
-	Issued        string // access key ID of the answer; empty for a refusal
+	Issued        string // access key ID in the response; empty after an error
 }
 
-// An STSAnswer is how an STS answers. The zero value issues credentials that are good for as long as the request says.
-type STSAnswer struct {
-	Status        int // of a refusal
+// An STSResponse is the response of an STS. The zero value issues credentials that are valid for the requested
+// time.
+type STSResponse struct {
+	Status        int // of an error
 	Code, Message string
-	Expires       time.Time // of the credentials, whatever MinIO says
+	Expires       time.Time // overrides the expiration set by MinIO
 }
 
-// StartSTS starts an STS in front of MinIO, until the end of the test.
+// StartSTS starts an STS in front of MinIO. It stops at the end of the test.
 func StartSTS(tb testing.TB, minio *Server) *STS {
 	tb.Helper()
 	s := &STS{}
-	s.Answer(func(url.Values) STSAnswer { return STSAnswer{} })
+	s.Respond(func(url.Values) STSResponse { return STSResponse{} })
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.serve(w, r, minio)
 	}))
@@ -56,14 +57,15 @@ func StartSTS(tb testing.TB, minio *Server) *STS {
 	return s
 }
 
-// stsReady reports whether MinIO's own STS issues credentials. MinIO loads its users after it opens the port and lists
-// buckets, and refuses AssumeRole until then ("Server not initialized", status 400, which the SDK does not retry).
+// stsReady reports whether MinIO's own STS issues credentials. MinIO loads its users after it opens the port and
+// lists buckets, and rejects AssumeRole until then ("Server not initialized", status 400, which the SDK does not
+// retry).
 func stsReady(ctx context.Context, minio *Server) error {
 	_, err := assumeRole(ctx, minio, "")
 	return err
 }
 
-// assumeRole gets credentials from MinIO's STS. A policy, if not empty, restricts them.
+// assumeRole gets credentials from MinIO's STS. A non-empty policy restricts them.
 func assumeRole(ctx context.Context, minio *Server, policy string) (*types.Credentials, error) {
 	input := &sts.AssumeRoleInput{RoleArn: aws.String("arn:any:any:any:any:any"), RoleSessionName: aws.String("any")}
 	if policy != "" {
@@ -76,13 +78,14 @@ func assumeRole(ctx context.Context, minio *Server, policy string) (*types.Crede
 	return issued.Credentials, nil
 }
 
-// Config is how the AWS SDK is configured where AWS_ENDPOINT_URL_STS names an STS, until the end of the test.
+// Config sets AWS_ENDPOINT_URL_STS to the URL of the STS until the end of the test, and returns cfg with this
+// setting.
 func (s *STS) Config(tb testing.TB, cfg *aws.Config) *aws.Config {
 	tb.Helper()
 	return STSAt(tb, cfg, s.URL)
 }
 
-// STSAt is [STS.Config] with any URL.
+// STSAt is like [STS.Config] with any URL.
 func STSAt(tb testing.TB, cfg *aws.Config, url string) *aws.Config {
 	tb.Helper()
 	tb.Setenv("AWS_ENDPOINT_URL_STS", url)
@@ -93,14 +96,14 @@ func STSAt(tb testing.TB, cfg *aws.Config, url string) *aws.Config {
 	return &next
 }
 
-// Answer sets how requests are answered.
-func (s *STS) Answer(answer func(url.Values) STSAnswer) {
+// Respond sets the function that responds to requests.
+func (s *STS) Respond(respond func(url.Values) STSResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answer = answer
+	s.respond = respond
 }
 
-// Requests are those so far.
+// Requests returns all requests so far.
 func (s *STS) Requests() []STSRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,32 +114,32 @@ func (s *STS) serve(w http.ResponseWriter, r *http.Request, minio *Server) {
 	_ = r.ParseForm()
 	action := r.Form.Get("Action")
 	if action != "AssumeRole" && action != "AssumeRoleWithWebIdentity" {
-		http.Error(w, "this is no AssumeRole", http.StatusBadRequest)
+		http.Error(w, "not an AssumeRole request", http.StatusBadRequest)
 		return
 	}
 	request := STSRequest{Values: r.Form, Authorization: r.Header.Get("Authorization")}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer := s.answer(r.Form)
+	response := s.respond(r.Form)
 	defer func() { s.requests = append(s.requests, request) }()
 	w.Header().Set("Content-Type", "text/xml")
 	var c *types.Credentials
-	if answer.Status == 0 {
+	if response.Status == 0 {
 		var err error
 		if c, err = assumeRole(r.Context(), minio, ""); err != nil {
-			answer = STSAnswer{Status: http.StatusBadGateway, Code: "InternalFailure", Message: err.Error()}
+			response = STSResponse{Status: http.StatusBadGateway, Code: "InternalFailure", Message: err.Error()}
 		}
 	}
-	if answer.Status != 0 {
-		w.WriteHeader(answer.Status)
+	if response.Status != 0 {
+		w.WriteHeader(response.Status)
 		_, _ = fmt.Fprintf(
 			w,
 			`<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>%s</Code>`+
-				`<Message>%s</Message></Error><RequestId>1</RequestId></ErrorResponse>`, answer.Code, answer.Message)
+				`<Message>%s</Message></Error><RequestId>1</RequestId></ErrorResponse>`, response.Code, response.Message)
 		return
 	}
-	if !answer.Expires.IsZero() {
-		c.Expiration = &answer.Expires
+	if !response.Expires.IsZero() {
+		c.Expiration = &response.Expires
 	}
 	request.Issued = *c.AccessKeyId
 	_, _ = fmt.Fprintf(

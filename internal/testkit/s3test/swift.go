@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// swiftPorts are those of three storage servers, memcached and the proxy.
+// swiftPorts is the number of ports for three storage servers, memcached and the proxy.
 const swiftPorts = 5
 
-// swiftPatience is how long Swift's servers wait for one another, in seconds. They have only each other, so there is
-// none to ask instead.
+// swiftPatience is how long Swift's servers wait for one another, in seconds. There are no replicas to try instead.
 const swiftPatience = "60"
 
-// startSwift starts OpenStack Swift with its S3: the proxy, and servers of accounts, containers and objects that have
-// one replica in one folder. All take what keys them apart from the file of the package, /etc/swift/swift.conf.
+// startSwift starts OpenStack Swift with its S3 API: the proxy, and the account, container and object servers, each
+// with one replica in one directory. All servers read their hash prefix from the package's file
+// /etc/swift/swift.conf.
 func startSwift(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	all, port := newDaemons(p.data, swiftPorts)
-	// The account of Swift and the user in it are the access key.
+	// The access key is Swift's account and user.
 	s := &Server{
 		Name: d.name, Endpoint: "http://" + at(port), Region: region, AccessKeyID: "test:tester",
 		SecretAccessKey: rand.Text(),
@@ -55,12 +55,12 @@ func (d *daemons) startSwift(ctx context.Context, s *Server, port int) error {
 		"bind_ip = " + loopback,
 		"user = " + me.Username,
 		"swift_dir = " + d.dir,
-		"workers = 0", // no children, which would outlive their parent
+		"workers = 0", // child processes would outlive their parent
 		"devices = " + filepath.Join(d.dir, "devices"),
 		"mount_check = false",
 		"disable_fallocate = true",
-		// A server that is late is busy. A proxy that gives up answers that a stored object is broken. An object that
-		// its container has not noted in time is never listed.
+		// A late server is only busy. A proxy that gives up would report a stored object as broken, and an object
+		// whose container was not updated in time would never be listed.
 		"conn_timeout = " + swiftPatience,
 		"node_timeout = " + swiftPatience,
 		"recoverable_node_timeout = " + swiftPatience,
@@ -95,7 +95,7 @@ func (d *daemons) startSwift(ctx context.Context, s *Server, port int) error {
 		"memcached", "-u", me.Username, "-l", loopback, "-p", fmt.Sprint(memcached), "-U", "0"); err != nil {
 		return err
 	}
-	for p := port + 1; p < port+swiftPorts; p++ { // the proxy leaves out for a minute those that it has not found
+	for p := port + 1; p < port+swiftPorts; p++ { // the proxy skips unreachable servers for a minute
 		if err := d.await(ctx, p); err != nil {
 			return err
 		}

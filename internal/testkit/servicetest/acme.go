@@ -1,6 +1,6 @@
-// Package servicetest runs services for tests that the server asks or tells: an ACME authority, an LDAP directory, old
-// FTP servers, inspectors and a collector of traces. It also makes configurations ([NewConfig]): a test begins with
-// that and changes it. A [Log] keeps what the server logs, and [Get] asks the server by HTTP.
+// Package servicetest runs the services that a server under test depends on: an ACME authority, an LDAP directory,
+// old FTP servers, antivirus and ICAP services, and a trace collector. [NewConfig] returns a configuration that
+// tests can change, [Log] captures the server's log, and [Get] sends HTTP requests to the server.
 package servicetest
 
 import (
@@ -27,32 +27,33 @@ import (
 )
 
 const (
-	// startTimeout is how long a service may take to answer on a busy machine.
+	// startTimeout limits how long a service may take to start on a busy machine.
 	startTimeout = time.Minute
-	// pollInterval is the time between two looks whether it answers.
+	// pollInterval is the time between two attempts to reach a service.
 	pollInterval = 25 * time.Millisecond
 )
 
-// An Authority is a running pebble, the authority of Let's Encrypt for tests. It finds every host at 127.0.0.1.
+// An Authority is a running pebble, Let's Encrypt's ACME server for tests. It resolves every host name to
+// 127.0.0.1.
 type Authority struct {
 	Directory string // URL
-	CAFile    string // of the certificate that the directory shows
+	CAFile    string // file with the certificate of the directory URL
 
-	// HTTPAddress and TLSAddress are where it asks for the challenges, of every host.
+	// HTTPAddress and TLSAddress are where it validates the challenges of every host.
 	HTTPAddress, TLSAddress string
 
 	management string
 	client     *http.Client
 }
 
-// StartAuthority starts an authority that issues certificates of this life, until the end of the test. With -short it
-// skips the test.
+// StartAuthority starts an authority that issues certificates with the given lifetime. It stops at the end of the
+// test. With -short the test is skipped.
 func StartAuthority(tb testing.TB, life time.Duration) *Authority {
 	return startAuthority(tb, life, nil)
 }
 
-// StartBoundAuthority starts one that requires an external account binding by one of these keys, in base64url by their
-// identifiers.
+// StartBoundAuthority starts an authority that requires an external account binding with one of the keys, which are
+// given in base64url by key identifier.
 func StartBoundAuthority(tb testing.TB, life time.Duration, keys map[string]string) *Authority {
 	return startAuthority(tb, life, keys)
 }
@@ -95,7 +96,7 @@ func startAuthority(tb testing.TB, life time.Duration, keys map[string]string) *
 	return a
 }
 
-// run starts the process, and waits until it answers.
+// run starts the process and waits until it is ready.
 func (a *Authority) run(tb testing.TB, config, dns string) {
 	tb.Helper()
 	root, err := s3test.Repository()
@@ -126,7 +127,7 @@ func (a *Authority) run(tb testing.TB, config, dns string) {
 		}
 		select {
 		case <-deadline:
-			tb.Fatalf("pebble does not answer: %v", err)
+			tb.Fatalf("pebble is not ready: %v", err)
 		case err := <-ended:
 			ended <- err
 			tb.Fatalf("pebble has ended: %v", err)
@@ -135,7 +136,7 @@ func (a *Authority) run(tb testing.TB, config, dns string) {
 	}
 }
 
-// Root is the certificate that all issued ones come from, in PEM.
+// Root returns the root certificate in PEM.
 func (a *Authority) Root(tb testing.TB) []byte {
 	tb.Helper()
 	response, err := a.client.Get(a.management + "/roots/0")
@@ -155,10 +156,10 @@ func port(tb testing.TB, address string) int {
 	return resolved.Port
 }
 
-// serveDNS answers queries for the IPv4 address of any name with 127.0.0.1, and all others with nothing.
+// serveDNS answers DNS queries for IPv4 addresses with 127.0.0.1, and all other queries with an empty response.
 func serveDNS(tb testing.TB) (address string) {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") // pebble asks by TCP
+	l, err := net.Listen("tcp", "127.0.0.1:0") // pebble sends its queries over TCP
 	must.OK(tb, err)
 	tb.Cleanup(func() { _ = l.Close() })
 	go func() {
@@ -177,7 +178,7 @@ func serveDNS(tb testing.TB) (address string) {
 	return l.Addr().String()
 }
 
-// answerQuery answers one query. Over TCP its length comes first (RFC 1035, section 4.2.2).
+// answerQuery answers one DNS query. Over TCP, messages are preceded by their length (RFC 1035, section 4.2.2).
 func answerQuery(conn net.Conn) error {
 	var length [2]byte
 	if _, err := io.ReadFull(conn, length[:]); err != nil {

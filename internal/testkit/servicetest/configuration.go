@@ -13,17 +13,17 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// Password is that of every user.
+// Password is the password of every user.
 const Password = "correct horse"
 
-// PasswordHash is the hash of Password, with the least work that argon2id allows: tests log in hundreds of times.
+// PasswordHash returns an argon2id hash of Password with minimal cost, because tests log in hundreds of times.
 func PasswordHash() value.Secret {
 	return value.NewSecret(
 		"$argon2id$v=19$m=8,t=1,p=1$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo")
 }
 
-// NewConfig is a configuration with the tenant acme in a fresh bucket of an S3 server, and the user alice. Uploads
-// hardly wait for the end of the control connection.
+// NewConfig returns a configuration with the user alice in the tenant acme, whose bucket is new. CommitDelay is
+// minimal, so that uploads are stored without delay.
 func NewConfig(tb testing.TB, s *s3test.Server) *config.Config {
 	tb.Helper()
 	cfg := config.Default()
@@ -43,7 +43,7 @@ func NewConfig(tb testing.TB, s *s3test.Server) *config.Config {
 	return cfg
 }
 
-// Encoding is the charset of pathnames that has a label.
+// Encoding returns the pathname charset with this label.
 func Encoding(tb testing.TB, label string) value.Encoding {
 	tb.Helper()
 	var e value.Encoding

@@ -8,7 +8,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Get returns the status and the body of the answer to a GET request, which options may change before it is sent.
+// Get sends a GET request and returns the status and the body of the response. Options may change the request
+// before it is sent.
 func Get(tb testing.TB, address string, options ...func(*http.Request)) (status int, body string) {
 	tb.Helper()
 	request, err := http.NewRequest(http.MethodGet, address, nil)

@@ -14,16 +14,17 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// BadFile is what each inspector refuses in a file, by the signature BadSignature.
+// BadFile is content that each inspector rejects with the signature BadSignature.
 const (
 	BadFile      = "this file is bad by a signature of the tests"
 	BadSignature = "Test.Bad.UNOFFICIAL"
 )
 
-// MaxStream is how many bytes the clamd of [StartClamd] takes at most.
+// MaxStream is the StreamMaxLength of [StartClamd] in bytes.
 const MaxStream = 12 << 20
 
-// StartClamd starts Debian's clamd with one signature, and returns the path of its socket. It ends with the test.
+// StartClamd starts Debian's clamd with a single signature and returns the path of its socket. It stops at the end
+// of the test.
 func StartClamd(tb testing.TB) (socket string) {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -36,8 +37,8 @@ func StartClamd(tb testing.TB) (socket string) {
 	return socket
 }
 
-// StartCICAP starts Debian's c-icap with the services echo, which returns what it gets, and virus_scan, which asks
-// clamd. It returns the address of the server. It ends with the test.
+// StartCICAP starts Debian's c-icap and returns its address. It offers the services echo, which returns its input,
+// and virus_scan, which uses clamd. It stops at the end of the test.
 func StartCICAP(tb testing.TB, clamd string) (address string) {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -78,13 +79,13 @@ func write(tb testing.TB, name, text string) {
 	must.OK(tb, os.WriteFile(name, []byte(text), 0o600))
 }
 
-// startInspector runs a command until the test ends, and waits until it listens. With -short it skips the test.
+// startInspector runs a command until the test ends and waits until it listens. With -short the test is skipped.
 func startInspector(tb testing.TB, network, address, command string, args ...string) {
 	tb.Helper()
 	if testing.Short() {
 		tb.Skip("-short starts no inspector; this test needs " + command)
 	}
-	// The shell ends the daemon when its input ends, which is when the test ends, however it does.
+	// The shell kills the daemon when its input is closed. This happens even if the test process is killed.
 	shell := exec.Command("sh", append([]string{"-c", `"$@" & read -r end; kill $!; wait`, "sh", command}, args...)...)
 	shell.Stdout, shell.Stderr = tb.Output(), tb.Output()
 	input, err := shell.StdinPipe()
@@ -94,7 +95,7 @@ func startInspector(tb testing.TB, network, address, command string, args ...str
 	must.OK(tb, err)
 	tb.Cleanup(func() {
 		_ = input.Close()
-		_ = shell.Wait() // of a process that was killed
+		_ = shell.Wait() // the process was killed
 	})
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()

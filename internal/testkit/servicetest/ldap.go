@@ -20,14 +20,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// What each directory has.
+// Contents of every directory.
 const (
 	BaseDN            = "dc=acme,dc=example"
 	People            = "ou=people," + BaseDN
 	Readers           = "cn=Readers,ou=groups," + BaseDN
 	Writers           = "cn=writers,ou=groups," + BaseDN
-	BindDN            = "cn=babelftp," + BaseDN // may search
-	DirectoryPassword = "correct horse"         // of all, the account BindDN too
+	BindDN            = "cn=babelftp," + BaseDN // allowed to search
+	DirectoryPassword = "correct horse"         // of all users and of BindDN
 )
 
 const (
@@ -35,21 +35,22 @@ const (
 	portAttempts = 3
 )
 
-// A Directory is OpenLDAP's slapd (Debian package slapd), which runs with a few entries.
+// A Directory is a running OpenLDAP slapd (Debian package slapd) with a few entries.
 type Directory struct {
-	LDAP, LDAPS string // URLs on the loopback interface
-	CAFile      string // authorities of its certificate
+	LDAP, LDAPS string // loopback URLs
+	CAFile      string // CA certificates for LDAPS
 	stop        func()
 }
 
-// StartDirectory starts a directory with its entries, which ends with the test. With -short it skips the test.
+// StartDirectory starts a directory with its entries. It stops at the end of the test. With -short the test is
+// skipped.
 func StartDirectory(tb testing.TB) *Directory {
 	tb.Helper()
 	if testing.Short() {
 		tb.Skip("-short starts no directory; this test needs slapd")
 	}
 	var err error
-	for range portAttempts { // another process may take a free port before slapd does
+	for range portAttempts { // another process may take the free port first
 		var s *Directory
 		if s, err = tryDirectory(tb); err == nil {
 			return s
@@ -59,7 +60,7 @@ func StartDirectory(tb testing.TB) *Directory {
 	return nil
 }
 
-// Stop ends the directory.
+// Stop stops the directory.
 func (s *Directory) Stop() { s.stop() }
 
 func tryDirectory(tb testing.TB) (*Directory, error) {
@@ -79,9 +80,9 @@ func tryDirectory(tb testing.TB) (*Directory, error) {
 	addresses := ftptest.FreeAddresses(tb, 2)
 	s.LDAP, s.LDAPS = "ldap://"+addresses[0], "ldaps://"+addresses[1]
 	program, err := exec.LookPath("slapd")
-	// which is not on the path of every user
+	// /usr/sbin is not on every user's path
 	program = cmp.Or(map[bool]string{true: "/usr/sbin/slapd"}[err != nil], program)
-	// The shell ends slapd when its input ends, which is when the test ends, however it does.
+	// The shell kills slapd when its input is closed. This happens even if the test process is killed.
 	shell := exec.Command(
 		"sh", "-c", `"$@" & read -r end; kill -9 $!; wait`, "sh", program, "-d", "0", "-f",
 		filepath.Join(dir, "slapd.conf"), "-h", s.LDAP+" "+s.LDAPS)
@@ -95,14 +96,14 @@ func tryDirectory(tb testing.TB) (*Directory, error) {
 	}
 	s.stop = func() {
 		_ = input.Close()
-		_ = shell.Wait() // of a process that was killed
+		_ = shell.Wait() // the process was killed
 	}
 	tb.Cleanup(s.stop)
 	return s, s.fill()
 }
 
-// configuration has what the tests need of slapd. A bind without a password succeeds as anonymous, as RFC 4513 5.1.2
-// warns. Users and BindDN must bind under TLS.
+// slapdConfiguration returns a minimal slapd.conf. A bind without a password succeeds as anonymous, which RFC 4513,
+// section 5.1.2 warns about. Users and BindDN must bind over TLS.
 func slapdConfiguration(dir string) string {
 	return strings.ReplaceAll(`
 include /etc/ldap/schema/core.schema
@@ -135,7 +136,7 @@ access to * by * read
 `, "DIR", dir)
 }
 
-// users are the attributes of the users, by their name. All have a password.
+// users returns the attributes of the users by name. All users have a password.
 func users() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"alice": {"ftpRoot": {"/teams/alice"}, "ftpHome": {"/in"}, "ftpQuota": {"20"},
@@ -147,14 +148,14 @@ func users() map[string]map[string][]string {
 		"erin":  {"employeeType": {"suspended"}, "ou": {"nowhere"}},
 		"frank": {"ou": {"umbrella"}, "ftpDevice": {"charset=big5", "charset=gbk"}},
 		"grace": {"ftpDevice": {"charset=ebcdic"}},
-		// What means something in a filter or in a distinguished name.
+		// Names with characters that are special in filters or distinguished names.
 		"*": {}, "a,ou=b": {}, "(x)": {}, " #+;<>=\"": {}, "été": {}, `back\slash`: {}, "..": {}, "a/b": {},
-		// Two entries have this mail address.
+		// These two entries have the same mail address.
 		"twin1": {"mail": {"twin@acme.example"}}, "twin2": {"mail": {"twin@acme.example"}},
 	}
 }
 
-// fill adds the entries, once slapd answers.
+// fill waits until slapd is ready and adds the entries.
 func (s *Directory) fill() error {
 	authorities, err := config.Authorities(s.CAFile)
 	if err != nil {
@@ -171,7 +172,7 @@ func (s *Directory) fill() error {
 		}
 		select {
 		case <-ended:
-			return fmt.Errorf("slapd does not answer: %w", err)
+			return fmt.Errorf("slapd is not ready: %w", err)
 		case <-ticker.C:
 		}
 	}
@@ -218,10 +219,10 @@ func add(conn *ldap.Conn) error {
 	return nil
 }
 
-// DN is the distinguished name of a user.
+// DN returns the distinguished name of a user.
 func DN(user string) string { return "uid=" + ldap.EscapeDN(user) + "," + People }
 
-// Bundle is a file with the authorities of several directories.
+// Bundle returns the name of a file with the CA certificates of several directories.
 func Bundle(tb testing.TB, servers ...*Directory) string {
 	tb.Helper()
 	var all []byte

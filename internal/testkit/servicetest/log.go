@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// A Log keeps the lines that several goroutines log. Each is one Write. The zero value is an empty log.
+// A Log captures log lines from several goroutines. Each Write is one line. The zero value is an empty log.
 type Log struct {
 	mu    sync.Mutex
 	lines []string
-	grown chan struct{} // closed by the next line; nil where no goroutine waits
+	grown chan struct{} // closed by the next Write; nil if no goroutine waits
 }
 
 // Write implements [io.Writer].
@@ -25,28 +25,28 @@ func (l *Log) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Logger logs as text, from the level INFO on.
+// Logger returns a text logger with level INFO.
 func (l *Log) Logger() *slog.Logger { return l.LoggerAt(slog.LevelInfo) }
 
-// LoggerAt logs as text, from a level on.
+// LoggerAt returns a text logger with the given level.
 func (l *Log) LoggerAt(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: level}))
 }
 
-// String is all lines.
+// String returns all lines.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.lines, "")
 }
 
-// Count is how often the log has a text.
+// Count returns how often text occurs in the log.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }
 
-// Has tells whether the log has a text.
+// Has reports whether text occurs in the log.
 func (l *Log) Has(text string) bool { return l.Count(text) > 0 }
 
-// Take returns all lines, and forgets them.
+// Take returns all lines and clears the log.
 func (l *Log) Take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func (l *Log) Take() []string {
 	return lines
 }
 
-// Next waits for a line that has a text, and forgets it and the lines before it.
+// Next waits for a line that contains text, returns it, and removes it and all earlier lines.
 func (l *Log) Next(text string) string {
 	for {
 		l.mu.Lock()

@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// What each old FTP server has.
+// Credentials of the user on each old FTP server.
 const (
 	OldUser     = "bob"
 	OldPassword = "old horse"
@@ -27,18 +27,19 @@ const (
 // oldHash is the crypt(3) hash of OldPassword.
 const oldHash = "$6$oldserver$eTchRnBoW/g0YF9z43W3O.ZaWi6ZOpOEeHR0QeQAgp5llc0KuEEvtHk9tDH0MGAzVPGJQoiMpt3O9bInANG1h."
 
-// An OldServer is an FTP server of Debian that requires TLS. It has one user, whose password an old system has hashed.
+// An OldServer is an FTP server from Debian that requires TLS. It has one user, whose password hash was imported
+// from an old system.
 type OldServer struct {
 	Address string
-	CAFile  string // its certificate, which has no host name
+	CAFile  string // its certificate, which contains no host name
 	stop    func()
 }
 
-// OldServers are the programs of [StartOldServer].
+// OldServers returns the programs for [StartOldServer].
 func OldServers() []string { return []string{"vsftpd", "proftpd", "pure-ftpd"} }
 
-// StartOldServer starts an old server, which ends with the test. With -short, and without the rights to change users,
-// it skips the test.
+// StartOldServer starts an old FTP server. It stops at the end of the test. The test is skipped with -short, and
+// without root, which the servers need to switch users.
 func StartOldServer(tb testing.TB, program string) *OldServer {
 	tb.Helper()
 	if testing.Short() {
@@ -53,7 +54,7 @@ func StartOldServer(tb testing.TB, program string) *OldServer {
 	if _, err := os.Stat(filepath.Join(unpacked, "complete")); err != nil {
 		tb.Fatalf("%s is missing; run: make packages", unpacked)
 	}
-	for range portAttempts { // another process may take a free port before the server does
+	for range portAttempts { // another process may take the free port first
 		var s *OldServer
 		if s, err = tryOldServer(tb, program, unpacked); err == nil {
 			return s
@@ -63,7 +64,7 @@ func StartOldServer(tb testing.TB, program string) *OldServer {
 	return nil
 }
 
-// Stop ends the server.
+// Stop stops the server.
 func (s *OldServer) Stop() { s.stop() }
 
 func tryOldServer(tb testing.TB, program, unpacked string) (*OldServer, error) {
@@ -98,7 +99,7 @@ func tryOldServer(tb testing.TB, program, unpacked string) (*OldServer, error) {
 		return nil, err
 	}
 	if err := s.run(tb, map[string]string{
-		// vsftpd asks PAM, so it gets its own files of the system.
+		// vsftpd authenticates with PAM, so it gets its own copies of the system files.
 		"vsftpd": "exec unshare --mount sh -c 'mount --bind DIR/pam.d /etc/pam.d && mount --bind DIR/passwd /etc/passwd && " +
 			"mount --bind DIR/shadow /etc/shadow && exec UNPACKED/usr/sbin/vsftpd DIR/vsftpd.conf'",
 		"proftpd": "exec UNPACKED/usr/sbin/proftpd -n -c DIR/proftpd.conf",
@@ -110,13 +111,13 @@ func tryOldServer(tb testing.TB, program, unpacked string) (*OldServer, error) {
 	return s, s.greets()
 }
 
-// run starts the server by a command of a shell.
+// run starts the server with a shell command.
 func (s *OldServer) run(tb testing.TB, command string, fill *strings.Replacer, unpacked string) error {
 	libraries, err := filepath.Glob(filepath.Join(unpacked, "usr", "lib", "*-linux-gnu*"))
 	if err != nil {
 		return err
 	}
-	// The outer shell ends the server when its input ends, which is when the test ends, however it does.
+	// The outer shell kills the server when its input is closed. This happens even if the test process is killed.
 	shell := exec.Command("sh", "-c", `sh -c "$1" & read -r end; kill -9 $!; wait`, "sh", fill.Replace(command))
 	shell.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(libraries, ":"))
 	shell.Stdout, shell.Stderr = tb.Output(), tb.Output()
@@ -129,7 +130,7 @@ func (s *OldServer) run(tb testing.TB, command string, fill *strings.Replacer, u
 	}
 	s.stop = func() {
 		_ = input.Close()
-		_ = shell.Wait() // of a process that was killed
+		_ = shell.Wait() // the process was killed
 	}
 	tb.Cleanup(s.stop)
 	return nil
@@ -149,7 +150,7 @@ func (s *OldServer) greets() error {
 		}
 		select {
 		case <-ended:
-			return fmt.Errorf("the old server does not answer: %w", err)
+			return fmt.Errorf("the old server is not ready: %w", err)
 		case <-ticker.C:
 		}
 	}

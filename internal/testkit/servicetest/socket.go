@@ -7,7 +7,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// SocketDir is a folder until the end of the test. Its name is as short as those of sockets must be.
+// SocketDir creates a temporary directory with a name that is short enough for Unix sockets.
 func SocketDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "socket")

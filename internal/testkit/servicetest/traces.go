@@ -18,33 +18,33 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A Span is a span that has come, in the form that tests compare.
+// A Span is a received span in a form that tests can compare.
 type Span struct {
 	Name, Kind           string
-	Trace, ID, Parent    string   // in hex; Parent is empty for a root
-	Links                []string // IDs of spans
+	Trace, ID, Parent    string   // in hex; Parent is empty for a root span
+	Links                []string // span IDs
 	Events               []string
 	Failed               bool
 	Attributes, Resource map[string]string
 	Begin, End           time.Time
 }
 
-// A Collector takes OTLP over HTTP, and keeps the spans that it gets.
+// A Collector receives OTLP over HTTP and keeps the spans.
 type Collector struct {
 	URL string // for OTEL_EXPORTER_OTLP_ENDPOINT
 
 	tb      testing.TB
 	mu      sync.Mutex
-	answer  int // of the next requests
+	status  int // status of the next responses
 	spans   []Span
 	header  http.Header
 	refused int
 	grown   chan struct{} // closed by the next request
 }
 
-// StartCollector runs a collector until the test ends.
+// StartCollector starts a collector, which stops at the end of the test.
 func StartCollector(tb testing.TB) *Collector {
-	c := &Collector{tb: tb, answer: http.StatusOK, grown: make(chan struct{})}
+	c := &Collector{tb: tb, status: http.StatusOK, grown: make(chan struct{})}
 	server := httptest.NewServer(http.HandlerFunc(c.serve))
 	tb.Cleanup(server.Close)
 	c.URL = server.URL
@@ -58,9 +58,9 @@ func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
 		close(c.grown)
 		c.grown = make(chan struct{})
 	}()
-	if c.answer != http.StatusOK {
+	if c.status != http.StatusOK {
 		c.refused++
-		w.WriteHeader(c.answer)
+		w.WriteHeader(c.status)
 		return
 	}
 	c.header = r.Header
@@ -76,7 +76,7 @@ func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
 func decode(r *http.Request) ([]Span, error) {
 	if r.URL.Path != "/v1/traces" || r.Method != http.MethodPost ||
 		r.Header.Get("Content-Type") != "application/x-protobuf" {
-		return nil, fmt.Errorf("%s %s of %s is no OTLP", r.Method, r.URL, r.Header.Get("Content-Type"))
+		return nil, fmt.Errorf("%s %s of %s is not OTLP", r.Method, r.URL, r.Header.Get("Content-Type"))
 	}
 	message, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -130,28 +130,28 @@ func attributes(all []*common.KeyValue) map[string]string {
 	return found
 }
 
-// Answer lets the collector answer with a status, 200 for one that takes spans.
-func (c *Collector) Answer(status int) {
+// Respond sets the status of the next responses. With any status except 200, spans are discarded.
+func (c *Collector) Respond(status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.answer = status
+	c.status = status
 }
 
-// Spans returns those that have come.
+// Spans returns the spans received so far.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.spans)
 }
 
-// Header is that of the last request.
+// Header returns the header of the last accepted request.
 func (c *Collector) Header() http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.header.Clone()
 }
 
-// Await waits until a condition holds of the spans that have come, and of how many requests were refused.
+// Await waits until holds returns true for the received spans and the number of refused requests.
 func (c *Collector) Await(what string, holds func(spans []Span, refused int) bool) {
 	c.tb.Helper()
 	deadline := time.After(time.Minute)
