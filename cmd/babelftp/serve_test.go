@@ -363,7 +363,7 @@ func TestCheckInTheClear(t *testing.T) {
 			server, servicetest.PasswordHash().Reveal())
 		must.WriteFile(t, file, text)
 		code, _, stderr := output(t, "", "check", "--config", file)
-		if code != 0 || strings.Contains(stderr, "cross the network in the clear") != warned {
+		if code != 0 || strings.Contains(stderr, "passwords and files are sent in the clear") != warned {
 			t.Errorf("%q: exit code %d: %s", server, code, stderr)
 		}
 	}

@@ -71,7 +71,7 @@ tenants:
 			"bob@acme    enabled   -        /bob    users_file  -\n", ""},
 		{"list-configuration", "", "list plain", 0, "paul@plain  disabled  -        /     configuration  -\n", ""},
 		{"remove", "", "remove alice@acme", 0, "alice@acme is removed", ""},
-		{"remove-last", "", "remove bob@acme", 1, "", "there are none: write one at least"},
+		{"remove-last", "", "remove bob@acme", 1, "", "is empty: add at least one user"},
 		{"json", "", "list --json", 0, `"user": "bob",`, ""},
 	} {
 		args := append([]string{"users"}, strings.Fields(step.args)...)
