@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A server obtains a certificate by itself, and curl trusts it. Another server shares the certificate by a folder. The
-// authority does not reach that one, and when the first one is dead, curl trusts it. babelftp check finds the
+// One server obtains a certificate that curl trusts. A second server, which the authority cannot reach, shares the
+// certificate through a directory. Curl trusts it even after the first server was killed. babelftp check finds the
 // certificate.
 func TestSharedCertificate(t *testing.T) {
 	t.Parallel()
@@ -52,7 +52,7 @@ tenants:
 	trusts := func(server *process) {
 		t.Helper()
 		number := port(t, server.expect(server.stderr, `msg=listening key=listen address=(\S+)`)[1])
-		waitUntil(t, func() bool { // certmagic has the certificate in memory soon after
+		waitUntil(t, func() bool { // certmagic loads the certificate into memory soon after
 			return launch(
 				t, "curl", "--silent", "--ssl-reqd", "--cacert", root, "--resolve",
 				"ftp.acme.example:"+number+":127.0.0.1", "--user", "alice:"+servicetest.Password,

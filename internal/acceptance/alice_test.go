@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
-// dialAlice logs alice of acme in. It returns errors, for clients that work at the same time.
+// dialAlice logs in as alice of acme. It returns errors instead of failing the test, for use in goroutines.
 func (s *site) dialAlice() (*ftptest.Conn, error) {
 	c, err := ftptest.Open(s.address)
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *site) dialAlice() (*ftptest.Conn, error) {
 	return c, nil
 }
 
-// alice logs alice of acme in.
+// alice logs in as alice of acme.
 func (s *site) alice(t *testing.T) *ftptest.Client {
 	t.Helper()
 	c := ftptest.Dial(t, s.address)
@@ -37,7 +37,7 @@ func (s *site) alice(t *testing.T) *ftptest.Client {
 	return c
 }
 
-// uploading has alice send so many bytes of a file, and leave the data connection open until the end of the test.
+// uploading sends size bytes of a file as alice and leaves the data connection open until the end of the test.
 func (s *site) uploading(t *testing.T, name string, size int) (*ftptest.Client, net.Conn) {
 	t.Helper()
 	c := s.alice(t)

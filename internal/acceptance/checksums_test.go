@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestRefusedChecksums runs against an S3 server that does not identify itself and refuses every request that mentions
-// a checksum. Users upload, append, resume, download and hash as on any other.
+// TestRefusedChecksums uses an S3 server that does not identify itself and rejects every request with a checksum.
+// Users can upload, append, resume, download and hash files as on any other server.
 //
 // Reported for Backblaze B2: vatesfr/xen-orchestra#8358
 func TestRefusedChecksums(t *testing.T) {

@@ -12,13 +12,13 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// names are in six scripts, and what clients and servers trip over.
+// names are file names in six scripts, and names that have broken clients and servers.
 var names = []string{
 	"Été à Zürich.txt", "Ελληνικά.txt", "Привет, мир.txt", "مرحبا بالعالم.txt", "日本語のファイル.txt", "中文文件.txt", "🦊 fox.txt",
 	"two  spaces", "100% #1 [a]{b} & 'c' \"d\".txt",
 }
 
-// A move is a name, local or remote, and the name that follows it.
+// A move is a pair of a source and a target name, local or remote.
 type move struct{ from, to string }
 
 // A way is how a client connects.
@@ -29,10 +29,10 @@ type way struct {
 
 func (w way) String() string { return w.data + "-" + w.tls }
 
-// usual is the way that tests of other things take.
+// usual is the way for tests that do not depend on the connection.
 var usual = way{"passive", "plain"}
 
-// A folder is where the files of a test are.
+// A folder is a directory for the files of a test.
 type folder struct {
 	t    *testing.T
 	path string
@@ -43,17 +43,17 @@ func newFolder(t *testing.T) folder {
 	return folder{t, t.TempDir()}
 }
 
-// file is the path of a file.
+// file returns the path of a file.
 func (f folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// write makes a file with some content and returns its path.
+// write creates a file and returns its path.
 func (f folder) write(name string, content []byte) string {
 	f.t.Helper()
 	must.WriteFile(f.t, f.file(name), string(content))
 	return f.file(name)
 }
 
-// mustHave wants a file with some content.
+// mustHave checks the content of a file.
 func (f folder) mustHave(name string, content []byte) {
 	f.t.Helper()
 	if got, err := os.ReadFile(f.file(name)); err != nil || !bytes.Equal(got, content) {
@@ -61,13 +61,13 @@ func (f folder) mustHave(name string, content []byte) {
 	}
 }
 
-// sizes are of one PutObject and of a multipart upload, with the site's parts of 5 MiB.
+// Sizes of a file sent with one PutObject, and of a multipart upload with the site's part size of 5 MiB.
 const (
 	smallSize = 100_000
 	largeSize = 12<<20 + 345
 )
 
-// content is so many random bytes.
+// content returns size random bytes.
 func content(size int) []byte {
 	b := make([]byte, size)
 	_, _ = rand.Read(b) // it never fails

@@ -100,7 +100,7 @@ var duplicityClient = client{
 	},
 }
 
-// backUp backs up a tree, backs it up again when nothing has changed, and restores it.
+// backUp backs up a directory tree twice and restores it.
 func (w *worker) backUp() error {
 	tree := aTree()
 	local, back := w.file("tree"), w.file("back")

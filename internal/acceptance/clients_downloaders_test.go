@@ -112,7 +112,7 @@ func axelJob(c *connection, verb string, names ...string) invocation {
 	var lines [][]string
 	pairwise(names, func(from, to string) {
 		login := url.UserPassword(c.user, c.password)
-		there := scheme + "://" + login.String() + "@" + c.address() + from // as it is: axel decodes nothing
+		there := scheme + "://" + login.String() + "@" + c.address() + from // unescaped, because axel decodes nothing
 		lines = append(lines, []string{"axel", "--verbose", "--output", to, there})
 	})
 	job := commands(lines...)

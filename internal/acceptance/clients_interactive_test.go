@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// typed are the words of a command as the clients of BSD and those like them read it.
+// typed quotes the words of a command for BSD's ftp and similar clients.
 func typed(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -15,10 +15,10 @@ func typed(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// storesTheBeginning is what Ctrl-C does in some clients.
+// storesTheBeginning describes what Ctrl-C does in some clients.
 const storesTheBeginning = "Ctrl-C [stores what has come](guarantees.md#uploads)."
 
-// noQuotes is true of clients that read commands as BSD's ftp does.
+// noQuotes applies to clients that parse commands like BSD's ftp.
 const noQuotes = "it cannot be given a name with a double quote."
 
 var ncftpClient = client{
@@ -94,7 +94,7 @@ var inetutilsClient = client{
 	fails: reasons{"abort": storesTheBeginning, "odd names": noQuotes},
 }
 
-// bsdJob is for the client of BSD and its descendants, which read commands from standard input.
+// bsdJob runs BSD's ftp client or one of its descendants, which read commands from standard input.
 func bsdJob(args ...string) func(c *connection, verb string, names ...string) invocation {
 	return func(c *connection, verb string, names ...string) invocation {
 		lines := []string{"open " + typed(c.host, c.port), "user " + typed(c.user, c.password), "binary"}
@@ -153,7 +153,7 @@ func yafcJob(c *connection, verb string, names ...string) invocation {
 			lines = append(lines, "cd "+escaped(path.Dir(to)), command+" "+escaped(from))
 		})
 	}
-	after := "true" // a command
+	after := "true" // a shell command
 	get := func(command string) {
 		pairwise(names, func(from, to string) {
 			lines = append(lines, command+" "+escaped(from))

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// reasons say why a client lacks tasks, by their names.
+// reasons explain why a client cannot perform tasks, by task name.
 type reasons map[string]string
 
-// lacking gives one reason for some tasks.
+// lacking returns one reason for several tasks.
 func lacking(reason string, names ...string) reasons { return reasons{}.and(reason, names...) }
 
-// lackingAllBut gives one reason for all tasks but some.
+// lackingAllBut returns one reason for all tasks except the named ones.
 func lackingAllBut(reason string, names ...string) reasons {
 	r := reasons{}
 	for _, k := range tasks() {
@@ -23,7 +23,7 @@ func lackingAllBut(reason string, names ...string) reasons {
 	return r
 }
 
-// and gives another reason for more tasks. The first reason for a task stays.
+// and adds a reason for more tasks. A task keeps its first reason.
 func (r reasons) and(reason string, names ...string) reasons {
 	all := maps.Clone(r)
 	for _, name := range names {
@@ -34,10 +34,10 @@ func (r reasons) and(reason string, names ...string) reasons {
 	return all
 }
 
-// withTLS are the tasks under TLS.
+// withTLS lists the tasks that use TLS.
 var withTLS = []string{"active TLS", "explicit", "implicit", "TLS 1.2", "TLS 1.3"}
 
-// commands runs programs one after the other, until one fails.
+// commands runs programs one after another until one fails.
 func commands(lines ...[]string) invocation {
 	var quoted []string
 	for _, line := range lines {
@@ -46,7 +46,7 @@ func commands(lines ...[]string) invocation {
 	return invocation{args: []string{"sh", "-c", strings.Join(quoted, " && ")}}
 }
 
-// shellLine writes a command line as sh reads it.
+// shellLine quotes a command line for sh.
 func shellLine(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {

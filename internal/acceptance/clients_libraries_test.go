@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// byNode runs a script that uses a package of clients/package.json, which make installs into .tools/clients.
+// byNode runs a script that uses a package from clients/package.json, which make installs into .tools/clients.
 func byNode(file, pkg string) func(c *connection, verb string, names ...string) invocation {
 	job := byScript(file, "node")
 	return func(c *connection, verb string, names ...string) invocation {
@@ -26,10 +26,10 @@ func nodeVersion(pkg string) []string {
 	return []string{"node", "-p", "require('./clients/package.json').dependencies['" + pkg + "']"}
 }
 
-// debianVersion prints the version of a package of Debian.
+// debianVersion prints the version of a Debian package.
 func debianVersion(pkg string) []string { return []string{"dpkg-query", "-W", pkg} }
 
-// buildGoClient builds the client of clients/jlaffaye, which is a module of its own, once.
+// buildGoClient builds the separate module clients/jlaffaye once.
 var buildGoClient = sync.OnceValues(func() (string, error) {
 	file, err := filepath.Abs("../../.tools/bin/client-jlaffaye")
 	if err != nil {
@@ -41,7 +41,7 @@ var buildGoClient = sync.OnceValues(func() (string, error) {
 	return file, nil
 })
 
-// compileJavaClient compiles clients/CommonsNet.java, once, and returns the class path.
+// compileJavaClient compiles clients/CommonsNet.java once and returns the class path.
 var compileJavaClient = sync.OnceValues(func() (string, error) {
 	classes, err := filepath.Abs("../../.tools/clients/java")
 	if err != nil {
@@ -55,7 +55,7 @@ var compileJavaClient = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// What several libraries lack.
+// Reasons shared by several libraries.
 const (
 	noFunction = "the library has no function for it"
 	noActive   = "it has no active mode"
@@ -68,7 +68,7 @@ var (
 	inActiveMode = []string{"active", "active TLS", "IPv6 active"}
 )
 
-// stores says what becomes of the interrupted uploads of some libraries.
+// stores explains what happens to the interrupted uploads of some libraries.
 const stores = "it closes the data connection in order, so the server stores what has come."
 
 var aioftpClient = client{

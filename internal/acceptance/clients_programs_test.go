@@ -80,7 +80,7 @@ func curlJob(c *connection, verb string, names ...string) invocation {
 	return invocation{args: args}
 }
 
-// escapePath writes a pathname as URLs have it.
+// escapePath escapes a pathname for a URL.
 func escapePath(name string) string {
 	segments := strings.Split(name, "/")
 	for i := range segments {

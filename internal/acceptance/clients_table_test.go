@@ -20,7 +20,7 @@ var (
 	updateClients = flag.Bool("update", false, "with -clients.all, write the table of docs/conformance.md")
 )
 
-// clientsPage has the table of clients and tasks between two comments.
+// clientsPage contains the table of clients and tasks between two comments.
 const (
 	clientsPage  = "../../docs/conformance.md"
 	beginClients = "<!-- begin clients: make clients UPDATE=-update -->\n"
@@ -39,7 +39,8 @@ func splitClientsPage(t *testing.T) (head, table, tail string) {
 	return head + beginClients, table, endClients + tail
 }
 
-// TestClientsTable wants the table to show the clients and tasks of TestClients, whatever the clients' versions were.
+// TestClientsTable checks that the table lists the clients and tasks of TestClients. It ignores the versions of the
+// clients.
 func TestClientsTable(t *testing.T) {
 	t.Parallel()
 	versions, tested := map[string]string{}, suiteCounts{}
@@ -58,7 +59,7 @@ func TestClientsTable(t *testing.T) {
 	}
 }
 
-// writeClientsTable writes what the run has shown.
+// writeClientsTable updates the table with the results of this run.
 func writeClientsTable(t *testing.T, tested *suiteCounts) {
 	t.Helper()
 	commands := map[string][]string{}
@@ -81,8 +82,8 @@ func writeClientsTable(t *testing.T, tested *suiteCounts) {
 	must.OK(t, os.WriteFile(clientsPage, []byte(head+clientsTable(versions, tested)+tail), 0o644))
 }
 
-// clientsTable has what each client cannot do and what goes wrong in it, the core, what the tasks are, the suites, and
-// the devices.
+// clientsTable returns the tables: what each client cannot do and what fails because of it, the core clients, the
+// tasks, the suites and the devices.
 func clientsTable(versions map[string]string, tested *suiteCounts) string {
 	var b strings.Builder
 	b.WriteString("| client | version | without | goes wrong, because of the client |\n| --- | --- | --- | --- |\n")
@@ -136,10 +137,10 @@ func clientsTable(versions map[string]string, tested *suiteCounts) string {
 	return b.String()
 }
 
-// A failure is what goes wrong in a task, and why.
+// A failure is a task that fails in a client, with the reason.
 type failure struct{ task, reason string }
 
-// sharedFailures are the names of the clients in which the same goes wrong, where these are several.
+// sharedFailures returns the failures that several clients have in common, with the names of the clients.
 func sharedFailures() map[failure][]string {
 	all := map[failure][]string{}
 	for _, c := range clients {
@@ -151,7 +152,7 @@ func sharedFailures() map[failure][]string {
 	return all
 }
 
-// groups are tasks that have one name together.
+// groups are tasks that share one name in the table.
 var groups = []struct {
 	name  string
 	tasks []string
@@ -163,7 +164,7 @@ var groups = []struct {
 	{"files", []string{"upload", "download", "rename", "delete", "directories"}},
 }
 
-// grouped replaces the tasks of each whole group by its name.
+// grouped replaces tasks with the name of their group if all tasks of the group are present.
 func grouped(names []string) []string {
 	for _, g := range groups {
 		has := func(name string) bool { return slices.Contains(names, name) }
@@ -175,7 +176,7 @@ func grouped(names []string) []string {
 	return names
 }
 
-// devicesList has the devices that scripts imitate, and the settings of their tenants.
+// devicesList lists the imitated devices and the settings of their tenants.
 func devicesList() string {
 	var b strings.Builder
 	b.WriteString("### Devices and programs that the tests imitate\n\nBy published logs, source code or manuals, " +
@@ -190,10 +191,10 @@ func devicesList() string {
 	return b.String()
 }
 
-// testsOf is what the rows of suites begin with.
+// testsOf is the prefix of the rows of suites.
 const testsOf = "tests of "
 
-// suitesTable has how many tests of each suite pass in all its ways, and why the others do not.
+// suitesTable shows how many tests of each suite pass, and why the others fail.
 func suitesTable(versions map[string]string, tested *suiteCounts) string {
 	var b strings.Builder
 	b.WriteString("### Tests of other projects\n\nWhat the authors of a client or a library test it with. " +

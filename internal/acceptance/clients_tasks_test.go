@@ -20,17 +20,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// A task is what people do with an FTP client. It returns what went wrong.
+// A task is a typical use of an FTP client. It returns an error if the client fails.
 type task struct {
 	name    string // in the table of docs/conformance.md
-	meaning string // there too; "" where the name says it
+	meaning string // explanation in the table; "" if the name is clear
 	run     func(w *worker) error
 }
 
-// tasks are all tasks, in the order of the table.
+// tasks returns all tasks in the order of the table.
 func tasks() []task { return slices.Concat(fileTasks, connectionTasks) }
 
-// fileTasks are about files, over a connection in passive mode without TLS.
+// fileTasks work with files over a passive connection without TLS.
 var fileTasks = []task{
 	{"list", "", listTask},
 	{"names", "in six scripts", namesTask(names[:7]...)},
@@ -48,7 +48,7 @@ var fileTasks = []task{
 	{"time down", "", timeDownTask},
 }
 
-// connectionTasks are about connections.
+// connectionTasks use different kinds of connections.
 var connectionTasks = []task{
 	{"passive", "", connect(func(w *worker) { w.connection.data = "passive" })},
 	{"active", "", connect(func(w *worker) { w.connection.data = "active" })},
@@ -77,7 +77,7 @@ func (w *worker) put(name string, content []byte) error {
 	return w.site.put(w.t.Context(), w.key(name), string(content))
 }
 
-// stored wants an object with some content in the worker's directory.
+// stored checks the content of an object in the worker's directory.
 func (w *worker) stored(name string, content []byte) error {
 	bucket, key := w.site.buckets[acme], prefix+w.key(name)
 	out, err := w.site.client.GetObject(w.t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
@@ -92,7 +92,7 @@ func (w *worker) stored(name string, content []byte) error {
 	return equal("object "+key, got, content)
 }
 
-// fetched wants a file with some content.
+// fetched checks the content of a local file.
 func (w *worker) fetched(name string, content []byte) error {
 	got, err := os.ReadFile(w.file(name))
 	if err != nil {
@@ -109,7 +109,7 @@ func equal(what string, got, want []byte) error {
 	return fmt.Errorf("%s has %d bytes %.40q, want %d %.40q", what, len(got), got, len(want), want)
 }
 
-// holds wants these files below the worker's directory, and nothing unfinished.
+// holds checks that the worker's directory contains exactly these files and no unfinished uploads.
 func (w *worker) holds(names ...string) error {
 	isDir := func(name string) bool { return name == "" || strings.HasSuffix(name, "/") }
 	got := slices.DeleteFunc(w.site.objects(w.t, w.key("")+"/"), isDir)
@@ -123,7 +123,7 @@ func (w *worker) holds(names ...string) error {
 	return nil
 }
 
-// lists wants the client to print these names, in any order.
+// lists checks that the client lists these names, in any order.
 func (w *worker) lists(names ...string) error {
 	out, err := w.do("list", w.dir)
 	if err != nil {
@@ -151,14 +151,14 @@ func listTask(w *worker) error {
 	return w.lists("file", "two words.txt", "sub")
 }
 
-// setTime sets the time of a file as rclone does, with all digits of a fraction of a second.
+// setTime sets the time of a file like rclone does, with a fraction of a second.
 func (w *worker) setTime(name string) {
 	c := w.site.alice(w.t)
 	defer c.Close()
 	c.Command(213, "MFMT "+aTime.Format("20060102150405")+".123456789 "+w.remote(name))
 }
 
-// namesTask uploads, lists and downloads files of some names.
+// namesTask uploads, lists and downloads files with these names.
 func namesTask(names ...string) func(w *worker) error {
 	return func(w *worker) error { return w.exchange(names...) }
 }
@@ -198,10 +198,11 @@ func (w *worker) exchange(names ...string) error {
 	return errors.Join(errs...)
 }
 
-// mkdir makes the worker's directory.
+// mkdir creates the worker's directory.
 func (w *worker) mkdir() error { return w.site.put(w.t.Context(), w.key("")+"/", "") }
 
-// sizes of files: empty, of one PutObject, and of a multipart upload with the site's parts of 5 MiB.
+// transferSizes are file sizes for no data, one PutObject, and a multipart upload with the site's part size of 5
+// MiB.
 var transferSizes = []int{0, 1 << 10, 7 << 20, smallSize}
 
 func uploadTask(w *worker) error { return w.upload(transferSizes) }
@@ -247,7 +248,7 @@ func (w *worker) download(sizes []int) error {
 	return errors.Join(errs...)
 }
 
-// resumeSize is that of files to resume. What is there is large enough to be copied in a multipart upload.
+// resumeSize is the size of resumed files. The first half is large enough for UploadPartCopy.
 const resumeSize = 12 << 20
 
 func resumeUpTask(w *worker) error {
@@ -272,7 +273,7 @@ func resumeDownTask(w *worker) error {
 	return errors.Join(w.fetched("file", all), w.moved("download", resumeSize/2))
 }
 
-// moved wants exactly one transfer of the worker's files, of so many bytes.
+// moved checks that the server logged exactly one transfer of the worker's files with this number of bytes.
 func (w *worker) moved(direction string, bytes int) error {
 	got := w.transfers(direction, 1)
 	if want := []string{fmt.Sprint(bytes)}; !slices.Equal(got, want) {
@@ -281,8 +282,8 @@ func (w *worker) moved(direction string, bytes int) error {
 	return nil
 }
 
-// transfers are the bytes of each transfer but empty ones of the worker's files, as the server has logged it. The log
-// comes by a pipe, so the last lines may come after the client has ended: transfers waits for so many.
+// transfers returns the sizes of the worker's transfers from the server's log, without empty ones. The log is read
+// from a pipe and may lag behind the client, so transfers waits until it has atLeast entries.
 func (w *worker) transfers(direction string, atLeast int) (found []string) {
 	line := regexp.MustCompile(
 		` msg=transfer .* direction=` + direction + ` command=\w+ path="?` + regexp.QuoteMeta(w.dir) +
@@ -290,7 +291,7 @@ func (w *worker) transfers(direction string, atLeast int) (found []string) {
 	waitUntil(w.t, func() bool {
 		found = nil
 		for _, m := range line.FindAllStringSubmatch(w.site.server.stderr.String(), -1) {
-			if m[1] != "0" { // some clients ask for the end of a file that they have
+			if m[1] != "0" { // some clients request the end of a complete file
 				found = append(found, m[1])
 			}
 		}
@@ -342,7 +343,7 @@ func directoriesTask(w *worker) error {
 	return nil
 }
 
-// aTree is 200 files in 20 directories.
+// aTree returns 200 files in 20 directories.
 func aTree() map[string][]byte {
 	tree := map[string][]byte{}
 	for i := range 200 {
@@ -403,7 +404,7 @@ func treeDownTask(w *worker) error {
 	return nil
 }
 
-// aTime is that of a file, long ago, in UTC and in whole minutes, which is what listings of old files do not show.
+// aTime is an old time in UTC and whole minutes, because listings of old files do not show the time of day.
 var aTime = time.Date(2019, 11, 23, 4, 5, 0, 0, time.UTC)
 
 func timeUpTask(w *worker) error {
@@ -443,8 +444,7 @@ func timeDownTask(w *worker) error {
 	return nil
 }
 
-// connect is a task that transfers files over some connection: what a client sends is stored, and it gets back what
-// is there.
+// connect returns a task that uploads and downloads files over a certain connection.
 func connect(change func(w *worker)) func(w *worker) error {
 	return func(w *worker) error {
 		change(w)
@@ -473,8 +473,8 @@ func connect(change func(w *worker)) func(w *worker) error {
 	}
 }
 
-// abortTask interrupts an upload at a server of its own, which takes it slowly: long before its end, and after the
-// beginning of the multipart upload.
+// abortTask interrupts an upload. It uses its own server with a low upload rate, so that the interruption happens
+// after the multipart upload began and long before it ends.
 func abortTask(w *worker) error {
 	w.site = newSite(
 		w.t, w.site.storage, "      till: {password_hash: "+strconv.Quote(passwordHash(w.t, oldPassword))+"}",
@@ -504,14 +504,14 @@ func abortTask(w *worker) error {
 	return w.holds()
 }
 
-// isExit reports whether a program has ended with an exit code other than 0, or by a signal.
+// isExit reports whether a program exited with a code other than 0 or by a signal.
 func isExit(err error) bool {
 	_, is := errors.AsType[*exec.ExitError](err)
 	return is
 }
 
-// refused wants the client to report an error: by its exit code, or by the reply that it shows, in full or without
-// its code.
+// refused checks that the client reports an error, either by its exit code or by showing the reply with or without
+// the code.
 func (w *worker) refused(reply *regexp.Regexp, verb string, names ...string) error {
 	switch out, err := w.do(verb, names...); {
 	case err == nil && !reply.MatchString(out+w.errors):

@@ -20,12 +20,12 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A client is an FTP client that people use: a program, or a library with a script that uses it.
+// A client is a widely used FTP client: a program, or a library with a script that uses it.
 type client struct {
 	name    string   // In the table of docs/conformance.md.
 	version []string // Command that prints its version.
-	core    bool     // It runs in each make test. The others need much to be installed.
-	simple  bool     // It logs in by a name without @ and a password of letters, because it cannot send others.
+	core    bool     // Runs in every make test. The other clients need more packages.
+	simple  bool     // Needs a user name without @ and a password of letters.
 	// job is a command that does what a verb says with these names. Remote names are absolute pathnames.
 	//
 	//	list DIR                        prints the names in DIR by lines
@@ -43,37 +43,38 @@ type client struct {
 	//	get-time REMOTE LOCAL           downloads a file and its time
 	//	abort LOCAL REMOTE              begins an upload; SIGINT interrupts it
 	job func(c *connection, verb string, names ...string) invocation
-	// instead does a task in the client's own way, by the task's name.
+	// instead replaces a task with one that suits the client, by task name.
 	instead map[string]func(w *worker) error
-	// lacks says why the client cannot do a task at all, by the task's name.
+	// lacks explains why the client cannot perform a task, by task name.
 	lacks map[string]string
-	// fails says what goes wrong in a task because of the client, by the task's name. The table shows the sentence.
+	// fails explains what goes wrong in a task because of the client, by task name. The table shows the
+	// explanation.
 	fails map[string]string
 }
 
-// A connection is how a client has to connect, and as which user.
+// A connection describes how and as which user a client connects.
 type connection struct {
-	folder         // of its own, and its home
+	folder         // its own directory, which is also its home
 	host, port     string
 	user, password string
-	ca             string // file of the certificates to trust
+	ca             string // file with the certificates to trust
 	tls            string // plain, explicit or implicit
-	version        string // of TLS: 1.2, 1.3, or "" for the client's choice
+	version        string // TLS version 1.2 or 1.3, or "" for the client's choice
 	data           string // passive or active
 }
 
-// address is the host and the port.
+// address returns host:port.
 func (c *connection) address() string { return net.JoinHostPort(c.host, c.port) }
 
-// An invocation is how to run a program.
+// An invocation describes how to run a program.
 type invocation struct {
 	args  []string
 	env   []string // added
 	stdin string
 }
 
-// byScript runs a script of the folder clients. It takes the connection from the environment, and the verb and the
-// names from its arguments.
+// byScript runs a script from the directory clients. The script gets the connection from the environment, and the
+// verb and the names as arguments.
 func byScript(file string, interpreter ...string) func(c *connection, verb string, names ...string) invocation {
 	return func(c *connection, verb string, names ...string) invocation {
 		file, err := filepath.Abs(filepath.Join("clients", file))
@@ -82,14 +83,14 @@ func byScript(file string, interpreter ...string) func(c *connection, verb strin
 	}
 }
 
-// byProgram runs a command line as byScript runs a script.
+// byProgram runs a command line with the same environment and arguments as byScript.
 func byProgram(args ...string) func(c *connection, verb string, names ...string) invocation {
 	return func(c *connection, verb string, names ...string) invocation {
 		return invocation{args: slices.Concat(args, []string{verb}, names), env: c.environment()}
 	}
 }
 
-// environment is the connection as scripts find it.
+// environment returns the connection as environment variables.
 func (c *connection) environment() []string {
 	return []string{
 		"FTP_HOST=" + c.host, "FTP_PORT=" + c.port, "FTP_USER=" + c.user, "FTP_PASSWORD=" + c.password,
@@ -97,7 +98,7 @@ func (c *connection) environment() []string {
 	}
 }
 
-// clients are all clients, in the order of the table.
+// clients lists all clients in the order of the table.
 var clients = []client{
 	curlClient, lftpClient, wgetClient, wget2Client, aria2Client, axelClient,
 	ncftpClient, tnftpClient, inetutilsClient, yafcClient,
@@ -107,7 +108,8 @@ var clients = []client{
 	basicFTPClient, nodeFTPClient, promiseFTPClient, goClient, javaClient,
 }
 
-// clientTenants are the tenants of the tests of clients. Acme, which they add to, is as docs/guides/clients.md has it.
+// clientTenants configures the tenants for client tests. Its first lines belong to acme, which is configured as
+// docs/guides/clients.md recommends.
 const clientTenants = `      till: {password_hash: SIMPLE}
     resume: keep
     objects: {listing_times: set}
@@ -121,13 +123,13 @@ const clientTenants = `      till: {password_hash: SIMPLE}
       carol: {password_hash: SIMPLE}
 `
 
-// tenantsOfClients is clientTenants with the hash of a password that every client can send.
+// tenantsOfClients returns clientTenants with the hash of a password that every client can send.
 func tenantsOfClients(t *testing.T) string {
 	t.Helper()
 	return strings.ReplaceAll(clientTenants, "SIMPLE", strconv.Quote(passwordHash(t, oldPassword)))
 }
 
-// TestClients lets clients do what people do with them. Without -clients.all it is the core's turn only.
+// TestClients performs the tasks with each client. Without -clients.all it tests only the core clients.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	var tested suiteCounts
@@ -181,7 +183,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// connection is the usual one: passive, without TLS, by IPv4.
+// connection returns the usual connection: passive, over IPv4, without TLS.
 func (s *site) connection(t *testing.T) connection {
 	t.Helper()
 	return connection{
@@ -196,7 +198,7 @@ func (w *worker) implicit() {
 	w.connection.tls, w.connection.port = "implicit", port(w.t, w.site.implicit)
 }
 
-// A worker does a task with a client, in a directory of its own.
+// A worker performs a task with a client in its own directory.
 type worker struct {
 	folder
 	connection connection
@@ -206,17 +208,18 @@ type worker struct {
 	errors     string // what the last command wrote to its standard error
 }
 
-// remote is the absolute pathname of a name in the worker's directory.
+// remote returns the absolute pathname of a name in the worker's directory.
 func (w *worker) remote(name string) string { return path.Join(w.dir, name) }
 
-// key is what the bucket calls a name in the worker's directory, without the tenant's prefix.
+// key returns the key of a name in the worker's directory, without the tenant's prefix.
 func (w *worker) key(name string) string { return strings.TrimPrefix(w.remote(name), "/") }
 
-// untilClosed runs a client in a group with a watcher. The watcher kills the group when descriptor 3 is closed.
+// untilClosed runs a client in a process group with a watcher. The watcher kills the group when descriptor 3 is
+// closed.
 const untilClosed = `(read _ <&3; kill -KILL 0) </dev/null >/dev/null 2>&1 & exec 3<&-; exec "$@"`
 
-// command is a command that does what a verb says. What the client has started, such as the daemons of a desktop,
-// ends with ctx, or with the test process, however that ends.
+// command prepares the command for a verb. Everything that the client starts, such as desktop daemons, is killed
+// when ctx is done or the test process exits for any reason.
 func (w *worker) command(
 	ctx context.Context, verb string, names ...string,
 ) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
@@ -234,16 +237,16 @@ func (w *worker) command(
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.SysProcAttr = dieWithParent()
-	cmd.SysProcAttr.Setpgid = true // as a terminal runs it, so that its children get signals too
+	cmd.SysProcAttr.Setpgid = true // as in a terminal, so that child processes receive signals too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = waitTimeout // a busy machine is slow to read the rest of the output
+	cmd.WaitDelay = waitTimeout // reading the rest of the output may take long on a busy machine
 	return cmd, stdout, stderr
 }
 
-// jobTimeout is when a client counts as stuck. A tree takes a minute on two cores that do much else.
+// jobTimeout is the time after which a client counts as stuck. A tree takes a minute on two busy cores.
 const jobTimeout = 5 * time.Minute
 
-// do lets the client do what a verb says, and returns what it printed.
+// do performs a verb with the client and returns the output.
 func (w *worker) do(verb string, names ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), jobTimeout)
 	defer cancel()
@@ -256,7 +259,7 @@ func (w *worker) do(verb string, names ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// run lets the client do what a verb says.
+// run performs a verb with the client.
 func (w *worker) run(verb string, names ...string) error {
 	_, err := w.do(verb, names...)
 	return err

@@ -32,14 +32,15 @@ const (
 	clusterClients  = 50
 )
 
-// A clusterNetwork is where the balancer (the first host), the replicas (those that follow) and the clients are.
+// A clusterNetwork defines the addresses of the balancer (host 0), the replicas (the following hosts) and the
+// clients.
 type clusterNetwork struct {
 	host   func(n int) string
 	client func(n int) net.IP
-	public string // the line of what PASV shows, empty for IPv6, where there is no PASV
+	public string // configuration of the PASV address; empty for IPv6, which has no PASV
 }
 
-// loopback is the network of most tests.
+// loopback is the network that most tests use.
 func loopback() clusterNetwork {
 	return clusterNetwork{
 		host:   func(n int) string { return fmt.Sprintf("127.0.0.%d", n+1) },
@@ -55,14 +56,14 @@ type clusterSite struct {
 	network  clusterNetwork
 }
 
-// newClusterSite starts replicas on 127.0.0.2 and so on, and a balancer on 127.0.0.1 that sends PROXY headers of a
-// version, 0 for none.
+// newClusterSite starts replicas on 127.0.0.2 and the following addresses, and a balancer on 127.0.0.1 that sends
+// PROXY headers of the given version. 0 means no headers.
 func newClusterSite(t *testing.T, storage *s3test.Server, version byte) *clusterSite {
 	t.Helper()
 	return newClusterSiteIn(t, loopback(), storage, version)
 }
 
-// newClusterSiteIn is newClusterSite in a network.
+// newClusterSiteIn is like newClusterSite in a given network.
 func newClusterSiteIn(t *testing.T, network clusterNetwork, storage *s3test.Server, version byte) *clusterSite {
 	t.Helper()
 	const ports = clusterReplicas * portsOfReplica
@@ -100,7 +101,7 @@ func newClusterSiteIn(t *testing.T, network clusterNetwork, storage *s3test.Serv
 	return c
 }
 
-// relay lets all sessions be on the first replica, and all data connections come to the second.
+// relay sends all control connections to the first replica and all data connections to the second.
 func (c *clusterSite) relay() {
 	_, controlPort, _ := net.SplitHostPort(c.balancer.address)
 	c.balancer.choose = func(port int) int {
@@ -111,7 +112,7 @@ func (c *clusterSite) relay() {
 	}
 }
 
-// sum is a metric of all replicas.
+// sum returns the sum of a metric over all replicas.
 func (c *clusterSite) sum(metric string) (sum float64) {
 	for _, s := range c.replicas {
 		sum += s.metric(c.balancer.t, metric)
@@ -119,17 +120,17 @@ func (c *clusterSite) sum(metric string) (sum float64) {
 	return sum
 }
 
-// A balancer sends each connection to a replica by chance.
+// A balancer sends each connection to a random replica.
 type balancer struct {
 	t       *testing.T
-	host    string   // of its own
+	host    string   // its own address
 	hosts   []string // of the replicas
-	version byte     // of the PROXY headers, 0 for none
+	version byte     // version of the PROXY headers, 0 for none
 	address string
 	choose  func(port int) (replica int)
 }
 
-// listen takes connections to a port. The first one is that of control connections.
+// listen accepts connections on a port. The first port is the control port.
 func (b *balancer) listen(port int) {
 	b.t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(b.host, strconv.Itoa(port)))
@@ -149,7 +150,8 @@ func (b *balancer) listen(port int) {
 	}()
 }
 
-// pass sends a connection to a replica, in both directions. It passes on the end of each, and resets.
+// pass copies data between a client and a replica in both directions. It also passes on closed connections and
+// resets.
 func (b *balancer) pass(client *net.TCPConn, port int) {
 	defer client.Close()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(b.host)}}
@@ -181,12 +183,12 @@ func (b *balancer) pass(client *net.TCPConn, port int) {
 	both.Wait()
 }
 
-// A clusterClient transfers behind the balancer.
+// A clusterClient transfers files through the balancer.
 type clusterClient struct {
 	*ftptest.Conn
 	number int
 	tenant string
-	pasv   bool // whether the server can answer it
+	pasv   bool // whether the server supports PASV
 }
 
 // connect logs in from an address that five clients share. Every second client uses TLS.
@@ -223,7 +225,7 @@ func (c *clusterSite) connect(number int) (*clusterClient, error) {
 	return client, nil
 }
 
-// data opens a data connection by PASV, where there is that, or EPSV.
+// data opens a data connection with PASV, if supported, or EPSV.
 func (c *clusterClient) data(n int) (net.Conn, error) {
 	if n%2 == 0 || !c.pasv {
 		return c.Data()
@@ -240,10 +242,10 @@ func (c *clusterClient) data(n int) (net.Conn, error) {
 	return c.DialData(net.JoinHostPort("127.0.0.1", strconv.Itoa(high<<8|low)))
 }
 
-// errBegun marks a transfer that failed after its 150.
+// errBegun marks a transfer that failed after its 150 reply.
 var errBegun = errors.New("the transfer had begun")
 
-// transfer stores content, or reads for nil.
+// transfer uploads content, or downloads if content is nil.
 func (c *clusterClient) transfer(n int, line string, content []byte) ([]byte, error) {
 	data, err := c.data(n)
 	if err != nil {
@@ -266,7 +268,7 @@ func (c *clusterClient) transfer(n int, line string, content []byte) ([]byte, er
 	return content, nil
 }
 
-// file is what a client stores at a turn: no two are alike anywhere. One of 16 takes several parts.
+// file returns unique content. One file in 16 has several parts.
 func (c *clusterClient) file(n int) []byte {
 	size := mathrand.IntN(200_000)
 	switch mathrand.IntN(16) {
@@ -281,7 +283,7 @@ func (c *clusterClient) file(n int) []byte {
 	return b
 }
 
-// work stores files and reads them again, by sessions on any replicas. It returns how many transfers it has made.
+// work stores files and reads them again in sessions on random replicas. It returns the number of transfers.
 func (c *clusterSite) work(number, transfers int) (done int, err error) {
 	var client *clusterClient
 	defer func() {
@@ -289,7 +291,7 @@ func (c *clusterSite) work(number, transfers int) (done int, err error) {
 			_ = client.Close()
 		}
 	}()
-	const ofSession = 5 // then it connects again
+	const ofSession = 5 // number of transfers before it reconnects
 	for n := 0; done < transfers; n++ {
 		var stored []byte
 		for _, command := range []string{"STOR", "RETR"} {
@@ -322,9 +324,9 @@ func (c *clusterSite) work(number, transfers int) (done int, err error) {
 	return done, nil
 }
 
-// Three replicas are behind a load balancer that sends each connection to any of them. 50 clients of ten addresses
-// and two tenants store and read files, in the clear and under TLS, by PASV and EPSV. Without headers all of them
-// have one address. No transfer is lost, and no client gets the bytes of another.
+// The load balancer sends each connection to any of three replicas. 50 clients with ten addresses and two tenants
+// store and read files, with and without TLS, with PASV and EPSV. Without PROXY headers they all have the same
+// address. No transfer may fail, and no client may receive another client's data.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	for version, name := range map[byte]string{0: "without-headers", 2: "headers-v2"} {
@@ -335,7 +337,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// judge lets the clients make so many transfers each, and wants all of them to be right and many to be relayed.
+// judge lets every client make several transfers and checks that all succeed and that many of them are relayed.
 func (c *clusterSite) judge(t *testing.T, each int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -357,7 +359,7 @@ func (c *clusterSite) judge(t *testing.T, each int) {
 	waitUntil(t, func() bool { return c.sum("babelftp_relays") == 0 }, func() { t.Error("relays do not end") })
 	relayed := c.sum(`babelftp_relays_total{result="complete"}`)
 	t.Logf("%d transfers, %.0f of them relayed, in %v", total, relayed, time.Since(began).Round(time.Second))
-	if relayed < float64(total)/3 { // two thirds are to be expected
+	if relayed < float64(total)/3 { // two thirds are expected
 		t.Errorf("only %.0f of %d transfers were relayed", relayed, total)
 	}
 	for _, result := range []string{"failed", "unmatched", "unreachable"} {

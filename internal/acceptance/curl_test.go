@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A curl runs curl(1), each time with one session for all that it is asked.
+// A curl runs curl(1). Each run uses one session.
 type curl struct {
 	t    *testing.T
 	base string // URL
@@ -29,7 +29,7 @@ func newCurl(t *testing.T, s *site, w way) *curl {
 	return c
 }
 
-// url is that of an absolute pathname.
+// url returns the URL of an absolute pathname.
 func (c *curl) url(name string) string {
 	segments := strings.Split(name, "/")
 	for i := range segments {
@@ -38,7 +38,7 @@ func (c *curl) url(name string) string {
 	return c.base + strings.Join(segments, "/")
 }
 
-// run runs curl. URLs are taken as they are, without brackets and braces of curl's own.
+// run runs curl without URL globbing.
 func (c *curl) run(args ...string) {
 	c.t.Helper()
 	c.start(args...).succeed()

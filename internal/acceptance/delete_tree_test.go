@@ -9,8 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// perlMakeAndDelete makes a directory in a tree, and deletes the tree. Its arguments are host, port, user, password and
-// path. The first MKD of Net::FTP is for the whole path, and it stops where a directory that it deletes is gone.
+// perlMakeAndDelete creates a directory in a tree and deletes the tree. Its arguments are host, port, user,
+// password and path. Net::FTP first sends MKD for the whole path, and it fails if a directory to delete is missing.
 const perlMakeAndDelete = `
 use strict; use Net::FTP;
 my ($host, $port, $user, $password, $tree) = @ARGV;
@@ -23,8 +23,8 @@ $ftp->login($user, $password) or die $ftp->message;
 $ftp->rmdir($tree, 1) or die $ftp->message;
 `
 
-// A tree that an S3 tool has made has no markers, so each directory ends with its last file. A program that knows
-// nothing of S3 deletes such a tree file by file and directory by directory. It must not fail, and nothing may be left.
+// A tree created by an S3 tool has no markers, so each directory vanishes with its last file. A program that
+// deletes the tree file by file and directory by directory must succeed and leave nothing.
 func TestDeleteTree(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))

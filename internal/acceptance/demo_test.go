@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A demo is the demo running, and the command lines that it prints, by their labels.
+// A demo is the running demo together with the command lines it prints, by label.
 type demo struct {
 	*process
 	lines map[string]string
@@ -36,7 +36,7 @@ func startDemo(t *testing.T, data string) *demo {
 	return d
 }
 
-// run types a command line that the demo prints, and what the program is to read.
+// run runs a command line printed by the demo with the given input.
 func (d *demo) run(label, input string) (stdout, stderr string) {
 	d.t.Helper()
 	line, ok := d.lines[label]
@@ -51,7 +51,7 @@ func (d *demo) run(label, input string) (stdout, stderr string) {
 	return p.succeed(), p.stderr.String()
 }
 
-// stop is Ctrl-C.
+// stop presses Ctrl-C.
 func (d *demo) stop() {
 	d.t.Helper()
 	d.signal(syscall.SIGINT)
@@ -61,7 +61,7 @@ func (d *demo) stop() {
 	d.mustBeClean()
 }
 
-// TestDemo types everything that the demo tells its user to type, and starts it again on the same data.
+// TestDemo runs every command line that the demo prints, and then restarts the demo with the same data.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -93,10 +93,10 @@ func TestDemo(t *testing.T) {
 	d.stop()
 }
 
-// TestReadme types what the README tells to type while the demo runs.
+// TestReadme runs the commands that the README suggests while the demo is running.
 func TestReadme(t *testing.T) {
 	t.Parallel()
-	const usual = "127.0.0.1:2121" // where the demo listens
+	const usual = "127.0.0.1:2121" // address of the demo
 	root, err := filepath.Abs("../..")
 	must.OK(t, err)
 	readme := must.ReadFile(t, filepath.Join(root, "README.md"))

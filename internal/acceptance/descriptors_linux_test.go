@@ -19,9 +19,9 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// TestOutOfDescriptors lowers the number of descriptors that the server may have while sessions last. Without a
-// descriptor the reply is a temporary one, and the session continues. The same transfer works when there are
-// descriptors again.
+// TestOutOfDescriptors lowers the server's limit of file descriptors during sessions. Without a free descriptor the
+// server sends a temporary error and the session continues. The transfer works again once descriptors are
+// available.
 func TestOutOfDescriptors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))
@@ -39,7 +39,7 @@ func TestOutOfDescriptors(t *testing.T) {
 				}
 			}
 			upload("STOR /warm")
-			for spare := range 8 { // the first of them are the reserve of the server
+			for spare := range 8 { // the first ones are the server's reserve
 				s.allowDescriptors(t, spare)
 				agreement := "EPSV"
 				if way == "active" {
@@ -64,8 +64,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	}
 }
 
-// Where users take all descriptors that they get, another client gets 421 at once, and the probes and metrics are
-// answered.
+// When users take all available descriptors, another client gets 421 at once, and probes and metrics still work.
 func TestDescriptorReserve(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), mallory())
@@ -117,9 +116,9 @@ func TestDescriptorReserve(t *testing.T) {
 	})
 }
 
-// TestStrangersLeaveDescriptors: where clients that do not log in come as long as they are let in, they leave as many
-// descriptors as they have. Those who have logged in go on, others are let in when a stranger leaves, and no alert
-// tells of descriptors.
+// TestStrangersLeaveDescriptors opens as many sessions without login as the server accepts. They must leave half of
+// the descriptors free. Users who are logged in continue, new clients are accepted when a stranger leaves, and no
+// descriptor alert fires.
 func TestStrangersLeaveDescriptors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))
@@ -134,7 +133,7 @@ func TestStrangersLeaveDescriptors(t *testing.T) {
 		defer conn.Close()
 		strangers = append(strangers, conn)
 	}
-	most := spare * 3 / 5 // half of those that are free, and of a reserve
+	most := spare * 3 / 5 // half of the free descriptors and of the reserve
 	if n := s.metric(t, `babelftp_sessions`); n > float64(most) {
 		t.Errorf("%v sessions of strangers with %d descriptors, want %d at most", n, spare, most)
 	}
@@ -152,7 +151,7 @@ func TestStrangersLeaveDescriptors(t *testing.T) {
 	})
 }
 
-// greets tells whether a new session begins.
+// greets reports whether a new session is accepted.
 func (s *site) greets(t *testing.T) bool {
 	t.Helper()
 	c, err := ftptest.Open(s.address)
@@ -162,7 +161,7 @@ func (s *site) greets(t *testing.T) bool {
 	return err == nil && strings.HasPrefix(greeting, "220")
 }
 
-// uploadTo stores something on a data connection that has been agreed on. The server may not be able to open it.
+// uploadTo uploads on a data connection that was already negotiated. The server may fail to open it.
 func uploadTo(k *ftptest.Conn, agreed string, listener net.Listener) (reply string, err error) {
 	var conn net.Conn
 	if _, port, passive := strings.Cut(agreed, "(|||"); passive {
@@ -184,11 +183,11 @@ func uploadTo(k *ftptest.Conn, agreed string, listener net.Listener) (reply stri
 	return k.Reply()
 }
 
-// unlimited is as many descriptors as the server had at first.
+// unlimited restores the original limit.
 const unlimited = -1
 
-// allowDescriptors lets the server open so many descriptors more. The limit is on their numbers, of which the lowest
-// free one is taken.
+// allowDescriptors lets the server open spare more descriptors. The limit applies to descriptor numbers, and the
+// kernel assigns the lowest free number.
 func (s *site) allowDescriptors(t *testing.T, spare int) {
 	t.Helper()
 	pid := s.server.cmd.Process.Pid
@@ -206,7 +205,7 @@ func (s *site) allowDescriptors(t *testing.T, spare int) {
 	must.OK(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil))
 }
 
-// descriptors are those that the server has open, and what they are.
+// descriptors returns the server's open descriptors and what they refer to.
 func (s *site) descriptors(t *testing.T) map[uint64]string {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d/fd", s.server.cmd.Process.Pid)
@@ -217,7 +216,7 @@ func (s *site) descriptors(t *testing.T) map[uint64]string {
 		number, err := strconv.ParseUint(entry.Name(), 10, 64)
 		must.OK(t, err)
 		if open[number], err = os.Readlink(filepath.Join(dir, entry.Name())); err != nil {
-			delete(open, number) // closed meanwhile
+			delete(open, number) // it was just closed
 		}
 	}
 	return open

@@ -1,6 +1,6 @@
 package acceptance_test
 
-// desktopPrograms are programs of people, most of them for Windows.
+// desktopPrograms are interactive programs, most of them for Windows.
 var desktopPrograms = []device{
 	// It logs in as anonymous before it asks for a name. Its commands have small letters here and there:
 	// https://github.com/mtheall/ftpd/issues/72, https://github.com/giampaolo/pyftpdlib/issues/266

@@ -21,35 +21,35 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A device is a device or a program that does not run here. Its script is a dialogue that published logs, source code
-// or manuals show.
+// A device is a device or program that the tests only imitate. Its script is a dialog taken from published logs,
+// source code or manuals.
 type device struct {
 	name     string // In the table of docs/conformance.md.
 	settings string // Of its tenant, in YAML, there too. "" for none.
 	lineEnd  string // Of its commands. "" for CRLF.
 
 	has map[string]string // Objects before, by their names.
-	// script is a dialogue by lines. DEVICE and SECRET stand for the device's user and password, EMPTY for
-	// nothing.
+	// script is a dialog with one step per line. DEVICE and SECRET are replaced with the device's user and
+	// password, and EMPTY with nothing.
 	//
-	//	250 CWD /in                     sends a command, and wants a reply that begins with 250
-	//	226 STOR a.txt <<< a\r\n        sends text on the data connection, after 150
-	//	226 LIST >>> a.txt              wants data that contains a text
-	//	150 STOR a.txt <<< a            begins an upload
-	//	200 PORT                        sends PORT with an address
-	//	+ NOOP                          sends a command together with the next, without a reply
-	//	200                             wants a reply
-	//	close                           closes the data connection
-	//	abort                           sends Telnet IP and Synch, and ABOR
-	//	connect                         begins the next session
+	//   250 CWD /in                     send a command and expect a reply that begins with 250
+	//   226 STOR a.txt <<< a\r\n        send text on the data connection after 150
+	//   226 LIST >>> a.txt              expect data that contains a text
+	//   150 STOR a.txt <<< a            begin an upload
+	//   200 PORT                        send PORT with an address
+	//   + NOOP                          send a command together with the next one, without reading a reply
+	//   200                             expect a reply
+	//   close                           close the data connection
+	//   abort                           send Telnet IP and Synch, and ABOR
+	//   connect                         begin the next session
 	script string
-	want   map[string]string // Objects after. A * in a name stands for any characters.
+	want   map[string]string // Objects afterwards. A * in a name matches any characters.
 }
 
 // devices are all devices, in the order of the table.
 func devices() []device { return slices.Concat(desktopPrograms, cameras, officeDevices, hosts) }
 
-// TestClientsByScript plays the dialogues of devices, each with a tenant of its own.
+// TestClientsByScript plays the dialogs of all devices, each with its own tenant.
 func TestClientsByScript(t *testing.T) {
 	t.Parallel()
 	var tenants strings.Builder
@@ -94,7 +94,7 @@ func TestClientsByScript(t *testing.T) {
 	}
 }
 
-// matches reports whether a name is that of a device's objects, in which * stands for any characters.
+// matches reports whether name matches a pattern, in which * matches any characters.
 func matches(name, pattern string) bool {
 	if !strings.Contains(pattern, "*") {
 		return name == pattern
@@ -103,7 +103,7 @@ func matches(name, pattern string) bool {
 	return ok && err == nil
 }
 
-// A player speaks as a device does. What fails, fails the test.
+// A player imitates a device. Every error ends the test.
 type player struct {
 	t        *testing.T
 	site     *site
@@ -146,7 +146,7 @@ func (p *player) play(line string) {
 	}
 }
 
-// unquote takes \r and \n in the content of a file for what they are in Go.
+// unquote interprets \r and \n in file contents as in Go.
 func (p *player) unquote(text string) string {
 	p.t.Helper()
 	text, err := strconv.Unquote(`"` + text + `"`)
@@ -186,7 +186,7 @@ func (p *player) closeData() {
 	p.data, p.listener = nil, nil
 }
 
-// send sends a command, and what is to be sent together with it.
+// send sends a command together with the pending ones.
 func (p *player) send(command string) {
 	p.t.Helper()
 	if command != "" {
@@ -198,7 +198,7 @@ func (p *player) send(command string) {
 	p.together = ""
 }
 
-// expect reads a reply and wants it to begin so.
+// expect reads a reply and checks its first characters.
 func (p *player) expect(code, command string) string {
 	p.t.Helper()
 	reply, err := p.conn.Reply()
@@ -208,7 +208,7 @@ func (p *player) expect(code, command string) string {
 	return reply
 }
 
-// command sends a command and does what follows from its reply.
+// command sends a command and handles its reply.
 func (p *player) command(code, command string) {
 	p.t.Helper()
 	if command == "PORT" {
@@ -231,7 +231,7 @@ func (p *player) command(code, command string) {
 	}
 }
 
-// passiveAddress is the address of the data connection in a reply to PASV or EPSV.
+// passiveAddress returns the address of the data connection in a reply to PASV or EPSV.
 func passiveAddress(server, reply string) string {
 	host, _, _ := net.SplitHostPort(server)
 	if m := regexp.MustCompile(`\(\|\|\|(\d+)\|\)`).FindStringSubmatch(reply); m != nil {
@@ -239,14 +239,14 @@ func passiveAddress(server, reply string) string {
 	}
 	m := regexp.MustCompile(`\d+,\d+,\d+,\d+,(\d+),(\d+)`).FindStringSubmatch(reply)
 	if m == nil {
-		return reply // which is no address
+		return reply // not an address
 	}
 	high, _ := strconv.Atoi(m[1])
 	low, _ := strconv.Atoi(m[2])
 	return net.JoinHostPort(host, strconv.Itoa(high<<8|low))
 }
 
-// listen waits for a data connection, and returns its address as PORT has it.
+// listen opens a port for a data connection and returns its address in PORT syntax.
 func (p *player) listen() string {
 	p.t.Helper()
 	p.closeData()
@@ -258,7 +258,7 @@ func (p *player) listen() string {
 	return fmt.Sprintf("127,0,0,1,%d,%d", port>>8, port&0xff)
 }
 
-// begin begins a transfer. Without a data connection the reply shows what is wrong.
+// begin starts a transfer. If the server does not open the data connection, the reply shows the reason.
 func (p *player) begin(command string) {
 	p.t.Helper()
 	p.send(command)
@@ -297,7 +297,8 @@ func (p *player) download(code, command, part string) {
 	p.expect(code, command)
 }
 
-// abort sends ABOR as RFC 959, section 4.1.3 has it: Telnet's IP and Synch before it, whose last byte is urgent.
+// abort sends ABOR as defined in RFC 959, section 4.1.3, preceded by Telnet IP and Synch, whose last byte is
+// urgent.
 func (p *player) abort() {
 	p.t.Helper()
 	raw, err := p.conn.Conn.(*net.TCPConn).SyscallConn()

@@ -1,8 +1,8 @@
-// Package acceptance tests the program as its users have it: the built binary on real S3 servers. TestClients lets
-// FTP clients do what people do with them; make clients runs all of them. After each step the tests look at the
-// bucket by an S3 client.
+// Package acceptance tests the built program with real S3 servers and real FTP clients. TestClients performs
+// typical tasks with many clients; make clients runs all of them. After each step the tests check the bucket with
+// an S3 client.
 //
-// It holds tests only. They need Linux and the Debian packages that make test and make clients install; where one is
-// missing the tests fail. The binary is built once for each test process, with the race detector if the tests are (make
-// race), and a test in which it reported a race or a panic fails.
+// The package contains only tests. They need Linux and the Debian packages that make test and make clients install,
+// and they fail if a package is missing. The binary is built once for each test process. With make race it includes
+// the race detector, and a test fails if the binary reports a race or a panic.
 package acceptance

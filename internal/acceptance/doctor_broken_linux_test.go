@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// The addresses of a client in the Internet, and of the servers for it.
+// Addresses of a client in the Internet and of servers.
 const (
 	clientAddress = "198.51.100.7"
 	elsewhere     = "203.0.113.77" // where no server is
@@ -30,8 +30,8 @@ const (
 	brokenPorts        = "30000-30009"
 )
 
-// A broken site is a server that somebody has configured wrongly, or that the network around it breaks. A row without
-// other fields is a server behind a NAT that works.
+// A broken is a server that is misconfigured or behind a broken network. A row without other fields is a working
+// server behind a NAT.
 type broken struct {
 	name  string
 	lines []string // of the configuration
@@ -41,10 +41,10 @@ type broken struct {
 	start func(t *testing.T, s *site, control string) (rules string)
 	host  string   // to listen on, if not on the private address
 	url   string   // for the doctor and the client; CONTROL and IMPLICIT stand for the ports
-	args  []string // of the doctor
-	curl  []string // arguments of the client, for which LIST is no finding
+	args  []string // arguments of the doctor
+	curl  []string // arguments of curl, for a client that fails without a finding
 	found []string // by the doctor at the URL: "finding keys", with "!" if it is wrong
-	// logged is what the doctor finds in the log of the server, which a client has used by PASV and by EPSV.
+	// logged is what the doctor finds in the server's log after a client used PASV and EPSV.
 	logged []string
 }
 
@@ -57,7 +57,7 @@ func (c clientSide) launch(t *testing.T, args ...string) *process {
 	return launch(t, "nsenter", append([]string{"--net=" + c.namespace}, args...)...)
 }
 
-// internet makes a network for a client, next to the network of the process, which has the server.
+// internet creates a network for a client that is connected to the server's network.
 func internet(t *testing.T) clientSide {
 	t.Helper()
 	holder := launch(t, "unshare", "--net", "sleep", "infinity")
@@ -92,7 +92,7 @@ func internet(t *testing.T) clientSide {
 	return c
 }
 
-// rules replaces the rules of the firewall and the NAT. The server always reaches the Internet from its public address.
+// rules replaces the firewall and NAT rules. The server always reaches the Internet from its public address.
 func rules(t *testing.T, text string) {
 	t.Helper()
 	text += fmt.Sprintf("table ip source {\n chain postrouting {\n  type nat hook postrouting priority 100;\n"+
@@ -137,14 +137,14 @@ func haproxy(control, data string) func(t *testing.T, s *site, port string) stri
 	}
 }
 
-// bucketFails waits until the log says that a bucket cannot be used. Before its first request to S3 has failed, a login
-// fails because S3 has not responded yet.
+// bucketFails waits until the log reports an unusable bucket. Before that, logins fail because S3 has not responded
+// yet.
 func bucketFails(_ *testing.T, s *site, control string) string {
 	s.server.expect(s.server.stderr, `bucket cannot be used`)
 	return nat(control, brokenPorts)
 }
 
-// logins logs in from the private address as often as there are passwords, and keeps the sessions.
+// logins logs in once with each password from the private address and keeps the sessions.
 func logins(user string, passwords ...string) func(t *testing.T, s *site, control string) string {
 	return func(t *testing.T, s *site, control string) string {
 		t.Helper()
@@ -183,7 +183,7 @@ func usePort(t *testing.T, _ *site, control string) string {
 	return nat(control, brokenPorts)
 }
 
-// keyed reads findings in JSON as "finding keys", and leaves out that the server has stopped.
+// keyed parses JSON findings into "finding keys". It omits the finding that the server has stopped.
 func keyed(t *testing.T, text string) []string {
 	t.Helper()
 	var found []struct {
@@ -417,8 +417,8 @@ func brokenSites(t *testing.T, storage *s3test.Server) []broken {
 	}
 }
 
-// TestDoctorBroken: babelftp doctor finds what is wrong with a server from outside and in its log, names the keys, and
-// finds nothing else. The server has a public address by NAT, and the client is in the Internet.
+// TestDoctorBroken checks that babelftp doctor finds the fault from outside and in the log, names the configuration
+// keys, and reports nothing else. The server has a public address through a NAT, and the client is in the Internet.
 func TestDoctorBroken(t *testing.T) {
 	t.Parallel()
 	if !inNetwork(t) {

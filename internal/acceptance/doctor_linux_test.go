@@ -19,7 +19,7 @@ const (
 	publicBalancer = "203.0.113.10"
 )
 
-// forwarding is what a NAT forwards to the server: these ports of its public address.
+// forwarding makes a NAT forward ports of the public address to the server.
 func forwarding(t *testing.T, ports ...string) {
 	t.Helper()
 	rules := fmt.Sprintf("flush ruleset\ntable ip nat {\n chain output {\n  type nat hook output priority -100;\n"+
@@ -31,8 +31,8 @@ func forwarding(t *testing.T, ports ...string) {
 	}
 }
 
-// examined returns what babelftp doctor finds at an address of the site, but for the certificate, which has other
-// names, and wants nothing to be left.
+// examined returns the doctor's findings at an address of the site, except for the certificate, whose name does not
+// match. It also checks that no files are left.
 func (s *site) examined(t *testing.T, address string, args ...string) []string {
 	t.Helper()
 	file := newFolder(t).write("password", []byte(password+"\n"))
@@ -62,7 +62,7 @@ func (s *site) examined(t *testing.T, address string, args ...string) []string {
 	return ids
 }
 
-// What a NAT and a load balancer in front of the server break, babelftp doctor finds from outside.
+// babelftp doctor finds from outside what a NAT and a load balancer in front of the server break.
 func TestDoctorOutside(t *testing.T) {
 	t.Parallel()
 	if !inNetwork(t) {

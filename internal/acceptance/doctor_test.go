@@ -47,7 +47,7 @@ func diagnose(t *testing.T, log string) []string {
 	return shown
 }
 
-// An administrator asks a running server about a client that asks for passive ports and does not connect to them.
+// An administrator examines a client of a running server that requests passive ports and does not connect to them.
 func TestDoctorAsksServer(t *testing.T) {
 	t.Parallel()
 	address := ftptest.FreeAddresses(t, 1)[0]
@@ -70,7 +70,7 @@ func TestDoctorAsksServer(t *testing.T) {
 	}
 }
 
-// Clients with one trouble each use the server. Its log is enough for babelftp doctor to say which.
+// Each client has one problem. babelftp doctor identifies all of them from the server's log.
 func TestDoctorReadsLog(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")
@@ -80,7 +80,7 @@ func TestDoctorReadsLog(t *testing.T) {
 		fmt.Sprintf(tenant, "strict", "BUCKET", "tls: {required: true}"),
 		fmt.Sprintf(tenant, "single", "BUCKET", "limits: {user: {sessions: 1}}"),
 		fmt.Sprintf(tenant, "lost", lost, "default_language: en"), "log: {level: debug}", "stall_timeout: 2s",
-		"abandoned_uploads: 0") // or the first sweep may find that the bucket is gone
+		"abandoned_uploads: 0") // otherwise the first sweep may find that the bucket is missing
 	if _, err := storage.Client().DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &lost}); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestDoctorReadsLog(t *testing.T) {
 	}
 	_ = secure.Close()
 
-	// This device is set to implicit TLS, and its port is not.
+	// This device uses implicit TLS on the explicit port.
 	mistaken := ftptest.DialFrom(t, "127.0.0.13", s.address)
 	must.Write(t, mistaken, "\x16\x03\x01\x00\x05")
 	_, _ = io.Copy(io.Discard, mistaken)

@@ -24,17 +24,17 @@ import (
 
 const webhookSecret = "0123456789abcdef"
 
-// An eventReceiver keeps the events that it answers with 200. It wants valid signatures.
+// An eventReceiver keeps the events that it accepts with 200, and checks their signatures.
 type eventReceiver struct {
 	t    *testing.T
 	mu   sync.Mutex
-	down bool          // it answers 503
+	down bool          // respond with 503
 	hold chan struct{} // requests wait until it is closed, and get 503 then
 	held chan struct{} // a request waits
 	got  map[change][]events.Event
 }
 
-// A change is what a client asks for.
+// A change is a change requested by a client.
 type change struct {
 	kind     view.Kind
 	path, to string
@@ -103,10 +103,10 @@ func (r *eventReceiver) events(c change) []events.Event {
 	return slices.Clone(r.got[c])
 }
 
-// TestEventsOfKilledServers kills the server at several moments while clients change files and while the receiver
-// gets events. For some of the time the receiver is down. Each change with a positive reply has an event in the end.
-// An event is confirmed only if the change has happened. What the servers leave in the bucket comes from a queue that
-// waits for a shorter time than theirs.
+// TestEventsOfKilledServers kills the server at random times while clients change files and the receiver gets
+// events. The receiver is down for part of the time. In the end every change with a positive reply has an event,
+// and an event is confirmed only if the change happened. Events that the servers left in the bucket are sent by a
+// queue with shorter delays.
 func TestEventsOfKilledServers(t *testing.T) {
 	t.Parallel()
 	const (
@@ -227,7 +227,7 @@ func TestEventsOfKilledServers(t *testing.T) {
 	}
 }
 
-// sendLeftEvents sends what killed servers have left, until the end of the test.
+// sendLeftEvents sends the events of killed servers until the end of the test.
 func (s *site) sendLeftEvents(t *testing.T, receiver string) {
 	t.Helper()
 	q := events.NewQueue(events.Options{
@@ -242,7 +242,7 @@ func (s *site) sendLeftEvents(t *testing.T, receiver string) {
 	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-// uri is that of a file of acme's.
+// uri returns the S3 URI of one of acme's files.
 func (s *site) uri(name string) string {
 	return "s3://" + s.buckets[acme] + (&url.URL{Path: "/" + prefix + name[1:]}).EscapedPath()
 }

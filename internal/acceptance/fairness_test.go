@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// onePart is the size of a part in bytes.
+	// onePart is the part size in bytes.
 	onePart = 5 << 20
 
-	// smallWindow is how many bytes of an attacker wait in its kernel.
+	// smallWindow limits how many bytes an attacker's kernel buffers.
 	smallWindow = 16 << 10
 )
 
-// mallory is a further user of acme, whose password takes the server little time to check.
+// mallory configures another user of acme, whose password is cheap to check.
 func mallory() string {
 	return "      mallory: {password_hash: " + strconv.Quote(servicetest.PasswordHash().Reveal()) + "}"
 }
 
-// attackMemory lets mallory begin so many uploads, each of which sends just less than a part and then no more. The
-// first ones, whose parts fill the share of one user, have sent it when attackMemory returns. The others wait for
+// attackMemory starts uploads as mallory that send slightly less than one part and then stop. The first uploads,
+// which fill the memory share of one user, have sent their data when attackMemory returns. The others wait for
 // memory. The connections end with the test.
 func (s *site) attackMemory(t *testing.T, first, others int) (uploads []*ftptest.Client, data []net.Conn) {
 	t.Helper()
 	var sent sync.WaitGroup
-	almost := make([]byte, onePart-60<<10) // which takes all of the blocks of the part
+	almost := make([]byte, onePart-60<<10) // enough to fill all blocks of a part
 	for i := range first + others {
 		c := ftptest.Dial(t, s.address)
 		c.Login("mallory@acme", servicetest.Password)
@@ -60,7 +60,7 @@ func (s *site) attackMemory(t *testing.T, first, others int) (uploads []*ftptest
 	return uploads, data
 }
 
-// wantFirstToEnd checks the reply to the upload that ends first of those that hold memory.
+// wantFirstToEnd checks the first reply among uploads that hold memory.
 func wantFirstToEnd(t *testing.T, holding []*ftptest.Client, code string) {
 	t.Helper()
 	replies := make(chan string, len(holding))
@@ -75,9 +75,9 @@ func wantFirstToEnd(t *testing.T, holding []*ftptest.Client, code string) {
 	}
 }
 
-// TestSlowUploads lets a user hold memory and send a byte now and then, which is less than the minimum. As others of
-// its sessions wait for memory, one of these uploads after another ends with 426. An upload of another tenant that is
-// as slow may go on.
+// TestSlowUploads holds memory with uploads that send less than the minimum rate. When other sessions of the user
+// wait for memory, the slow uploads end with 426 one after another. An equally slow upload of another tenant
+// continues.
 func TestSlowUploads(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB", "stall_timeout: 5s")
@@ -115,8 +115,8 @@ func TestSlowUploads(t *testing.T) {
 	}
 }
 
-// TestSlowUploadInTheWay lets a user, who may do one transfer and no second, send a byte now and then. It may go on
-// until another transfer of the user is refused: then it ends, and the other one is let in.
+// TestSlowUploadInTheWay uploads slowly as a user with one allowed transfer. The upload continues until another
+// transfer of the user is refused. Then it ends, and the other transfer is accepted.
 func TestSlowUploadInTheWay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), "    limits: {user: {transfers: 1}}", "stall_timeout: 3s")
@@ -134,7 +134,7 @@ func TestSlowUploadInTheWay(t *testing.T) {
 			_, _ = conn.Write([]byte("x"))
 		}
 	}
-	drip(func(n int) bool { return n == 5*5 }) // longer than the window in which it should send more
+	drip(func(n int) bool { return n == 5*5 }) // longer than the window of the minimum rate
 	slow.Command(211, "STAT")
 	dripped.Go(func() { drip(func(int) bool { return false }) })
 	defer dripped.Wait()
@@ -147,8 +147,8 @@ func TestSlowUploadInTheWay(t *testing.T) {
 	other.Reply(226)
 }
 
-// TestOneDoor has a user that may do one transfer at the same time read and list by commands that have no data
-// connection. During its transfer it asks for the status again and again.
+// TestOneDoor checks that a user with one allowed transfer can still read and list with commands that need no data
+// connection. During the transfer it sends STAT repeatedly.
 func TestOneDoor(t *testing.T) {
 	t.Parallel()
 	s := (&site{env: []string{"BABELFTP_LIMITS_ADDRESS_COMMAND_RATE=2"}}).open(
@@ -172,7 +172,7 @@ func TestOneDoor(t *testing.T) {
 		reply, err := first.Conn.Reply()
 		must.OK(t, err)
 		if code, _ := ftptest.Parse(reply); code != 211 {
-			break // the transfer has ended
+			break // the transfer ended
 		}
 		answered++
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// nextFormat builds babelftp with the next version of the format of records of uploads.
+// nextFormat builds babelftp with the next version of the upload record format.
 func nextFormat(t *testing.T) string {
 	t.Helper()
 	source, err := filepath.Abs("../../driver/internal/journal/format.go")
@@ -37,8 +37,8 @@ func nextFormat(t *testing.T) string {
 	return program
 }
 
-// TestUploadFormats updates a server to a build with another format of the records of uploads, and rolls it back. Each
-// build resumes its own uploads, and leaves those of the other one alone, also in a sweep.
+// TestUploadFormats upgrades a server to a build with another format of upload records and rolls it back. Each
+// build resumes its own uploads and leaves the others alone, even in a sweep.
 func TestUploadFormats(t *testing.T) {
 	t.Parallel()
 	const sent = 6_000_000
@@ -52,7 +52,7 @@ func TestUploadFormats(t *testing.T) {
 		data := c.Data()
 		c.Command(150, "STOR "+name)
 		must.Write(t, data, string(whole[:sent]))
-		for !strings.Contains(c.Command(211, "STAT"), fmt.Sprint(sent)) { // until all of it has come
+		for !strings.Contains(c.Command(211, "STAT"), fmt.Sprint(sent)) { // until all of it has arrived
 		}
 		c.Command(426, "ABOR")
 		c.Reply(226)

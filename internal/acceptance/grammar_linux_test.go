@@ -24,10 +24,10 @@ var (
 	grammarSeed = flag.Uint64("grammar.seed", 1, "of TestGrammar; a seed decides what clients say, but not when")
 )
 
-// TestGrammar has many clients say what the grammar of FTP can make. There is each command, with right, wrong, huge
-// and broken arguments, in any order, in the clear and under TLS. Data connections are used, left open and reset, and
-// sessions end at any point. The server has 2,000 descriptors. Afterwards it has had no panic, holds nothing more
-// than before, and serves.
+// TestGrammar lets many clients send commands generated from the FTP grammar: every command, with valid, invalid,
+// huge and broken arguments, in any order, with and without TLS. They use data connections, leave them open or
+// reset them, and end sessions at any point. The server has 2,000 descriptors. Afterwards it has not panicked,
+// holds no more resources than before, and still serves clients.
 func TestGrammar(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB", "stall_timeout: 2s")
@@ -87,7 +87,7 @@ func TestGrammar(t *testing.T) {
 	other.Want("intact", "RETR /proof")
 }
 
-// holdings are what a server holds, apart from connections to its S3 server, which it keeps for a while.
+// holdings counts the resources of a server, except for idle connections to its S3 server.
 type holdings struct{ goroutines, descriptors int }
 
 func (s *site) holdings(t *testing.T) holdings {
@@ -116,7 +116,7 @@ func (s *site) holdings(t *testing.T) holdings {
 	return h
 }
 
-// syntaxesOf are the syntaxes of all commands, as the server's HELP shows them (RFC 959 5.3).
+// syntaxesOf returns the syntax of every command from the server's HELP (RFC 959, section 5.3).
 func syntaxesOf(t *testing.T, s *site) (syntaxes []string) {
 	t.Helper()
 	c := ftptest.Dial(t, s.address)

@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// An attack is what many clients say to a server at the same time.
+// An attack sends random commands from many clients at the same time.
 type attack struct {
 	site     *site
 	syntaxes []string // of commands
@@ -26,16 +26,16 @@ type attack struct {
 	sessions, commands atomic.Int64
 
 	mu   sync.Mutex
-	left []net.Conn // connections that clients have left open, the newest last
+	left []net.Conn // connections left open by clients, the newest last
 }
 
-// How many clients speak at the same time, and how many connections are left open for each of them.
+// Number of concurrent clients, and of connections left open per client.
 const (
 	talkers = 48
 	maxLeft = 12
 )
 
-// leave leaves a connection open, for a while.
+// leave keeps a connection open for a while.
 func (a *attack) leave(conn net.Conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -55,19 +55,20 @@ func (a *attack) release() {
 	a.left = nil
 }
 
-// A speaker is the client of one session. Errors are no matter: the server may hang up whenever it wants.
+// A speaker is the client of one session. It ignores errors, because the server may close the connection at any
+// time.
 type speaker struct {
 	*ftptest.Conn
 	*rand.Rand
 	attack *attack
 }
 
-// chance is true once in so many times.
+// chance returns true once in the given number of times, on average.
 func (sp *speaker) chance(times int) bool { return sp.IntN(times) == 0 }
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// session is one session, from a random address, to its end.
+// session runs one session from a random address.
 func (a *attack) session(r *rand.Rand) {
 	a.sessions.Add(1)
 	address := a.site.address
@@ -111,7 +112,7 @@ func (a *attack) session(r *rand.Rand) {
 	}
 }
 
-// end ends a connection in one of the ways in which connections end.
+// end closes a connection in a random way.
 func (sp *speaker) end(conn net.Conn) {
 	tcp, _ := conn.(*net.TCPConn)
 	if under, ok := conn.(*tls.Conn); ok && sp.chance(2) {
@@ -138,7 +139,7 @@ func (sp *speaker) say(line string) (reply string, ok bool) {
 	return reply, err == nil
 }
 
-// all says some commands, and whether each has been done.
+// all sends commands and reports whether all succeeded.
 func (sp *speaker) all(lines ...string) bool {
 	for _, line := range lines {
 		if reply, ok := sp.say(line); !ok || reply[0] > '3' {
@@ -150,7 +151,7 @@ func (sp *speaker) all(lines ...string) bool {
 
 func (sp *speaker) startTLS() bool { return sp.all("AUTH TLS") && sp.encrypt() }
 
-// encrypt goes under TLS, or only begins to.
+// encrypt starts TLS, or breaks off during the handshake.
 func (sp *speaker) encrypt() bool {
 	cfg := &tls.Config{InsecureSkipVerify: true,
 		ServerName: pick(sp.Rand, "", "ftp.acme.example", "ftp.unknown.example")}
@@ -170,7 +171,7 @@ func (sp *speaker) encrypt() bool {
 	return true
 }
 
-// step does something in a session. It returns false after the last step.
+// step performs a random step. It returns false after the last one.
 func (sp *speaker) step() bool {
 	switch sp.IntN(10) {
 	case 0, 1:
@@ -200,13 +201,13 @@ func (sp *speaker) step() bool {
 	}
 }
 
-// transfer opens a data connection, or none, sends a command, and uses the data connection in some way.
+// transfer optionally opens a data connection, sends a command, and uses the data connection in a random way.
 func (sp *speaker) transfer() bool {
 	sp.attack.commands.Add(2)
 	address, err := sp.Passive()
 	if err != nil {
 		var broken net.Error
-		return !errors.As(err, &broken) && !errors.Is(err, io.EOF) // it was only refused
+		return !errors.As(err, &broken) && !errors.Is(err, io.EOF) // false if the connection broke
 	}
 	var conn net.Conn
 	if !sp.chance(6) {
@@ -217,7 +218,7 @@ func (sp *speaker) transfer() bool {
 		_ = conn.SetDeadline(time.Now().Add(time.Second))
 	}
 	line := sp.command()
-	for range 20 { // rather one that transfers
+	for range 20 { // prefer a command that transfers
 		if regexp.MustCompile(`^(?i:RETR|STOR|APPE|STOU|LIST|NLST|MLSD)`).MatchString(line) {
 			break
 		}
@@ -256,7 +257,7 @@ var (
 	word      = regexp.MustCompile(`YYYYMMDDhhmmss|h1,h2,h3,h4,p1,p2|\b[a-z][a-z-]+\b`)
 )
 
-// command makes a command of a random syntax.
+// command returns a command with a random syntax.
 func (sp *speaker) command() string {
 	line := pick(sp.Rand, sp.attack.syntaxes...)
 	for innermost.MatchString(line) { // from the inside, a part that may be missing
@@ -280,7 +281,7 @@ func replaceOnce(re *regexp.Regexp, text string, replace func(string) string) st
 	return text[:at[0]] + replace(text[at[0]:at[1]]) + text[at[1]:]
 }
 
-// value is a value of a word in a syntax.
+// value returns a value for a word in a syntax.
 func (sp *speaker) value(word string) string {
 	if sp.chance(20) {
 		return sp.junk()
@@ -323,7 +324,7 @@ func (sp *speaker) value(word string) string {
 	return word
 }
 
-// junk is bytes that mean little.
+// junk returns meaningless bytes.
 func (sp *speaker) junk() string {
 	piece := pick(
 		sp.Rand, "\xff\xfb\x01", "\xff\xf4\xff\xf2", "\xff\xfa", "\x00", "\r\x00", "\xff\xff", " ", "a", "é", "\x10",
@@ -331,7 +332,7 @@ func (sp *speaker) junk() string {
 	return strings.Repeat(piece, 1+sp.IntN(pick(sp.Rand, 3, 500, 5000)))
 }
 
-// broken is a command line, seldom with something wrong in it.
+// broken returns a command line, sometimes with a fault.
 func (sp *speaker) broken(line string) string {
 	at := sp.IntN(len(line) + 1)
 	switch sp.IntN(30) {

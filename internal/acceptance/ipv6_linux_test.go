@@ -12,12 +12,12 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// namespaceBinary is the variable that has the path of babelftp in a test process which a test has started in a
-// network of its own.
+// namespaceBinary is the environment variable with the path of babelftp in a test process that runs in its own
+// network namespace.
 const namespaceBinary = "BABELFTP_TEST_NAMESPACE_BINARY"
 
-// inNetwork runs the test in a process with a network of its own, and returns true there. Without root it gets that
-// by a namespace of users.
+// inNetwork reruns the test in a process with its own network and returns true there. Without root it uses a user
+// namespace.
 func inNetwork(t *testing.T) bool {
 	t.Helper()
 	if program := os.Getenv(namespaceBinary); program != "" {
@@ -67,8 +67,8 @@ func privateNetwork(t *testing.T) clusterNetwork {
 	return n
 }
 
-// Three replicas, their load balancer and all clients have IPv6 addresses. Without headers the replicas see the
-// balancer only.
+// Three replicas, the load balancer and all clients have IPv6 addresses. Without PROXY headers the replicas see
+// only the address of the balancer.
 func TestClusterIPv6(t *testing.T) {
 	t.Parallel()
 	if !inNetwork(t) {

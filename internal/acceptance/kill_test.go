@@ -13,11 +13,11 @@ import (
 // rounds is how often each test kills its clients.
 var rounds = flag.Int("kill.rounds", 3, "how many rounds of kills each test runs that kills clients")
 
-// A victim is a client in the middle of an upload that it cannot have finished yet.
+// A victim is a client in the middle of an upload that cannot have finished yet.
 type victim func(t *testing.T, s *site, remote string, size int) *process
 
-// killedCurl uploads at a rate at which the bytes last about so long, and then waits for more. It is killed before
-// three quarters of a second are over.
+// killedCurl starts an upload that takes about the given duration and then waits for more data. The client is
+// killed within 750 ms.
 func killedCurl(w way, duration time.Duration) victim {
 	return func(t *testing.T, s *site, remote string, size int) *process {
 		const moments = 750 * time.Millisecond
@@ -29,15 +29,15 @@ func killedCurl(w way, duration time.Duration) victim {
 		p.expect(p.stderr, `(?m)^< 150 `)
 		go func() { _, _ = p.stdin.Write(content(size)) }() // until it is killed
 		select {
-		case <-time.After(rand.N(moments)): // the moment is what the test varies, not what it waits for
+		case <-time.After(rand.N(moments)): // the test varies this time; it waits for nothing
 		case <-p.done:
 		}
 		return p
 	}
 }
 
-// TestKilledClients kills clients in the middle of uploads, again and again: no file may appear, and no multipart
-// upload stay open.
+// TestKilledClients repeatedly kills clients during uploads. No file may appear, and no multipart upload may stay
+// open.
 func TestKilledClients(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestLargeFiles sends files through that together are many times what the server may take of memory, several at once.
+// TestLargeFiles transfers several files at once that are together much larger than the server's memory limit.
 func TestLargeFiles(t *testing.T) {
 	t.Parallel()
 	const (
@@ -42,13 +42,13 @@ func TestLargeFiles(t *testing.T) {
 		p.succeed()
 		local.mustHave(strconv.Itoa(i), all)
 	}
-	// What the Go runtime has taken in all; the race detector's notes are not in it.
+	// All memory taken by the Go runtime, without the race detector's own data.
 	if taken := s.metric(t, "go_memstats_sys_bytes"); taken > bound {
 		t.Errorf("the server took %.0f MiB of memory, want %d at most", taken/(1<<20), bound>>20)
 	}
 }
 
-// put makes an object of acme, past the server.
+// put stores an object of acme directly in S3.
 func (s *site) put(ctx context.Context, name, text string) error {
 	bucket, key := s.buckets[acme], prefix+name
 	_, err := s.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(text)})

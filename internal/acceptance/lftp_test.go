@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An lftp runs lftp(1), each time with one session for all that it is asked.
+// An lftp runs lftp(1). Each run uses one session.
 type lftp struct {
 	t     *testing.T
 	setup string // commands
@@ -32,10 +32,10 @@ func newLftp(t *testing.T, s *site, w way) *lftp {
 	return l
 }
 
-// script is commands by lines.
+// script returns commands, one per line.
 func script(commands ...string) string { return strings.Join(commands, "\n") + "\n" }
 
-// lftpQuote writes a word as lftp reads it.
+// lftpQuote quotes a word for lftp.
 func lftpQuote(word string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
 }
@@ -51,7 +51,7 @@ func (l *lftp) start(commands ...string) *process {
 	return launchWith(l.t, l.setup+script(commands...), command(l.t, "lftp"), "--norc")
 }
 
-// pairs makes a command for each move, with what stands between its names.
+// pairs runs a command for each move, with the given text between its names.
 func (l *lftp) pairs(verb, between string, moves []move) {
 	l.t.Helper()
 	var commands []string

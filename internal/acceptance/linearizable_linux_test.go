@@ -47,27 +47,27 @@ const (
 	// judgedSweeper is the number of the replica that has no clients, and removes abandoned uploads.
 	judgedSweeper = judgedReplicas
 
-	// sweptAfter is the age of the uploads that it removes, and the time between two sweeps. The program takes no
-	// shorter one. The other replicas remove what is older than a day.
+	// sweptAfter is the age of uploads to remove, and the time between two sweeps. It is the minimum that the
+	// program accepts. The other replicas remove uploads after a day.
 	sweptAfter = 10 * time.Second
 )
 
-// judgedSkews are by how much the clock of S3 is ahead of those of the replicas. Signatures are checked by the clocks
-// of the S3 servers, which are right.
+// judgedSkews says how far the clock of S3 is ahead of the clock of each replica. S3 servers check signatures
+// against their own clocks, which are correct.
 var judgedSkews = [...]time.Duration{-4 * time.Minute, 3 * time.Minute, 30 * time.Second}
 
-// largePart is the size of a part of the replicas.
+// largePart is the part size of the replicas.
 const largePart = 5 << 20
 
-// judgedPatience is how long a history is judged.
+// judgedPatience limits the time for checking a history.
 const judgedPatience = 20 * time.Second
 
-// shrinkPatience is how long a history that is not explained is made shorter.
+// shrinkPatience limits the time for shrinking an unexplained history.
 const shrinkPatience = time.Minute
 
-// judgedConfiguration is that of each replica. Two tenants share a bucket: open replaces files, denying does not. The
-// buckets of the others keep versions, where the server can. The model knows interrupted uploads of the resuming
-// tenants only, so the others discard theirs.
+// judgedConfiguration is the configuration of each replica. Two tenants share a bucket: open allows files to be
+// overwritten, denying does not. The buckets of the others keep versions if the server supports it. The model
+// covers interrupted uploads only for the resuming tenants, so the others discard theirs.
 const judgedConfiguration = `
 listen: "127.0.0.1:0"
 metrics_listen: ""
@@ -142,10 +142,10 @@ tenants:
     users: {alice: {password_hash: %[5]q}}
 `
 
-// judgedPassword has a cheap hash, because clients log in again and again.
+// judgedPassword has a cheap hash, because clients log in often.
 const judgedPassword = "password"
 
-// A judgedReplica is a process that serves the bucket. It may be killed and frozen.
+// A judgedReplica is a server process that the test kills and freezes.
 type judgedReplica struct {
 	t       *testing.T
 	file    string // its configuration
@@ -156,7 +156,7 @@ type judgedReplica struct {
 	address atomic.Pointer[string]
 }
 
-// judgedBuckets are those of the replicas.
+// judgedBuckets names the buckets of the replicas.
 type judgedBuckets struct{ plain, other, versions, locked string }
 
 // newJudgedReplica starts a replica behind a proxy.
@@ -176,7 +176,7 @@ func newJudgedReplica(
 	r.text = func(size int) string {
 		quota := ""
 		if size%2 == 0 {
-			quota = "    quota: 1TiB" // it is counted, and never reached
+			quota = "    quota: 1TiB" // counted but never reached
 		}
 		return fmt.Sprintf(
 			judgedConfiguration, proxy.Server().Endpoint, storage.Region, storage.AccessKeyID, buckets.plain, hash,
@@ -199,7 +199,7 @@ func (r *judgedReplica) configure() {
 	}
 }
 
-// reload changes the size of the parts, and whether there is a quota, while there are sessions.
+// reload changes the part size and toggles the quota during sessions.
 func (r *judgedReplica) reload() {
 	const sizes = 3
 	r.size = smallestPart + (r.size-smallestPart+1)%sizes
@@ -220,9 +220,9 @@ func (r *judgedReplica) start() {
 	r.address.Store(&address)
 }
 
-// trouble kills the process and starts it again, freezes it, cuts it off from S3, or reloads its configuration.
-// Meanwhile the clock of S3 may jump ahead. For S3 and the other replicas this one is then silent for longer than an
-// upload stays its own. A jump alone is as if the machine of all replicas was suspended.
+// trouble kills and restarts the process, freezes it, cuts it off from S3, or reloads its configuration. The clock
+// of S3 may jump ahead at the same time. To S3 and to the other replicas, this replica then seems silent for longer
+// than it keeps its uploads. A jump alone looks as if the machine of all replicas was suspended.
 func (r *judgedReplica) trouble(ctx context.Context, random *rand.Rand, clock *linearizability.Clock) {
 	const shortest, longest, silence = 1200 * time.Millisecond, 4 * time.Second, 150 * time.Second
 	var end func()
@@ -255,16 +255,16 @@ func (r *judgedReplica) trouble(ctx context.Context, random *rand.Rand, clock *l
 	end()
 }
 
-// TestLinearizable lets clients work on few names through two replicas, and judges their replies. There must be one
-// order of all commands that explains each reply. The part clean has no faults, so that it shows that the judge does
-// not cry wolf. In the others a proxy before S3 loses answers, refuses and delays requests. In deny files are not
-// replaced. In large some have more than one part. In kills the replicas are killed, frozen and cut off from S3 too,
-// and have other configurations. In resume that happens while clients resume uploads.
+// TestLinearizable lets clients work on a few names through two replicas and checks that one order of all commands
+// explains every reply. The part clean has no faults and shows that the check has no false positives. In the other
+// parts a proxy in front of S3 drops responses and refuses or delays requests. In deny, files are not overwritten.
+// In large, some files have more than one part. In kills, replicas are also killed, frozen, cut off from S3 and
+// reloaded. In resume, the same happens while clients resume uploads.
 //
-// Renames go between two buckets too, which are directories of one tenant.
+// Some renames go between two buckets, which are directories of one tenant.
 //
-// The clocks of S3 and of each replica differ by minutes. The clock of S3 jumps ahead while a replica is frozen or
-// cut off, so that the uploads of all replicas count as dead.
+// The clocks of S3 and of the replicas differ by minutes. The clock of S3 jumps ahead while a replica is frozen or
+// cut off, so that the uploads of all replicas count as abandoned.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
 	for _, server := range strings.Split(*historiesServers, ",") {
@@ -299,18 +299,18 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// A judge makes histories on the replicas of one bucket.
+// A judge plays histories on the replicas of one bucket.
 type judge struct {
 	replicas []*judgedReplica
 	faults   *linearizability.Faults
 	excuse   bool
-	minio    bool // the server, whose buckets of two tenants keep versions
+	minio    bool // the server is MinIO, and the buckets of two tenants keep versions
 	teams    int
 }
 
-// A judgement is what a part of the test has come to.
+// A judgement collects the results of one part of the test.
 type judgement struct {
-	calm bool // nothing but other clients is in the way
+	calm bool // no faults, only other clients
 
 	mu                           sync.Mutex
 	explained, undecided, failed int
@@ -397,11 +397,11 @@ func (j *judge) run(t *testing.T, part string) {
 	seen.wantService(t)
 }
 
-// wantService wants that most commands are served: any register explains a server that always asks its clients to try
-// again. Where there are faults, that happens to about 4 per cent of all commands, and to up to 25 per cent of those
-// of one verb.
+// wantService checks that most commands are served, because a server that always asks clients to try again would
+// satisfy the model. With faults, about 4 % of all commands are refused, and up to 25 % of the commands with one
+// verb.
 func (s *judgement) wantService(t *testing.T) {
-	const enough, most, mostOfVerb = 50, 15, 60 // commands that tell something, and per cent
+	const enough, most, mostOfVerb = 50, 15, 60 // minimum sample, and percentages
 	commands, refused := 0, 0
 	for verb, n := range s.commands {
 		if commands, refused = commands+n, refused+s.refused[verb]; n >= enough && s.refused[verb]*100 > mostOfVerb*n {
@@ -414,14 +414,14 @@ func (s *judgement) wantService(t *testing.T) {
 	}
 }
 
-// hasFailed tells whether a history was not explained.
+// hasFailed reports whether any history was not explained.
 func (s *judgement) hasFailed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed > 0
 }
 
-// add judges a history.
+// add checks a history and records the result.
 func (s *judgement) add(t *testing.T, rules linearizability.Rules, record *linearizability.Record) {
 	verdict := rules.Check(record.History, judgedPatience)
 	s.mu.Lock()

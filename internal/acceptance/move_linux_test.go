@@ -13,7 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A user of an old FTP server logs in with the old password, is stored with its hash, and needs the old server no more.
+// A user of an old FTP server logs in with the old password, which is stored as a new hash. After that the old
+// server is no longer needed.
 func TestUsersMoveFromOldServers(t *testing.T) {
 	t.Parallel()
 	for _, program := range servicetest.OldServers() {
@@ -50,7 +51,7 @@ func TestUsersMoveFromOldServers(t *testing.T) {
 			old.Stop()
 			login(servicetest.OldUser, servicetest.OldPassword, 230).Store("/file", "from then on")
 			login(servicetest.OldUser, "wrong", 530)
-			login("carol", servicetest.OldPassword, 421) // a user that only the old server could know
+			login("carol", servicetest.OldPassword, 421) // only the old server could know this user
 
 			text := must.ReadFile(t, users)
 			for _, want := range []string{"# partners\n", "# moved from " + old.Address + " at ", "bob:\n", "$argon2id$",
@@ -83,7 +84,7 @@ func TestUsersMoveFromOldServers(t *testing.T) {
 	}
 }
 
-// A users_file that the server cannot write is refused with the reason, as is one that is a folder.
+// A users_file that the server cannot write, or that is a directory, is rejected with the reason.
 func TestUsersFileForMovesIsReadOnly(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")

@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestReverseProxy puts nginx with its default limits in front of S3. A file beyond the limit is refused for good, and
-// the log and check --probe say what to change.
+// TestReverseProxy puts nginx with its default limits in front of S3. A file beyond the limit is refused
+// permanently, and the log and check --probe say what to change.
 //
 // Reported for nginx in front of MinIO: minio/minio#7893
 func TestReverseProxy(t *testing.T) {
@@ -45,8 +45,8 @@ func TestReverseProxy(t *testing.T) {
 	check.expect(check.stderr, `tenant acme: .*: UploadPart: `+advice)
 }
 
-// startNginx starts nginx in front of an HTTP server, and returns its address. nginx cannot choose a free port, so a
-// port of this process leads to a socket.
+// startNginx starts nginx in front of an HTTP server and returns its address. nginx cannot choose a free port, so
+// this process forwards a port to nginx's socket.
 func startNginx(t *testing.T, to string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "nginx") // a socket has a short name
@@ -83,7 +83,7 @@ http {
 	return listener.Addr().String()
 }
 
-// forward passes the bytes of a connection on to a socket, and back.
+// forward copies data between a connection and a socket.
 func forward(from net.Conn, socket string) {
 	defer from.Close()
 	to, err := net.Dial("unix", socket)

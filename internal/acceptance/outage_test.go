@@ -11,8 +11,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestOutage cuts the S3 server off: each command gets a temporary reply, the session lives on, and works again when
-// S3 is back.
+// TestOutage cuts off the S3 server. Each command gets a temporary error, and the session works again when S3 is
+// back.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	const temporary = "4"
@@ -96,7 +96,7 @@ func TestOutage(t *testing.T) {
 			t.Fatal(err)
 		}
 		cut := proxy.Cut()
-		_, _ = io.Copy(io.Discard, data) // the rest is more than what is on the way
+		_, _ = io.Copy(io.Discard, data) // more data remains than the connection buffers
 		_ = data.Close()
 		if reply, err := c.Conn.Reply(); err != nil || !strings.HasPrefix(reply, temporary) {
 			t.Errorf("the download ends with %q, %v", reply, err)

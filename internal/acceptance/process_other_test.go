@@ -4,5 +4,5 @@ package acceptance_test
 
 import "syscall"
 
-// dieWithParent has no means elsewhere: a test process that is killed leaves its processes running.
+// dieWithParent does nothing on these systems: if the test process is killed, its processes keep running.
 func dieWithParent() *syscall.SysProcAttr { return nil }

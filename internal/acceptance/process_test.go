@@ -21,13 +21,13 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// waitTimeout is how long a test waits for what must come, on two cores that do much else.
+// waitTimeout limits every wait. It is long enough for two busy cores.
 const waitTimeout = 3 * time.Minute
 
 // TestMain ends with s3test.Main, which exits the process.
 func TestMain(m *testing.M) { s3test.Main(&suite{m}) }
 
-// A suite is all tests of the process, and what they have made together.
+// A suite is all tests of the process with their shared resources.
 type suite struct{ *testing.M }
 
 // Run runs the tests and removes the binary.
@@ -36,8 +36,8 @@ func (s *suite) Run() int {
 	return s.M.Run()
 }
 
-// built is the binary, and what it has made of passwords. It is a variable of the package because go test gives the
-// tests of one process nothing else to share, and a build for each would take longer than the test.
+// built holds the binary and password hashes that all tests of the process share. It is a package variable because
+// the tests have nothing else in common, and building the binary for each test would take longer than the test.
 var built struct {
 	once sync.Once
 	dir  string
@@ -47,7 +47,7 @@ var built struct {
 	hashes  map[string]string // of passwords
 }
 
-// binary is the path of babelftp, built with the race detector if the tests are.
+// binary returns the path of babelftp, built with the race detector if the tests are.
 func binary(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -55,7 +55,7 @@ func binary(t *testing.T) string {
 	}
 	const name = "babelftp"
 	built.once.Do(func() {
-		// go test repeats the tests when a folder has changed that they read
+		// reading the sources makes go test rerun the tests when they change
 		for _, source := range []string{"cmd", "driver", "i18n", "internal", "locales"} {
 			if built.err = fs.WalkDir(os.DirFS("../.."), source, func(string, fs.DirEntry, error) error {
 				return nil
@@ -142,7 +142,7 @@ func (p *process) String() string {
 	return line[:min(len(line), enough)]
 }
 
-// kill ends the process as kill -9 does, and waits for its end.
+// kill kills the process and waits until it has exited.
 func (p *process) kill() {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		p.t.Errorf("kill %v: %v", p, err)
@@ -158,7 +158,7 @@ func (p *process) signal(signal syscall.Signal) {
 	}
 }
 
-// ended tells whether the process has ended.
+// ended reports whether the process has exited.
 func (p *process) ended() bool {
 	select {
 	case <-p.done:
@@ -168,7 +168,7 @@ func (p *process) ended() bool {
 	}
 }
 
-// wait waits for the end and returns the exit code, -1 after a signal.
+// wait waits until the process exits and returns the exit code, or -1 after a signal.
 func (p *process) wait() int {
 	p.t.Helper()
 	select {
@@ -180,7 +180,7 @@ func (p *process) wait() int {
 	}
 }
 
-// succeed waits for the end, wants exit code 0 and returns the standard output.
+// succeed waits for exit code 0 and returns the standard output.
 func (p *process) succeed() string {
 	p.t.Helper()
 	if code := p.wait(); code != 0 {
@@ -189,7 +189,7 @@ func (p *process) succeed() string {
 	return p.stdout.String()
 }
 
-// send gives the process a text on standard input.
+// send writes text to the standard input.
 func (p *process) send(text string) {
 	p.t.Helper()
 	if _, err := io.WriteString(p.stdin, text); err != nil {
@@ -197,7 +197,7 @@ func (p *process) send(text string) {
 	}
 }
 
-// expect waits until an output has text that matches the pattern, and returns the match and its groups.
+// expect waits for output that matches the pattern and returns the match and its groups.
 func (p *process) expect(o *output, pattern string) []string {
 	p.t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -237,7 +237,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// snapshot is what was written so far, and a channel that is closed when there is more.
+// snapshot returns the output so far, and a channel that is closed when there is more.
 func (o *output) snapshot() (text string, grown <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -249,14 +249,14 @@ func (o *output) String() string {
 	return text
 }
 
-// tail is the end of the output, for a failure.
+// tail returns the end of the output for error messages.
 func (o *output) tail() string {
 	const enough = 8 << 10
 	text := o.String()
 	return text[max(0, len(text)-enough):]
 }
 
-// waitUntil asks again and again until the answer is yes, and calls never after waitTimeout.
+// waitUntil polls until yes returns true, and calls never after waitTimeout.
 func waitUntil(t *testing.T, yes func() bool, never func()) {
 	t.Helper()
 	const pause = 20 * time.Millisecond

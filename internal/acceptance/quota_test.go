@@ -101,7 +101,8 @@ var quotaCases = []struct {
 	}},
 }
 
-// Quotas count what is stored below each root, whoever stores it, and a reload changes them for sessions that are open.
+// Quotas count everything stored below each root, no matter who stores it. A reload changes the quotas of open
+// sessions.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	for _, test := range quotaCases {
@@ -116,7 +117,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// quotaMark is in the place of the lines of "config".
+// quotaMark is replaced with the lines of "config".
 const quotaMark = "      # users"
 
 type quotaSite struct {
@@ -172,7 +173,7 @@ func (s *quotaSite) expand(lines string) string {
 	return strings.NewReplacer("BUCKET", s.buckets[acme], "HASH", fmt.Sprintf("%q", passwordHash(s.t, password))).Replace(lines)
 }
 
-// run does what a step says behind the name of the user.
+// run performs the part of a step after the user name.
 func (c *quotaSession) run(t *testing.T, what string) {
 	t.Helper()
 	verb, rest, _ := strings.Cut(what, " ")
@@ -208,7 +209,7 @@ func (c *quotaSession) run(t *testing.T, what string) {
 	}
 }
 
-// begin sends "NAME BYTES". It returns false if the server refuses the upload before its first byte.
+// begin starts the upload "NAME BYTES". It returns false if the server refuses the upload before the first byte.
 func (c *quotaSession) begin(t *testing.T, file string) bool {
 	t.Helper()
 	var name string

@@ -2,5 +2,5 @@
 
 package acceptance_test
 
-// raceDetector says that the race detector watches the tests, and so is to watch babelftp too.
+// raceDetector means that the tests, and therefore babelftp, are built with the race detector.
 const raceDetector = true

@@ -29,7 +29,7 @@ func newReloadSite(t *testing.T, lines ...string) *reloadSite {
 	return &reloadSite{site: s, t: t, file: filepath.Join(filepath.Dir(s.ca), "babelftp.yaml")}
 }
 
-// edit replaces texts of the configuration, and waits for a line of the log.
+// edit replaces texts in the configuration and waits for a log line.
 func (s *reloadSite) edit(want string, oldnew ...string) {
 	s.t.Helper()
 	text := must.ReadFile(s.t, s.file)
@@ -40,7 +40,7 @@ func (s *reloadSite) edit(want string, oldnew ...string) {
 	s.after(want, func() { must.ReplaceFile(s.t, s.file, changed) })
 }
 
-// after does something and waits for one more line of the log.
+// after runs do and waits for one more log line that contains want.
 func (s *reloadSite) after(want string, do func()) {
 	s.t.Helper()
 	count := func() int { return strings.Count(s.server.stderr.String(), want) }
@@ -49,7 +49,7 @@ func (s *reloadSite) after(want string, do func()) {
 	waitUntil(s.t, func() bool { return count() > before }, func() { s.t.Fatalf("no further line has %s", want) })
 }
 
-// login logs in, or wants to be refused.
+// login logs in and checks the code of the last reply.
 func (s *reloadSite) login(user string, code int) *ftptest.Client {
 	s.t.Helper()
 	c := ftptest.Dial(s.t, s.address)
@@ -58,8 +58,8 @@ func (s *reloadSite) login(user string, code int) *ftptest.Client {
 	return c
 }
 
-// Users, tenants, texts and settings change without a restart, and no transfer ends. A broken configuration changes
-// nothing.
+// Users, tenants, texts and settings change without a restart and without ending transfers. A broken configuration
+// changes nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	s := newReloadSite(t, "      bob: {password_hash: HASH}")
@@ -74,7 +74,7 @@ func TestReload(t *testing.T) {
 	write("before, ")
 	hash := s.metric(t, "babelftp_config_hash")
 
-	// A user more, one less, and a tenant less.
+	// Add a user, remove a user, and remove a tenant.
 	s.login("carol", 530)
 	s.edit(reloaded, "      bob: {", "      carol: {")
 	s.login("carol", 230).Command(257, "MKD here")
@@ -86,7 +86,7 @@ func TestReload(t *testing.T) {
 	}
 	write("between, ")
 
-	// A broken one is refused, with the place; a signal reads it again.
+	// A broken configuration is rejected with its position. A signal reloads the file.
 	s.edit(refused, "bucket:", "buckets:")
 	line := s.server.expect(s.server.stderr, refused+` file=(\S+) line=(\d+) column=5 key=tenants.umbrella.buckets`)
 	if line[1] != s.file || s.metric(t, "babelftp_config_reload_success") != 0 {
@@ -100,7 +100,7 @@ func TestReload(t *testing.T) {
 	}
 	s.after(reloaded, func() { s.server.signal(syscall.SIGHUP) })
 
-	// What cannot change is named, and the rest counts.
+	// Settings that need a restart are named, and the others take effect.
 	s.edit(
 		reloaded, "listen: \"127.0.0.1:0\"\nmetrics_listen", "listen: \"127.0.0.1:1\"\nmemory: 64MiB\nmetrics_listen",
 		"Willkommen bei", "Neues von")

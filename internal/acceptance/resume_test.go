@@ -19,10 +19,10 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// resumeConfig are the lines of a configuration that keeps uploads of clients which are killed.
+// resumeConfig keeps the uploads of killed clients.
 var resumeConfig = []string{"    resume: keep", "commit_delay: 1s"}
 
-// A resumer begins or resumes an upload, at a rate in bytes a second. 0 is no limit.
+// A resumer starts or resumes an upload with a rate in bytes per second. 0 means no limit.
 type resumer func(t *testing.T, s *site, file, remote string, rate int) *process
 
 func resumingCurl(t *testing.T, s *site, file, remote string, rate int) *process {
@@ -39,7 +39,7 @@ func resumingLftp(t *testing.T, s *site, file, remote string, rate int) *process
 	return l.start("set net:limit-rate "+strconv.Itoa(rate), "put -c "+lftpQuote(file)+" -o "+lftpQuote(remote))
 }
 
-// mirroringLftp mirrors the folder of the file.
+// mirroringLftp mirrors the directory of the file.
 func mirroringLftp(t *testing.T, s *site, file, remote string, rate int) *process {
 	t.Helper()
 	l := newLftp(t, s, usual)
@@ -47,8 +47,8 @@ func mirroringLftp(t *testing.T, s *site, file, remote string, rate int) *proces
 		"mirror --reverse --continue "+lftpQuote(filepath.Dir(file))+" "+lftpQuote("/"+strings.Split(remote, "/")[1]))
 }
 
-// TestResumedUploads kills clients at several points of an upload, and lets them resume. Clients send nothing again
-// that S3 has, the object appears when all is there, and nothing is left behind.
+// TestResumedUploads kills clients at several points of an upload and lets them resume. Clients do not send again
+// what S3 already has, the object appears when it is complete, and nothing is left behind.
 func TestResumedUploads(t *testing.T) {
 	t.Parallel()
 	const (
@@ -59,13 +59,13 @@ func TestResumedUploads(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		resume resumer
-		wait   bool // until the server knows that the client has gone
-		asks   bool // whether the client asks how much there is
+		wait   bool // wait until the server knows that the client has gone
+		asks   bool // the client asks for the size of the upload
 	}{
 		{"curl", resumingCurl, true, true},
 		{"curl-at-once", resumingCurl, false, true},
 		{"lftp-explicit", resumingLftp, true, true},
-		// it goes by the listing, where there is nothing
+		// it relies on the listing, which does not show the file
 		{"lftp-mirror", mirroringLftp, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -107,17 +107,17 @@ func TestResumedUploads(t *testing.T) {
 			tt.resume(t, s, file, remote, 0).succeed()
 			s.mustStore(t, remote[1:], all)
 			s.awaitMetric(t, "babelftp_sessions", 0)
-			waitUntil(t, func() bool { // what the file replaces is removed a moment later
+			waitUntil(t, func() bool { // uploads that the file replaces are removed a moment later
 				return len(s.uploads(t, "")) == 0 && slices.Equal(s.files(t), []string{remote[1:]})
 			}, func() { t.Errorf("the bucket has %q, and open multipart uploads of %q", s.files(t), s.uploads(t, "")) })
 			if tt.asks && tt.wait && !finished {
-				s.server.expect(s.server.stderr, fmt.Sprintf(` bytes=%d code=226`, size-had)) // what was not kept
+				s.server.expect(s.server.stderr, fmt.Sprintf(` bytes=%d code=226`, size-had)) // the missing part
 			}
 		})
 	}
 }
 
-// uploadsBegun is how many uploads have begun.
+// uploadsBegun returns how many uploads have begun.
 func (s *site) uploadsBegun(t *testing.T) float64 {
 	t.Helper()
 	sum := s.metric(t, `babelftp_transfers_active{direction="upload",tenant="acme"}`)
@@ -127,13 +127,13 @@ func (s *site) uploadsBegun(t *testing.T) float64 {
 	return sum
 }
 
-// files are the names of acme's objects but for directories.
+// files returns the names of acme's objects except for directories.
 func (s *site) files(t *testing.T) []string {
 	t.Helper()
 	return slices.DeleteFunc(s.objects(t, ""), func(name string) bool { return strings.HasSuffix(name, "/") })
 }
 
-// size is what SIZE tells alice, 0 where there is nothing.
+// size returns the SIZE of a file for alice, or 0 if it does not exist.
 func (s *site) size(t *testing.T, name string) int64 {
 	t.Helper()
 	c := s.alice(t)
@@ -178,18 +178,18 @@ func TestKilledServerResumed(t *testing.T) {
 	}
 	resumingCurl(t, s, file, "/file", 0).succeed()
 	s.mustStore(t, "file", all)
-	s.server.expect(s.server.stderr, fmt.Sprintf(" bytes=%d code=226", int64(len(all))-had)) // the rest
+	s.server.expect(s.server.stderr, fmt.Sprintf(" bytes=%d code=226", int64(len(all))-had)) // the missing part
 	if objects := s.objects(t, ""); !slices.Equal(objects, []string{"file"}) {
 		t.Errorf("the bucket has %q", objects)
 	}
 }
 
-// serverDead lets two minutes pass for the clock of S3, by which the heartbeats in the records of uploads are judged:
-// a server that was killed counts as dead.
+// serverDead moves the clock of S3 ahead by two minutes. Heartbeats in upload records are compared to this clock,
+// so a killed server counts as dead.
 var serverDead = s3test.Fault{Operation: "HeadObject", KeyPrefix: prefix + ".babelftp/",
 	Effect: s3test.Advance(2 * time.Minute)}
 
-// parts is how many parts S3 has of the only upload to a file of acme's, 0 where there is none.
+// parts returns the number of uploaded parts of a file of acme, or 0 if no upload is open.
 func (s *site) parts(t *testing.T, name string) int {
 	t.Helper()
 	bucket, key := s.buckets[acme], prefix+name
@@ -202,13 +202,13 @@ func (s *site) parts(t *testing.T, name string) int {
 	parts, err := s.client.ListParts(
 		t.Context(), &s3.ListPartsInput{Bucket: &bucket, Key: &key, UploadId: uploads.Uploads[0].UploadId})
 	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() == "NoSuchUpload" {
-		return 0 // it has ended meanwhile
+		return 0 // the upload just ended
 	}
 	must.OK(t, err)
 	return len(parts.Parts)
 }
 
-// TestAbandonedUploads lets another server remove the uploads of a killed server, and nothing else.
+// TestAbandonedUploads checks that another server removes the uploads of a killed server and nothing else.
 func TestAbandonedUploads(t *testing.T) {
 	t.Parallel()
 	s, proxy := newSiteBehindProxy(t, s3test.Start(t, "minio"), "abandoned_uploads: 10s")

@@ -18,8 +18,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A rollout restarts the replicas of a site one after another while clients transfer. Like Kubernetes it takes a
-// replica out of the load balancer before it sends SIGTERM, and puts it back when it is ready.
+// A rollout restarts the replicas of a site one after another while clients transfer files. Like Kubernetes, it
+// removes a replica from the load balancer before SIGTERM and adds it again when it is ready.
 type rollout struct {
 	*clusterSite
 	mu    sync.Mutex
@@ -47,7 +47,7 @@ func (r *rollout) take(replica int, out bool) {
 	r.taken[replica] = out
 }
 
-// restart replaces the process of a replica by a new one.
+// restart replaces the process of a replica.
 func (r *rollout) restart(t *testing.T, replica int) {
 	t.Helper()
 	s := r.replicas[replica]
@@ -69,7 +69,7 @@ func (r *rollout) restart(t *testing.T, replica int) {
 	r.take(replica, false)
 }
 
-// A rolloutClient stores files and reads them again. After 421 it connects again.
+// A rolloutClient stores files and reads them again. It reconnects after 421.
 type rolloutClient struct {
 	rollout    *rollout
 	number     int
@@ -78,7 +78,7 @@ type rolloutClient struct {
 	reconnects int
 }
 
-// transfer does one transfer, in a new session if need be. One that has not begun is tried again.
+// transfer performs one transfer, in a new session if necessary. A transfer that did not begin is retried.
 func (c *rolloutClient) transfer(line string, content []byte) ([]byte, error) {
 	const attempts = 100
 	var err error
@@ -130,8 +130,8 @@ func (c *rolloutClient) work(stop *atomic.Bool) error {
 	return nil
 }
 
-// TestRollout restarts three replicas one after another, twice, while clients transfer, and connect again after 421.
-// Each transfer that has begun completes, and no file is lost.
+// TestRollout restarts three replicas twice, one after another, while clients transfer files and reconnect after
+// 421. Every transfer that began completes, and no file is lost.
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	const clients = 20
@@ -162,8 +162,7 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// A replica that stops lets an upload end that it passes on to another replica, also where it has no session of its
-// own.
+// A replica that stops waits for an upload that it relays to another replica, even if it has no sessions itself.
 func TestStoppedRelay(t *testing.T) {
 	t.Parallel()
 	c := newClusterSite(t, s3test.Start(t, "minio"), 2)
@@ -181,7 +180,7 @@ func TestStoppedRelay(t *testing.T) {
 	relay := c.replicas[1]
 	relay.awaitMetric(t, "babelftp_relays", 1)
 	relay.server.signal(syscall.SIGTERM)
-	closed := func() bool { // the ports of relays, which is after the sessions have ended
+	closed := func() bool { // the ports of relays close after the sessions have ended
 		_, dataPort, _ := net.SplitHostPort(data.RemoteAddr().String())
 		conn, err := net.Dial("tcp", net.JoinHostPort(c.balancer.hosts[1], dataPort))
 		if err == nil {

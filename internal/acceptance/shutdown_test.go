@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestTransfersCutAtTheEnd: at the end of drain_timeout, and at a second signal, the server tells each client, and
+// TestTransfersCutAtTheEnd: when drain_timeout expires, or at a second signal, the server notifies each client and
 // leaves no partial object.
 func TestTransfersCutAtTheEnd(t *testing.T) {
 	t.Parallel()
@@ -19,7 +19,7 @@ func TestTransfersCutAtTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, s3test.Start(t, "minio"), "    resume: discard", "drain_timeout: "+drain)
-			if err := s.put(t.Context(), "large", string(make([]byte, 4*largeSize))); err != nil { // more than sockets hold
+			if err := s.put(t.Context(), "large", string(make([]byte, 4*largeSize))); err != nil { // more than the socket buffers hold
 				t.Fatal(err)
 			}
 			var clients []*ftptest.Client

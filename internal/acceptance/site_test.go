@@ -20,21 +20,22 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// The site's users all have this password. Some of its characters have a meaning in shells and URLs.
+// password is the password of all users. Some of its characters are special in shells and URLs.
 const password = `p4ss "wörd" $1`
 
-// oldPassword is in every charset.
+// oldPassword can be sent in every charset.
 const oldPassword = "secret"
 
-// The site's tenants. Both have a user alice, so that only the host or user@tenant tells which.
+// Tenants of the site. Both have a user alice, so only the host or user@tenant distinguishes them.
 const (
 	acme     = "acme"
 	umbrella = "umbrella"
-	// prefix is that of acme's keys.
+	// prefix is the prefix of acme's keys.
 	prefix = "inbox/"
 )
 
-// configuration is that of a site. A test adds its own lines at the end: first those of acme, indented by four.
+// configuration is the configuration of a site. Tests append lines, starting with lines for acme, which are
+// indented by four spaces.
 const configuration = `
 listen: "%[8]s:0"
 metrics_listen: "127.0.0.1:0"
@@ -70,34 +71,34 @@ tenants:
 // A site is babelftp serving two tenants on an S3 server.
 type site struct {
 	server  *process
-	program string   // that is started, "" for the build of the tests
-	host    string   // to listen on, "" for 127.0.0.1
+	program string   // program to start, "" for the build under test
+	host    string   // address to listen on, "" for 127.0.0.1
 	env     []string // variables of the environment, NAME=value
 	storage *s3test.Server
 	client  *s3.Client
 	buckets map[string]string // by tenant
 
 	address  string // of the control connection
-	implicit string // the same under implicit TLS
+	implicit string // the same with implicit TLS
 	metrics  string
 	ca       string // file of the certificate to trust
 }
 
-// newSite starts babelftp on fresh buckets of an S3 server, with lines that are added to its configuration: those
-// that begin with two SP are further tenants. In them BUCKET stands for acme's bucket and HASH for the users'
-// password.
+// newSite starts babelftp with new buckets on an S3 server. The lines are appended to the configuration. Lines
+// indented by two spaces define more tenants. BUCKET is replaced with acme's bucket and HASH with the hash of the
+// users' password.
 func newSite(t *testing.T, storage *s3test.Server, lines ...string) *site {
 	t.Helper()
 	return newSiteOn(t, "", storage, lines...)
 }
 
-// newSiteOn is a site that listens on a host, or on all addresses for "[::]".
+// newSiteOn is like newSite for a site that listens on a host, or on all addresses for "[::]".
 func newSiteOn(t *testing.T, host string, storage *s3test.Server, lines ...string) *site {
 	t.Helper()
 	return (&site{host: host}).open(t, storage, lines...)
 }
 
-// open starts a site on fresh buckets.
+// open starts the site with new buckets.
 func (s *site) open(t *testing.T, storage *s3test.Server, lines ...string) *site {
 	t.Helper()
 	s.storage, s.client = storage, storage.Client()
@@ -108,18 +109,18 @@ func (s *site) open(t *testing.T, storage *s3test.Server, lines ...string) *site
 	return s
 }
 
-// fewAttempts has a server give up soon.
+// fewAttempts makes a server give up soon.
 const fewAttempts = "AWS_MAX_ATTEMPTS=3"
 
-// newSiteBehindProxy is a site that reaches its S3 server through a proxy, and sends each request three times at
-// most. The test itself looks past the proxy.
+// newSiteBehindProxy starts a site that reaches its S3 server through a proxy and makes at most three attempts per
+// request. The test itself bypasses the proxy.
 func newSiteBehindProxy(t *testing.T, storage *s3test.Server, lines ...string) (*site, *s3test.Proxy) {
 	t.Helper()
 	s := new(site)
 	return s, s.openBehindProxy(t, storage, lines...)
 }
 
-// openBehindProxy is open, with a proxy before the S3 server.
+// openBehindProxy is like open with a proxy in front of the S3 server.
 func (s *site) openBehindProxy(t *testing.T, storage *s3test.Server, lines ...string) *s3test.Proxy {
 	t.Helper()
 	proxy := s3test.StartProxy(t, storage)
@@ -129,8 +130,8 @@ func (s *site) openBehindProxy(t *testing.T, storage *s3test.Server, lines ...st
 	return proxy
 }
 
-// start starts babelftp with a configuration, and waits for its first look at the buckets. A login waits a few
-// seconds for that, which may be too short on a busy machine.
+// start starts babelftp with a configuration and waits until it has checked the buckets. A login would wait only a
+// few seconds for that, which may be too short on a busy machine.
 func (s *site) start(t *testing.T, file string) {
 	t.Helper()
 	program := s.program
@@ -155,7 +156,7 @@ func (s *site) start(t *testing.T, file string) {
 	}
 }
 
-// killed kills the server, and starts another on the same buckets.
+// killed kills the server and starts another one on the same buckets.
 func (s *site) killed(t *testing.T, lines ...string) {
 	t.Helper()
 	s.server.kill()
@@ -164,7 +165,7 @@ func (s *site) killed(t *testing.T, lines ...string) {
 	s.start(t, file)
 }
 
-// listens returns the address of a listener, by its key in the configuration.
+// listens returns the address of a listener by its configuration key.
 func (s *site) listens(key string) string {
 	return s.server.expect(s.server.stderr, `msg=listening key=`+regexp.QuoteMeta(key)+` address=(\S+)`)[1]
 }
@@ -193,7 +194,7 @@ func (s *site) configure(t *testing.T, lines ...string) string {
 	return file
 }
 
-// stop ends the server as Kubernetes does, unless a test has ended it, and looks for races.
+// stop stops the server like Kubernetes does, unless the test has already ended it, and checks for races.
 func (s *site) stop(t *testing.T) {
 	t.Helper()
 	if !s.server.ended() {
@@ -205,7 +206,7 @@ func (s *site) stop(t *testing.T) {
 	s.server.mustBeClean()
 }
 
-// mustBeClean wants no race and no panic in what babelftp wrote.
+// mustBeClean checks that babelftp reported no race or panic.
 func (p *process) mustBeClean() {
 	text := p.stderr.String()
 	if at := regexp.MustCompile(`DATA RACE|panic`).FindStringIndex(text); at != nil {
@@ -214,7 +215,7 @@ func (p *process) mustBeClean() {
 	}
 }
 
-// passwordHash is what `babelftp hash-password` makes of a password.
+// passwordHash returns the result of `babelftp hash-password`.
 func passwordHash(t *testing.T, password string) string {
 	t.Helper()
 	built.hashing.Lock()
@@ -230,19 +231,19 @@ func passwordHash(t *testing.T, password string) string {
 	return hash
 }
 
-// objects are the names of acme's objects below a directory, or of all for "", as the bucket has them.
+// objects returns the names of acme's objects below a directory, or all for "", in bucket order.
 func (s *site) objects(t *testing.T, dir string) []string {
 	t.Helper()
 	return below(t, dir, s3test.Objects(t, s.client, s.buckets[acme]))
 }
 
-// uploads are those of acme's open multipart uploads.
+// uploads returns the names of acme's open multipart uploads below a directory.
 func (s *site) uploads(t *testing.T, dir string) []string {
 	t.Helper()
 	return below(t, dir, s3test.OpenUploads(t, s.client, s.buckets[acme]))
 }
 
-// below takes the names below a directory from acme's keys, sorted.
+// below returns the sorted names below a directory from acme's keys.
 func below(t *testing.T, dir string, keys []string) []string {
 	t.Helper()
 	names := []string{}
@@ -259,7 +260,7 @@ func below(t *testing.T, dir string, keys []string) []string {
 	return names
 }
 
-// mustStore wants an object of acme with some content.
+// mustStore checks the content of one of acme's objects.
 func (s *site) mustStore(t *testing.T, name string, content []byte) {
 	t.Helper()
 	if got := s3test.Content(t, s.client, s.buckets[acme], prefix+name); got != string(content) {
@@ -267,14 +268,14 @@ func (s *site) mustStore(t *testing.T, name string, content []byte) {
 	}
 }
 
-// metric is the value of a metric, 0 where there is none.
+// metric returns the value of a metric, or 0 if the server does not export it.
 func (s *site) metric(t *testing.T, name string) float64 {
 	t.Helper()
 	value, _ := s.find(t, name)
 	return value
 }
 
-// find returns a metric, and whether the server has it.
+// find returns the value of a metric and reports whether the server exports it.
 func (s *site) find(t *testing.T, name string) (value float64, found bool) {
 	t.Helper()
 	_, text := servicetest.Get(t, "http://"+s.metrics+"/metrics")
@@ -287,7 +288,7 @@ func (s *site) find(t *testing.T, name string) (value float64, found bool) {
 	return value, true
 }
 
-// replaceIn changes the first text of a kind in a configuration, which must have it.
+// replaceIn replaces the first occurrence of a text in a configuration file.
 func replaceIn(t *testing.T, file, old, changed string) {
 	t.Helper()
 	text := must.ReadFile(t, file)

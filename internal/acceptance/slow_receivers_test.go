@@ -14,8 +14,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// TestTracesOfAnotherUser: mallory sends commands while the collector responds to nothing. The spans of alice come in
-// the end.
+// TestTracesOfAnotherUser: mallory sends commands while the collector does not respond. Afterwards the spans of
+// alice must still arrive.
 func TestTracesOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	collector := servicetest.StartCollector(t)
@@ -44,7 +44,7 @@ func TestTracesOfAnotherUser(t *testing.T) {
 	}
 	open()
 	alice.Command(221, "QUIT")
-	s.stop(t) // sends what waits
+	s.stop(t) // flushes pending spans
 	spans := map[string]int{}
 	for _, span := range collector.Spans() {
 		spans[span.Name]++

@@ -17,8 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// dialFrom connects from an address of the loopback network, which the server counts as a client of its own, and
-// reads the greeting.
+// dialFrom connects from a loopback address, which the server treats as a separate client, and reads the greeting.
 func dialFrom(from, address string) (*ftptest.Conn, net.Conn, error) {
 	conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", address)
 	if err != nil {
@@ -32,8 +31,8 @@ func dialFrom(from, address string) (*ftptest.Conn, net.Conn, error) {
 	return c, conn, nil
 }
 
-// TestMemoryOfLines: what a client sends while PASS waits, or while a command runs, waits in the client, but for 64 kB,
-// however long the lines are.
+// TestMemoryOfLines: while PASS or another command runs, the server buffers at most 64 kB of further input from a
+// client, however long its lines are.
 func TestMemoryOfLines(t *testing.T) {
 	t.Parallel()
 	// it is kept in two forms: it may have a letter, or a request of Telnet
@@ -42,13 +41,13 @@ func TestMemoryOfLines(t *testing.T) {
 		name            string
 		network         byte // of the clients
 		sessions        int
-		before          []string // commands that are answered
+		before          []string // commands before, with replies
 		waits           string   // commands of which one waits
 		lines           int
-		each, otherwise int // bytes at most, for a session and for all else
+		each, otherwise int // maximum bytes for a session and for everything else
 	}{
-		// Each session has 50 KiB, and the collector lets as much again pile up before it looks. Checks of passwords
-		// take the rest.
+		// Each session has 50 KiB, and as much garbage again before the collector runs. Password checks take the
+		// rest.
 		{"strangers", 1, 400, nil, "USER x\r\nPASS y\r\n", 70, 100 << 10, 64 << 20},
 		// the lines in two forms, the buffers of the kernel's readers, and garbage
 		{"data-connection-never-comes", 4, 20, []string{"USER mallory@acme", "PASS " + servicetest.Password, "EPSV"},
@@ -72,7 +71,7 @@ func TestMemoryOfLines(t *testing.T) {
 							return fmt.Errorf("%s: %q, %w", line, reply, err)
 						}
 					}
-					go func() { _, _ = io.WriteString(conn, sent) }() // the server may read no more than the beginning
+					go func() { _, _ = io.WriteString(conn, sent) }() // the server may read only the beginning
 					return nil
 				})
 			}
@@ -89,7 +88,7 @@ func TestMemoryOfLines(t *testing.T) {
 
 const heapInUse = "go_memstats_heap_inuse_bytes"
 
-// highestHeap is the most bytes of the heap in use that some looks in a row see.
+// highestHeap returns the maximum of several consecutive readings of the heap in use.
 func (s *site) highestHeap(t *testing.T) (highest float64) {
 	t.Helper()
 	for range 20 {
@@ -98,13 +97,13 @@ func (s *site) highestHeap(t *testing.T) (highest float64) {
 	return highest
 }
 
-// TestMemoryOfSessions holds what docs/guides/sizing-and-limits.md promises of the memory of sessions.
+// TestMemoryOfSessions checks the memory per session promised in docs/guides/sizing-and-limits.md.
 func TestMemoryOfSessions(t *testing.T) {
 	t.Parallel()
 	const sessions = 600
 	s := newSite(t, s3test.Start(t, "minio"), mallory())
-	// The collector begins again where the heap has grown to twice what it has found in use, and as much as the
-	// stacks. So this is both without garbage, half of the stacks at least.
+	// The collector starts when the heap has grown to twice the live heap plus the stacks. This value therefore
+	// excludes garbage and includes at least half of the stacks.
 	used := func() float64 {
 		return (s.metric(t, "go_memstats_next_gc_bytes") + s.metric(t, "go_memstats_stack_inuse_bytes")) / 2
 	}
@@ -144,7 +143,7 @@ func TestMemoryOfSessions(t *testing.T) {
 			must.OK(t, dialed.Wait())
 			each := math.Inf(1)
 			collections := s.metric(t, "go_gc_duration_seconds_count")
-			waitUntil(t, func() bool { // each look makes garbage, so the least is nearest to the truth
+			waitUntil(t, func() bool { // each reading creates garbage, so the minimum is the best estimate
 				ended := s.metric(t, "go_gc_duration_seconds_count") - collections
 				if ended > 0 {
 					each = min(each, (used()-before)/sessions/(1<<10))
@@ -160,7 +159,8 @@ func TestMemoryOfSessions(t *testing.T) {
 	}
 }
 
-// TestLongServerName: a handshake for a name that no host can have ends before anything compares the name.
+// TestLongServerName: a TLS handshake for an impossibly long server name fails before the name is compared to
+// anything.
 func TestLongServerName(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))

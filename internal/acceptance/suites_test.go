@@ -22,43 +22,43 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// An outsideSuite is the tests of a client or a library, which its authors wrote. They run with -clients.all.
+// An outsideSuite is a test suite written by the authors of a client or library. It runs with -clients.all.
 type outsideSuite struct {
 	name     string
 	version  []string          // Command that prints it.
 	storage  string            // S3 server, "" for MinIO
 	settings []string          // lines of the tenant, indented by four
 	users    []suiteUser       // The first one is the one of the environment.
-	files    map[string]string // what there is, by pathnames without "/" in front
+	files    map[string]string // initial files, by pathname without a leading slash
 	ways     []way
-	// run is how the tests run in one way. They know the server from the environment of [byProgram], and its files from
-	// the folder of the invocation.
+	// run returns how to run the suite in one way. The tests find the server through the environment of
+	// [byProgram], and its files in the folder of the invocation.
 	run func(c *connection, s *site) invocation
-	// results are the outcomes in the output, by the name of a test.
+	// results parses the outcome of each test from the output.
 	results func(output string) map[string]bool
-	// differs says why tests fail, by their names, with "|" between them. The page shows the sentence. A test that has one
-	// and passes is a failure too.
+	// differs explains why tests fail, by test names separated with "|". The page shows the explanation. A test
+	// that is listed here and passes is an error too.
 	differs map[string]string
 }
 
-// A suiteUser is a user that the tests of a suite know.
+// A suiteUser is a user that a suite requires.
 type suiteUser struct{ name, password string }
 
-// suiteDir is the pathname of a suite's files in the bucket.
+// suiteDir is the directory of a suite's files in the bucket.
 const suiteDir = "suite/"
 
-// outsideSuites are all suites, in the order of the table.
+// outsideSuites lists all suites in the order of the table.
 var outsideSuites = []outsideSuite{
 	rcloneSuite, gitFTPSuite, goftpSuite, pyFilesystemSuite, commonsNetSuite, curlOptions,
 }
 
-// suiteAlice logs in to a suite that takes any user.
+// suiteAlice is the user of suites that accept any user.
 var suiteAlice = suiteUser{"suite", oldPassword}
 
-// keepsTimes are the settings of clients that synchronize directories.
+// keepsTimes holds the settings for clients that synchronize directories.
 var keepsTimes = []string{"resume: keep", "objects: {listing_times: set}"}
 
-// rcloneSuite runs the tests of rclone's FTP backend, and of what rclone does with each remote.
+// rcloneSuite runs the tests of rclone's FTP backend and rclone's tests for all remotes.
 var rcloneSuite = outsideSuite{
 	name: "rclone", version: moduleVersion("rclone", "github.com/rclone/rclone"), settings: keepsTimes,
 	users: []suiteUser{suiteAlice}, ways: []way{{"passive", "explicit"}},
@@ -70,7 +70,7 @@ var rcloneSuite = outsideSuite{
 	results: goResults,
 }
 
-// rcloneConfig makes the file of a configuration with a remote "acme:".
+// rcloneConfig writes a configuration file with a remote "acme:".
 func rcloneConfig(c *connection) string {
 	c.t.Helper()
 	hidden := strings.TrimSpace(launchWith(c.t, c.password, command(c.t, "rclone"), "obscure", "-").succeed())
@@ -109,7 +109,7 @@ var gitFTPSuite = outsideSuite{
 	},
 }
 
-// goftpSuite looks at the server's files too, so its S3 server keeps them as files.
+// goftpSuite also checks the server's files, so its S3 server must store objects as files.
 var goftpSuite = outsideSuite{
 	name: "goftp", version: moduleVersion("goftp", "github.com/secsy/goftp"), storage: "versitygw",
 	users: []suiteUser{{"goftp", "rocks"}, {"anonymous", "anonymous"}},
@@ -179,7 +179,7 @@ var commonsNetSuite = outsideSuite{
 	differs: map[string]string{"testOpenClose": "it expects FEAT to name MODE, and there is only stream mode."},
 }
 
-// curlOptions is no suite of curl's authors, whose own server it needs. It tries the options that their manual has.
+// curlOptions is not a suite by curl's authors, which needs their own server. It tries the options in their manual.
 var curlOptions = outsideSuite{
 	name: "curl's options", version: []string{"curl", "--version"},
 	users: []suiteUser{suiteAlice}, ways: []way{{"passive", "explicit"}},
@@ -192,7 +192,7 @@ var curlOptions = outsideSuite{
 	differs: map[string]string{"ftp-pret": "PRET is a command of distributed servers, in no RFC."},
 }
 
-// compileCommonsNetSuite compiles FTPSClientTest of Commons Net, once, and returns the class path.
+// compileCommonsNetSuite compiles FTPSClientTest of Commons Net once and returns the class path.
 var compileCommonsNetSuite = sync.OnceValues(func() (string, error) {
 	const classes, jars = "../../.tools/suites/classes", "/usr/share/java/"
 	dir, err := filepath.Abs(classes)
@@ -214,7 +214,7 @@ func moduleVersion(tool, module string) []string {
 	return []string{"go", "list", "-modfile", "../../tools/" + tool + ".mod", "-m", module}
 }
 
-// goTest runs tests of the modules that a file of tools names.
+// goTest runs the tests of modules listed in a file in tools.
 func goTest(tool string, env []string, args ...string) invocation {
 	dir, _ := os.Getwd()
 	return invocation{
@@ -224,7 +224,7 @@ func goTest(tool string, env []string, args ...string) invocation {
 	}
 }
 
-// goResults reads the output of go test -v. Tests inside of tests count with them.
+// goResults parses the output of go test -v. Subtests count as part of their test.
 func goResults(output string) map[string]bool {
 	results := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^--- (PASS|FAIL): (\S+)`).FindAllStringSubmatch(output, -1) {
@@ -233,7 +233,7 @@ func goResults(output string) map[string]bool {
 	return results
 }
 
-// shunitResults reads the output of shUnit2: the name of each test, and what has failed in it.
+// shunitResults parses the output of shUnit2: the name of each test and its failures.
 func shunitResults(output string) map[string]bool {
 	results := map[string]bool{}
 	name := ""
@@ -250,8 +250,8 @@ func shunitResults(output string) map[string]bool {
 	return results
 }
 
-// plainResults reads the output of the scripts in the folder suites: "ok" or "not ok", and the name. A test that runs
-// more than once passes when it always does.
+// plainResults parses the output of the scripts in the directory suites: "ok" or "not ok", and a name. A test that
+// runs several times must pass every time.
 func plainResults(output string) map[string]bool {
 	results := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^(not )?ok (\S+)$`).FindAllStringSubmatch(output, -1) {
@@ -261,13 +261,13 @@ func plainResults(output string) map[string]bool {
 	return results
 }
 
-// suiteTimeout is when a suite counts as stuck.
+// suiteTimeout is the time after which a suite counts as stuck.
 const suiteTimeout = 30 * time.Minute
 
-// A suiteCount is how many tests a suite has in all its ways, and how many of them have passed.
+// A suiteCount is the number of tests of a suite over all its ways, and how many of them passed.
 type suiteCount struct{ passed, all int }
 
-// suiteCounts are those of all suites, by name.
+// suiteCounts holds the counts of all suites by name.
 type suiteCounts struct {
 	mu     sync.Mutex
 	counts map[string]suiteCount
@@ -289,7 +289,7 @@ func (c *suiteCounts) of(name string) suiteCount {
 	return c.counts[name]
 }
 
-// test runs the suite in each way, and wants the results that it is known for.
+// test runs the suite in each way and checks the results.
 func (o *outsideSuite) test(t *testing.T, tested *suiteCounts) {
 	s := o.site(t)
 	for _, w := range o.ways {
@@ -319,7 +319,7 @@ func (o *outsideSuite) test(t *testing.T, tested *suiteCounts) {
 	}
 }
 
-// check wants each test to pass, or to fail for a known reason. It returns how many have passed.
+// check checks that each test passes or fails for a known reason, and returns how many passed.
 func (o *outsideSuite) check(t *testing.T, results map[string]bool) (passed int) {
 	t.Helper()
 	known, met := map[string]string{}, map[string]bool{}
@@ -348,13 +348,13 @@ func (o *outsideSuite) check(t *testing.T, results map[string]bool) (passed int)
 	return passed
 }
 
-// tail is the end of an output, for a failure.
+// tail returns the end of an output for error messages.
 func tail(b *bytes.Buffer) []byte {
 	const enough = 1 << 20
 	return b.Bytes()[max(0, b.Len()-enough):]
 }
 
-// site is a server with the users and the files of the suite.
+// site starts a server with the users and files of the suite.
 func (o *outsideSuite) site(t *testing.T) *site {
 	t.Helper()
 	storage := o.storage

@@ -24,8 +24,8 @@ func port(t *testing.T, address string) string {
 	return port
 }
 
-// TestSessionReuse lets lftp upload, which resumes the TLS session of the control connection, where the tenant requires
-// it.
+// TestSessionReuse uploads with lftp, which resumes the TLS session of the control connection, to a tenant that
+// requires it.
 func TestSessionReuse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"), "    tls: {require_session_reuse: true}")
@@ -49,7 +49,7 @@ func TestSessionReuse(t *testing.T) {
 	}
 }
 
-// TestLoginByCertificate lets curl log in without a password, and upload.
+// TestLoginByCertificate logs in with curl without a password and uploads a file.
 func TestLoginByCertificate(t *testing.T) {
 	t.Parallel()
 	local := newFolder(t)
@@ -64,8 +64,8 @@ func TestLoginByCertificate(t *testing.T) {
 	s.mustStore(t, "by-certificate", data)
 }
 
-// TestLargeClientCertificates: a stranger who shows many certificates, or one with many names, gets no session that
-// keeps them.
+// TestLargeClientCertificates: a client with many certificates, or with one that has many names, must not get a
+// session that keeps them in memory.
 func TestLargeClientCertificates(t *testing.T) {
 	t.Parallel()
 	authority := must.NewAuthority(t, "stranger")

@@ -14,11 +14,11 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// sentinel is in all that must not be in a trace.
+// sentinel is part of everything that must not appear in a trace.
 const sentinel = "sesame"
 
-// A collector of OpenTelemetry gets a span for each session, command and request to S3, and the log has the same IDs.
-// No span has a secret.
+// An OpenTelemetry collector gets a span for each session, command and S3 request, and the log contains the same
+// IDs. No span contains a secret.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	collector := servicetest.StartCollector(t)
@@ -46,15 +46,15 @@ func TestTraces(t *testing.T) {
 	data := c.Data()
 	c.Command(150, "STOR half")
 	must.Write(t, data, "half a file")
-	_ = c.Close() // as a client that is killed
+	_ = c.Close() // like a killed client
 	collector.Await("the sessions of lftp and of the client that was killed", func(spans []servicetest.Span, _ int) bool {
 		return len(slices.DeleteFunc(spans, func(s servicetest.Span) bool { return s.Name != "session" })) == 2
 	})
-	s.stop(t) // sends what waits
+	s.stop(t) // flushes pending spans
 
 	spans := collector.Spans()
 	byName := map[string][]servicetest.Span{}
-	sessions := map[string]string{} // ID of the session, by that of its span
+	sessions := map[string]string{} // session ID by span ID
 	for _, span := range spans {
 		if text := fmt.Sprintf("%+v", span); strings.Contains(text, sentinel) || strings.Contains(text, password) {
 			t.Errorf("a span has a secret: %s", text)
@@ -137,7 +137,7 @@ func TestTraces(t *testing.T) {
 	has(one("SITE", "babelftp.command.line", "SITE PSWD ***"), nil)
 	missing := one("SIZE", "babelftp.command.line", "SIZE missing")
 	if missing.Failed || missing.Attributes["error.type"] != "550" {
-		t.Errorf("%+v", missing) // the client's mistake, and no fault
+		t.Errorf("%+v", missing) // a mistake by the client, so not an error
 	}
 	if half := one("STOR", "babelftp.command.line", "STOR half"); !half.Failed ||
 		half.Attributes["babelftp.reply.code"] != "426" {
@@ -172,8 +172,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// TestTracesOfStrangers: a client that does not log in says far more than the exporter keeps. Users lose no span by
-// that.
+// TestTracesOfStrangers: a client that does not log in causes far more spans than the exporter keeps. Spans of
+// users must not be lost.
 func TestTracesOfStrangers(t *testing.T) {
 	t.Parallel()
 	collector := servicetest.StartCollector(t)
@@ -190,7 +190,7 @@ func TestTracesOfStrangers(t *testing.T) {
 		user.Command(257, "PWD")
 	}
 	user.Command(221, "QUIT")
-	s.stop(t) // sends what waits
+	s.stop(t) // flushes pending spans
 	spans := map[string]int{}
 	for _, span := range collector.Spans() {
 		spans[span.Name]++

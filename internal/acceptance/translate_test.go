@@ -17,8 +17,8 @@ import (
 //go:embed translate_toolkit.py
 var translateToolkit string
 
-// TestCatalogsSurviveWeblate saves each catalog by the library of Weblate, with one text changed. The server
-// takes the files, the check finds nothing, and the formatter brings back all the rest, byte by byte.
+// TestCatalogsSurviveWeblate saves each catalog with Weblate's library after changing one text. The server accepts
+// the files, the check reports nothing, and the formatter restores everything else byte for byte.
 func TestCatalogsSurviveWeblate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short needs nothing but Go; this test needs the Translate Toolkit")
@@ -60,7 +60,7 @@ func TestCatalogsSurviveWeblate(t *testing.T) {
 	report, err := i18n.Lint(saved)
 	must.OK(t, err)
 	for _, d := range report.Diagnostics {
-		if d.Message != id { // the change is no text of any language
+		if d.Message != id { // the changed text does not fit the language
 			t.Error(d)
 		}
 	}

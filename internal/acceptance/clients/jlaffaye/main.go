@@ -1,4 +1,4 @@
-// Command jlaffaye does what a verb says with github.com/jlaffaye/ftp. TestClients explains the verbs and the
+// Command jlaffaye performs a verb with github.com/jlaffaye/ftp. TestClients documents the verbs and the
 // environment.
 package main
 
