@@ -155,12 +155,12 @@ func TestLateCompletion(t *testing.T) {
 // completeLate stores a file on a server that does not respond to the request to complete the upload.
 func (x *journalTest) completeLate(owner string, content []byte, performed bool) {
 	x.Helper()
-	asked := false
+	received := false
 	client := x.s3.Client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault {
-		if o.Name != "CompleteMultipartUpload" || asked {
+		if o.Name != "CompleteMultipartUpload" || received {
 			return s3sim.Fault{}
 		}
-		asked = true
+		received = true
 		return s3sim.Fault{Before: lateCompletion, LoseRequest: !performed}
 	}})
 	j := driver.NewEndpoint().NewJournal(client, journalBucket, "", x.profile, driver.Objects{}, nil)

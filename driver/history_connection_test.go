@@ -33,24 +33,24 @@ func (c connection) Do(r *http.Request) (*http.Response, error) {
 	for _, name := range []string{"If-Unmodified-Since", "X-Amz-Copy-Source-If-Unmodified-Since"} {
 		shift(r.Header, name, -skew)
 	}
-	answer, err := c.HTTPClient.Do(r)
+	response, err := c.HTTPClient.Do(r)
 	c.awaken()
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range []string{"Date", "Last-Modified"} {
-		shift(answer.Header, name, skew)
+		shift(response.Header, name, skew)
 	}
-	if skew != 0 && answer.Header.Get("Content-Type") == "application/xml" {
-		body, err := io.ReadAll(answer.Body)
+	if skew != 0 && response.Header.Get("Content-Type") == "application/xml" {
+		body, err := io.ReadAll(response.Body)
 		if err != nil {
 			return nil, err
 		}
 		body = shiftListed(body, skew)
-		answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		answer.Header.Set("Content-Length", strconv.Itoa(len(body)))
+		response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		response.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	}
-	return answer, nil
+	return response, nil
 }
 
 // awaken waits until the replica is not frozen.
@@ -92,7 +92,7 @@ func (o *outage) left(at time.Duration) time.Duration {
 // timersFire is the delay with which the timers of a process fire after it was frozen.
 const timersFire = 5 * time.Millisecond
 
-// awake returns a context that is canceled with another context, unless the replica is frozen at that time: requests
+// awake returns a context that is canceled together with ctx, unless the replica is frozen at that time: requests
 // that were sent cannot be withdrawn.
 func (r *replica) awake(ctx context.Context) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))

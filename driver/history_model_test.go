@@ -68,7 +68,7 @@ type operation struct {
 
 	published [][]byte            // the contents that it has written, in order
 	copied    map[string][][]byte // the contents that it has written, by the key from which they were copied
-	copiedAt  map[string]int      // the last time that it did so
+	copiedAt  map[string]int      // number of the last such request
 	moved     []string            // keys that it has copied and then deleted
 
 	headed map[string]int // last HEAD request by key
@@ -828,9 +828,9 @@ func (m *model) finish(op *operation, err error) {
 	case "rename", "copy":
 		m.checkCopyReply(op)
 	case "mkdir", "rmdir", "chtimes":
-		judge := map[string]func(*operation){"mkdir": m.checkMkdir, "rmdir": m.checkRmdir, "chtimes": m.checkTime}[op.Do]
+		check := map[string]func(*operation){"mkdir": m.checkMkdir, "rmdir": m.checkRmdir, "chtimes": m.checkTime}[op.Do]
 		if err == nil {
-			judge(op)
+			check(op)
 		}
 	case "remove":
 		if err == nil && !m.wasAbsent(op.Name, op) {

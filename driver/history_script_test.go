@@ -435,7 +435,7 @@ func (h *generator) step(id int) step {
 	for chance(r, 20) {
 		f := stepFault{Request: 1 + r.IntN(6),
 			Kind: pick(
-				r, []string{"delay", "delay", "delay", "lose-request", "lose-answer", "lose-answer", "slow-down",
+				r, []string{"delay", "delay", "delay", "lose-request", "lose-response", "lose-response", "slow-down",
 					"too-many",
 					"refuse-three", "fail", "fail-performed", "fail-behind-ok", "fail-performed-behind-ok", "cut",
 					"die"})}

@@ -365,7 +365,7 @@ func (w *world) addFaults(r *replica, op *operation, o s3sim.Operation, number i
 			f.Before += fault.Delay
 		case "lose-request":
 			f.LoseRequest = true
-		case "lose-answer":
+		case "lose-response":
 			f.LoseResponse = true
 		case "slow-down", "refuse-three":
 			f.Status, f.Code, f.Performed = 503, "SlowDown", false

@@ -46,7 +46,7 @@ func TestDeathBeforeVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inVirtualTime(t, func(x *journalTest) {
 				died := errors.New("the server has died")
-				judged := func(before func(*drivertest.Spy)) *drivertest.Fs {
+				inspected := func(before func(*drivertest.Spy)) *drivertest.Fs {
 					spy := drivertest.NewSpy(x.s3.Client(nil))
 					return x.files(x.Context(), spy, driver.Options{
 						Owner: "alice",
@@ -58,11 +58,11 @@ func TestDeathBeforeVerdict(t *testing.T) {
 					})
 				}
 				content := bytes.Repeat([]byte("abcd"), journalPart/2)
-				first := judged(func(*drivertest.Spy) { t.Error("half of the file is judged") })
+				first := inspected(func(*drivertest.Spy) { t.Error("half of the file is inspected") })
 				file, client, done := x.open(first, anew, 0)
 				x.send(client, content[:journalPart+1000])
 				x.interrupt(file, done)
-				dying := judged(func(spy *drivertest.Spy) {
+				dying := inspected(func(spy *drivertest.Spy) {
 					spy.Before(func(context.Context, string, any) error { return died })
 				})
 				size := x.pending(dying)

@@ -622,7 +622,7 @@ func TestSentAgainAfterServerDied(t *testing.T) {
 			kill()
 			<-done //nolint:errcheck // the server is dead
 			_ = file.Close()
-			alice, journal, asked := x.replica(x.Context(), "alice")
+			alice, journal, requests := x.replica(x.Context(), "alice")
 			x.write(alice, anew, 0, content[:size])
 			time.Sleep(time.Minute)
 			if n := len(x.records()); n != 1 {
@@ -640,10 +640,10 @@ func TestSentAgainAfterServerDied(t *testing.T) {
 			other, _, _ := x.replica(x.Context(), "alice")
 			x.wantPending(other, 0)
 			time.Sleep(10 * time.Minute)
-			asked.Reset()
+			requests.Reset()
 			time.Sleep(time.Hour)
-			if err := journal.RemoveChanged(x.Context()); err != nil || asked.Total() > 0 {
-				x.Errorf("with nothing to do it asks for %v: %v", asked.Counts(), err)
+			if err := journal.RemoveChanged(x.Context()); err != nil || requests.Total() > 0 {
+				x.Errorf("with nothing to do it sends %v: %v", requests.Counts(), err)
 			}
 			// the sweep may abort uploads that S3 no longer completes
 			if _, err := journal.Sweep(x.Context(), time.Hour); err != nil {
@@ -839,17 +839,17 @@ func TestRecordRefused(t *testing.T) {
 					alice, _, spy := x.replica(x.Context(), "alice")
 					var refuses atomic.Bool
 					refuses.Store(test.always)
-					answer := func(put bool, err error) error {
+					refuse := func(put bool, err error) error {
 						if put && refuses.Load() {
 							return err
 						}
 						return nil
 					}
 					spy.Before(func(_ context.Context, o string, _ any) error {
-						return answer(o == "PutObject" && !test.lost, denied)
+						return refuse(o == "PutObject" && !test.lost, denied)
 					})
 					spy.After(func(o string, _ any) error {
-						return answer(test.lost && (o == "PutObject" || o == "HeadObject"), io.ErrUnexpectedEOF)
+						return refuse(test.lost && (o == "PutObject" || o == "HeadObject"), io.ErrUnexpectedEOF)
 					})
 					file, client, done := x.open(alice, anew, 0)
 					x.send(client, content[:test.sent])
@@ -1015,11 +1015,11 @@ func TestRefusedAfterLostResponse(t *testing.T) {
 		} {
 			must.OK(x, afero.WriteFile(f, "file", []byte("old"), 0))
 			time.Sleep(time.Minute)
-			answers := []error{refusal(http.StatusInternalServerError, "InternalError"),
+			responses := []error{refusal(http.StatusInternalServerError, "InternalError"),
 				refusal(http.StatusForbidden, "AccessDenied")}
 			spy.Before(func(_ context.Context, o string, _ any) (err error) {
-				if o == name && len(answers) > 0 {
-					err, answers = answers[0], answers[1:]
+				if o == name && len(responses) > 0 {
+					err, responses = responses[0], responses[1:]
 				}
 				return err
 			})

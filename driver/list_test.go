@@ -27,11 +27,11 @@ func (s *scriptedListings) ListObjectsV2(
 	context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options),
 ) (*s3.ListObjectsV2Output, error) {
 	if len(s.responses) == 0 {
-		return nil, errors.New("asked once more")
+		return nil, errors.New("unexpected request")
 	}
-	answer := s.responses[0]
+	out := s.responses[0]
 	s.responses = s.responses[1:]
-	return answer, nil
+	return out, nil
 }
 
 // page returns a page of a listing. Entries that end with a slash are prefixes, and a token announces another page.
@@ -72,7 +72,7 @@ func TestListings(t *testing.T) {
 		}, []string{"...", "x"}, nil},
 		{"outside-of-the-prefix", []*s3.ListObjectsV2Output{page(url, "1", "d/x"), page(url, "", "d/y", "e/f")},
 			[]string{"x"}, syscall.EIO},
-		{"told-to-be-encoded", []*s3.ListObjectsV2Output{page(url, "", "d/%zz", "d/a b", "d/x")},
+		{"declared-as-encoded", []*s3.ListObjectsV2Output{page(url, "", "d/%zz", "d/a b", "d/x")},
 			[]string{"%zz", "a b", "x"}, nil},
 		{"encoded-untold", []*s3.ListObjectsV2Output{page(plain, "", "d/a%2Bb", "d/x"), page(plain, "")},
 			[]string{"a+b", "x"}, nil},

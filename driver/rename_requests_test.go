@@ -73,7 +73,8 @@ func TestRenameBackDuringRename(t *testing.T) {
 	}
 }
 
-// testRenameBackDuringRename renames back before the first request of the operation before that follows the copy.
+// testRenameBackDuringRename renames back when the first rename has made its copy and is about to send the request that
+// before names.
 func testRenameBackDuringRename(t *testing.T, profile, name, before string, deny bool) {
 	p, server := simulated(t, profile)
 	spy := drivertest.NewSpy(server.Client(nil))

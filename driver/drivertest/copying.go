@@ -136,7 +136,7 @@ func testCopy(t *testing.T, h Harness) {
 			})
 		}
 	})
-	x.run("cancelled", func(x *fixture) {
+	x.run("canceled", func(x *fixture) {
 		x.put("large", random(2*x.partSize+1000))
 		ctx, cancel := context.WithCancel(x.Context())
 		x.spy.Before(func(_ context.Context, operation string, _ any) error {

@@ -75,7 +75,7 @@ func testHash(t *testing.T, h Harness) {
 			wantError(x, err, test.kind)
 		}
 	})
-	x.run("cancelled", func(x *fixture) {
+	x.run("canceled", func(x *fixture) {
 		ctx, cancel := context.WithCancelCause(x.Context())
 		cause := errors.New("the client has disconnected")
 		x.spy.After(func(operation string, _ any) error {

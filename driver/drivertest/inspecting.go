@@ -39,23 +39,23 @@ func (i *inspector) options(o driver.Options) *driver.Options {
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		i.open++
-		return &judgement{inspector: i, ctx: ctx}
+		return &inspection{inspector: i, ctx: ctx}
 	}
 	return &o
 }
 
-// A judgement is the inspection of one file.
-type judgement struct {
+// An inspection is the inspection of one file.
+type inspection struct {
 	inspector *inspector
 	ctx       context.Context
 	bytes     bytes.Buffer
 }
 
 // Write implements driver.Inspection.
-func (j *judgement) Write(p []byte) (int, error) { return j.bytes.Write(p) }
+func (j *inspection) Write(p []byte) (int, error) { return j.bytes.Write(p) }
 
 // Verdict refuses bad files.
-func (j *judgement) Verdict() error {
+func (j *inspection) Verdict() error {
 	i := j.inspector
 	if i.before != nil {
 		if err := i.before(); err != nil {
@@ -77,7 +77,7 @@ func (j *judgement) Verdict() error {
 }
 
 // Close implements driver.Inspection.
-func (j *judgement) Close() {
+func (j *inspection) Close() {
 	j.inspector.mu.Lock()
 	defer j.inspector.mu.Unlock()
 	j.inspector.open--

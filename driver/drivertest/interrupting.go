@@ -75,9 +75,9 @@ func responseError(status int, code string) error {
 	}}
 }
 
-// testCancelledWhileCreated ends the session during the request for a multipart upload. If the driver did not wait for
+// testCanceledWhileCreated ends the session during the request for a multipart upload. If the driver did not wait for
 // the response, it would not learn the ID of the upload, which would stay open.
-func testCancelledWhileCreated(t *testing.T, h Harness) {
+func testCanceledWhileCreated(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	u := x.upload("file", 0)
 	x.spy.Before(func(ctx context.Context, _ string, in any) error {
@@ -103,9 +103,9 @@ func testCancelledWhileCreated(t *testing.T, h Harness) {
 	x.wantKeys()
 }
 
-// testCancelledWhileCommitted ends the session during the request that publishes the file. The result of Close must
+// testCanceledWhileCommitted ends the session during the request that publishes the file. The result of Close must
 // match the content of the bucket.
-func testCancelledWhileCommitted(t *testing.T, h Harness) {
+func testCanceledWhileCommitted(t *testing.T, h Harness) {
 	for label, size := range map[string]int{"small": 1000, "parts": h.PartSize + 1} {
 		t.Run(label, func(t *testing.T) {
 			x := h.open(t, nil)

@@ -203,7 +203,7 @@ func testUnpublished(t *testing.T, h Harness) {
 			u.copy(io.MultiReader(bytes.NewReader(random(100)), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		}},
 		{"refused-before-commit", errTest, nil, func(u *upload) { u.beforeCommit = func() error { return errTest } }},
-		{"cancelled-before-commit", context.Canceled, nil, func(u *upload) {
+		{"canceled-before-commit", context.Canceled, nil, func(u *upload) {
 			u.beforeCommit = func() error { u.cancel(); return nil }
 		}},
 		{"commit-fails", syscall.EAGAIN, func(x *fixture) {
@@ -238,7 +238,7 @@ func testUnpublished(t *testing.T, h Harness) {
 			})
 		}
 	}
-	t.Run("cancelled-while-created", func(t *testing.T) { testCancelledWhileCreated(t, h) })
-	t.Run("cancelled-while-committed", func(t *testing.T) { testCancelledWhileCommitted(t, h) })
+	t.Run("canceled-while-created", func(t *testing.T) { testCanceledWhileCreated(t, h) })
+	t.Run("canceled-while-committed", func(t *testing.T) { testCanceledWhileCommitted(t, h) })
 	t.Run("abort-while-writing", func(t *testing.T) { testAbortWhileWriting(t, h) })
 }

@@ -16,9 +16,9 @@ type Range struct {
 	version     s3api.Version
 	offset, end int64
 	body        io.ReadCloser // nil if the next byte must be requested
-	// answers counts the responses that delivered bytes, including earlier ones of the Reader.
-	answers int
-	retries retries
+	// responses counts the responses that delivered bytes, including earlier ones of the Reader.
+	responses int
+	retries   retries
 }
 
 // NewRange returns a reader for the bytes [from, to). It sends no request yet. The caller must call Close.
@@ -43,7 +43,7 @@ func (r *Range) Read(p []byte) (int, error) {
 				}
 				continue
 			}
-			r.answers++
+			r.responses++
 		}
 		n, err := r.body.Read(p)
 		r.offset += int64(n)
@@ -74,7 +74,7 @@ func (r *Range) Read(p []byte) (int, error) {
 // has the same ETag, it was this version all the time.
 func (r *Range) confirm() error {
 	r.retries = retries{}
-	for r.answers > 1 && !r.bucket.Profile.AtomicReads {
+	for r.responses > 1 && !r.bucket.Profile.AtomicReads {
 		err := r.bucket.CheckCondition(r.ctx, r.version.Key, s3api.Condition{ETag: r.version.ETag})
 		if err == nil {
 			break
@@ -83,7 +83,7 @@ func (r *Range) confirm() error {
 			return r.cause(err)
 		}
 	}
-	r.answers = 0
+	r.responses = 0
 	return io.EOF
 }
 

@@ -47,8 +47,8 @@ type Reader struct {
 	prefetcher *prefetcher // nil while one request is enough
 	buffer     membudget.TransferBuffer
 	unread     []byte // received and not read yet; part of buffer
-	// answers counts the responses that delivered bytes, except the responses of the stream.
-	answers int
+	// responses counts the responses that delivered bytes, except the responses of the stream.
+	responses int
 
 	wanted   int           // number of requests
 	reduceAt int64         // before this offset, the download does not reduce the number of requests
@@ -68,19 +68,19 @@ func NewReader(
 		buffer: memory.TransferBuffer(), wanted: 1, since: time.Now().Add(firstInterval - interval),
 	}
 	r.openStream()
-	r.stream.body, r.stream.answers = body, 1
+	r.stream.body, r.stream.responses = body, 1
 	return r
 }
 
 func (r *Reader) openStream() {
 	r.stream = NewRange(r.ctx, r.bucket, r.version, r.offset, r.version.Size)
-	r.stream.answers, r.answers = r.answers, 0
+	r.stream.responses, r.responses = r.responses, 0
 }
 
 func (r *Reader) closeStream() {
 	if r.stream != nil {
 		r.stream.Close()
-		r.answers += r.stream.answers
+		r.responses += r.stream.responses
 		r.stream = nil
 	}
 }
@@ -221,7 +221,7 @@ func (r *Reader) prefetch() bool {
 		}
 		return false
 	}
-	r.answers++
+	r.responses++
 	return true
 }
 

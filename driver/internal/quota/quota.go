@@ -45,12 +45,12 @@ const (
 // of a key counts in each usage with a matching prefix, no matter who makes it. A usage is created when a limit needs
 // it, and dropped when no limit has needed it for a while.
 type Usages struct {
-	mu     sync.Mutex
-	places map[string]*Usage // by prefix
+	mu       sync.Mutex
+	byPrefix map[string]*Usage // by prefix
 }
 
 // NewUsages returns an empty table.
-func NewUsages() *Usages { return &Usages{places: map[string]*Usage{}} }
+func NewUsages() *Usages { return &Usages{byPrefix: map[string]*Usage{}} }
 
 // Of returns the usage of a prefix, which is empty or ends with a slash. It sends no request. If the usage is new, it
 // uses client to count the objects.
@@ -58,16 +58,16 @@ func (t *Usages) Of(client s3api.Client, bucketName, prefix string) (u *Usage, a
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	if u = t.places[prefix]; u != nil {
-		u.asked = now
+	if u = t.byPrefix[prefix]; u != nil {
+		u.requested = now
 		return u, false
 	}
 	u = &Usage{
-		table: t, prefix: prefix, added: now, asked: now,
+		table: t, prefix: prefix, added: now, requested: now,
 		counting: make(chan struct{}, 1), entries: map[string]*entry{},
 	}
 	u.SetClient(client, bucketName)
-	t.places[prefix] = u
+	t.byPrefix[prefix] = u
 	return u, true
 }
 
@@ -75,7 +75,7 @@ func (t *Usages) Of(client s3api.Client, bucketName, prefix string) (u *Usage, a
 func (t *Usages) Forget(age time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.places, func(_ string, u *Usage) bool { return time.Since(u.asked) > age })
+	maps.DeleteFunc(t.byPrefix, func(_ string, u *Usage) bool { return time.Since(u.requested) > age })
 }
 
 // locked calls do while holding the lock. It does nothing if the table is nil.
@@ -96,7 +96,7 @@ func (t *Usages) containing(key string) (all []*Usage) {
 		if end > 0 && key[end-1:end] != s3object.Separator {
 			continue
 		}
-		if u := t.places[key[:end]]; u != nil {
+		if u := t.byPrefix[key[:end]]; u != nil {
 			all = append(all, u)
 		}
 	}
@@ -140,15 +140,15 @@ type Usage struct {
 	took  time.Duration
 
 	// The following fields are guarded by the mutex of the table.
-	used     int64             // the sum: the last count and the changes since it began
-	reserved int64             // by uploads in progress
-	known    bool              // at least one count has succeeded
-	due      time.Time         // when [Usage.Due] will return true again
-	asked    time.Time         // when [Usages.Of] returned it the last time
-	entries  map[string]*entry // by key
-	closed   int               // number of entries without an operation in progress
-	late     int64             // size of the entries that were forgotten since the last count began
-	since    time.Time         // objects that were described before this time are not subtracted
+	used      int64             // the sum: the last count and the changes since it began
+	reserved  int64             // by uploads in progress
+	known     bool              // at least one count has succeeded
+	due       time.Time         // when [Usage.Due] will return true again
+	requested time.Time         // when [Usages.Of] returned it the last time
+	entries   map[string]*entry // by key
+	closed    int               // number of entries without an operation in progress
+	late      int64             // size of the entries that were forgotten since the last count began
+	since     time.Time         // objects that were described before this time are not subtracted
 }
 
 // Used returns the sum. known is false before the first count has succeeded.

@@ -19,7 +19,7 @@ import (
 type refusingS3 struct {
 	s3api.Client
 	head, get error
-	asked     string
+	requested string
 }
 
 func (r *refusingS3) HeadObject(
@@ -31,7 +31,7 @@ func (r *refusingS3) HeadObject(
 func (r *refusingS3) GetObject(
 	_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options),
 ) (*s3.GetObjectOutput, error) {
-	r.asked = *in.Bucket + "/" + *in.Key + " " + *in.Range
+	r.requested = *in.Bucket + "/" + *in.Key + " " + *in.Range
 	if r.get != nil {
 		return nil, r.get
 	}
@@ -68,8 +68,8 @@ func TestWithReasons(t *testing.T) {
 				!strings.Contains(err.Error(), tc.text) || err == nil && out == nil {
 				t.Errorf("%v, want %v for %s", err, tc.want, tc.text)
 			}
-			if want := map[bool]string{true: "bucket/key bytes=0-0"}[tc.asks]; fake.asked != want {
-				t.Errorf("GetObject is asked for %q, want %q", fake.asked, want)
+			if want := map[bool]string{true: "bucket/key bytes=0-0"}[tc.asks]; fake.requested != want {
+				t.Errorf("GetObject is requested for %q, want %q", fake.requested, want)
 			}
 		})
 	}
