@@ -14,9 +14,9 @@ import (
 var (
 	// ErrSyntax reports that the argument of LANG is not a language tag according to RFC 2640, section 4.2,
 	// extended by digits. The reply is 501.
-	ErrSyntax = errors.New("i18n: not a language tag by RFC 2640")
+	ErrSyntax = errors.New("i18n: invalid language tag")
 	// ErrUnsupported reports that no language matches. The reply is 504.
-	ErrUnsupported = errors.New("i18n: no such language")
+	ErrUnsupported = errors.New("i18n: unsupported language")
 )
 
 // tagSyntax is the grammar of RFC 2640, section 4.2, which only allows letters in subtags, extended by the

@@ -96,7 +96,7 @@ func TestDoctorLog(t *testing.T) {
 }
 
 // Each kind of finding shows the texts of the catalog as they are, and its arguments escaped, in every
-// language. In a text from right to left an argument keeps its own direction.
+// language. In right-to-left text, an argument keeps its own direction.
 func TestDoctorInEveryLanguage(t *testing.T) {
 	bundle, err := i18n.Load()
 	must.OK(t, err)

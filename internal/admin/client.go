@@ -45,7 +45,7 @@ func NewClient(socket string) *Client {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
 	return &Client{
-		at: socket, advice: "start it, or name its admin_socket by --socket or --config",
+		at: socket, advice: "start it, or name its admin_socket with --socket or --config",
 		base: "http://localhost", // a host that no proxy is used for
 		http: web.NewClient(&http.Transport{DialContext: dial}, requestTimeout),
 	}

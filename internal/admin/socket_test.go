@@ -64,7 +64,7 @@ func TestNoServer(t *testing.T) {
 	path := filepath.Join(servicetest.SocketDir(t), "admin.sock")
 	_, err := NewClient(path).Server(t.Context())
 	want := "cannot connect to the server at " + path + ": connect: no such file or directory: " +
-		"start it, or name its admin_socket by --socket or --config"
+		"start it, or name its admin_socket with --socket or --config"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
