@@ -157,7 +157,12 @@ func (f *doctorFlags) examine(cmd *cobra.Command, address string, texts *i18n.Lo
 		return nil, fmt.Errorf("--ca-file: %w", err)
 	}
 	if target.Password == "" {
-		if target.Password, err = f.password(cmd, target.User, texts); err != nil {
+		target.Password, err = f.password(cmd, target.User, texts)
+		if errors.Is(err, errPasswordEmpty) {
+			return nil, fmt.Errorf("%s (--password-file, %s)",
+				texts.Text(i18n.PasswordRequired, texts.Isolate(visible(target.User))), doctorPassword)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -124,6 +124,27 @@ func TestDoctorInEveryLanguage(t *testing.T) {
 	}
 }
 
+// A missing password is reported in the language of the reader, with the flag and the variable that supply it.
+func TestDoctorWithoutPassword(t *testing.T) {
+	for _, test := range []struct{ lang, flags, stdin, want string }{
+		{"C.UTF-8", "", "", "babelftp: Password required for alice. (--password-file, BABELFTP_DOCTOR_PASSWORD)\n"},
+		{"de_DE.UTF-8", "", "\n", "Passwort"},
+		{"ja_JP.UTF-8", " --password-file /dev/null", "", "aliceのパスワード"},
+		{"fa_IR.UTF-8", "", "", "\u2068alice\u2069"},
+	} {
+		t.Setenv("LC_ALL", test.lang)
+		t.Setenv(doctorPassword, "")
+		var out bytes.Buffer
+		args := strings.Fields("doctor ftp://alice@127.0.0.1" + test.flags)
+		if code := run(t.Context(), args, strings.NewReader(test.stdin), &out, &out); code != 1 {
+			t.Errorf("%+v: exit code %d", test, code)
+		}
+		if got := out.String(); !strings.Contains(got, test.want) || strings.Contains(got, "password is empty") {
+			t.Errorf("%+v: %q", test, got)
+		}
+	}
+}
+
 // The prompt for the password is in the language of the reader.
 func TestDoctorPrompt(t *testing.T) {
 	bundle, err := i18n.Load()
