@@ -369,7 +369,10 @@ func TestFirstRepliesAreEnglishInASCII(t *testing.T) {
 	}
 	replies := []string{greeting}
 	for _, line := range everydayCommands {
-		replies = append(replies, c.send(line))
+		reply := c.send(line)
+		if line != "LANG tlh" { // lists languages by their own names, to a client that knows LANG and thus UTF-8
+			replies = append(replies, reply)
+		}
 	}
 	for _, r := range replies {
 		if strings.ContainsFunc(r, func(r rune) bool { return r >= utf8.RuneSelf }) {
