@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// deviceNames returns names in the bytes of devices, by charset. Many of them are valid UTF-8 too (RFC 2640 A.1-2). Add
-// the next case to the table.
+// deviceNames returns names as bytes sent by devices, by charset. Many of them are also valid UTF-8 (RFC 2640, A.1
+// and A.2). To add a case, add it to the table.
 func deviceNames(t *testing.T) map[string][]string {
 	t.Helper()
 	table, err := os.ReadFile("../pathname/testdata/names.tsv")
@@ -28,8 +28,8 @@ func deviceNames(t *testing.T) map[string][]string {
 	return names
 }
 
-// TestNamesComeBack: a device gets each name back byte for byte, in the session that wrote the name and in others, and
-// finds the file by it, whatever it has sent before.
+// TestNamesComeBack: a device gets each name back byte for byte, in the session that wrote it and in other
+// sessions, and can use it to access the file, whatever it sent before.
 func TestNamesComeBack(t *testing.T) {
 	for label, yaml := range map[string]string{
 		"network": "compatibility_by_network: {127.0.0.0/8: {charset: %}}",
@@ -50,10 +50,11 @@ func TestNamesComeBack(t *testing.T) {
 	}
 }
 
-// onlyTheSessionTells are names that are common in UTF-8, which clients of a tenant may write: docs/pathnames.md.
+// onlyTheSessionTells lists names that are common in UTF-8 and that other clients of a tenant may write:
+// docs/pathnames.md.
 var onlyTheSessionTells = []string{"iso-8859-1 \xc2\xb0C", "iso-8859-1 \xc3\xa9t\xc3\xa9", "windows-1256 \xd8\xba"}
 
-// keepsName is the history of a file. A step of several commands is one session.
+// keepsName writes, lists and deletes a file. Each step with several commands is one session.
 func keepsName(t *testing.T, s *site, name string) {
 	t.Helper()
 	const listed = "NLST"
@@ -87,17 +88,17 @@ func keepsName(t *testing.T, s *site, name string) {
 	}
 }
 
-// TestReadingOfNames: what a session has sent and what exists tell how it writes, if a name can be in UTF-8 and in the
-// charset. Names without such evidence are in the charset if it is configured for devices, and in UTF-8 if it is
-// configured for a whole tenant.
+// TestReadingOfNames: if a name is valid in both UTF-8 and the charset, earlier commands of the session and
+// existing files decide how it is read. Without such evidence, the charset applies if it is configured for devices,
+// and UTF-8 if it is configured for a whole tenant.
 func TestReadingOfNames(t *testing.T) {
 	const device, tenant = "compatibility_by_network: {127.0.0.0/8: {charset: gbk}}", "compatibility: {charset: gbk}"
 	const both = "\xe6\x97\xa5\xe6\x9c\xac" // 日本 in UTF-8, 鏃ユ湰 in GBK
 	for _, test := range []struct {
 		name, config string
 		before       []string // commands
-		there        []string // keys
-		keys         []string // after STOR of both
+		there        []string // existing keys
+		keys         []string // keys after STOR of both
 	}{
 		{"device", device, nil, nil, []string{"鏃ユ湰"}},
 		{"tenant", tenant, nil, nil, []string{"日本"}},
@@ -115,7 +116,7 @@ func TestReadingOfNames(t *testing.T) {
 		{"exists-in-the-charset", tenant, nil, []string{"鏃ユ湰"}, []string{"鏃ユ湰"}},
 		{"both-exist", tenant, nil, []string{"日本", "鏃ユ湰"}, []string{"日本", "鏃ユ湰"}},
 		{"a-file-tells", tenant, []string{"SIZE \xe6\x96\xb0\xe6\x97\xa7"}, []string{"鏂版棫"}, []string{"鏂版棫", "鏃ユ湰"}},
-		// U+1F389 in UTF-8, as NLST has shown it
+		// U+1F389 in UTF-8, as shown by NLST
 		{"shown-in-utf8", device, []string{"STAT /", "SIZE \xf0\x9f\x8e\x89a"}, []string{"🎉a"}, []string{"🎉a", "鏃ユ湰"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -137,8 +138,8 @@ func TestReadingOfNames(t *testing.T) {
 	}
 }
 
-// TestUTF8OfATenant: curl, wget, ftplib of Python and many others write UTF-8 and say nothing of it. Where a charset is
-// configured for a whole tenant, their names are kept.
+// TestUTF8OfATenant: curl, wget, Python's ftplib and many others write UTF-8 without announcing it. If a charset is
+// configured for a whole tenant, their names are stored unchanged.
 func TestUTF8OfATenant(t *testing.T) {
 	for charset, names := range map[string][]string{
 		"windows-1252": {"é", "Müller.txt", "été/日本", "日本語.pdf", "Привет", "한국어", "🎉", "中"},
@@ -170,9 +171,9 @@ func TestUTF8OfATenant(t *testing.T) {
 	}
 }
 
-// TestListOfCharsets: the first charset in which a name is valid and exists counts, else the first in which it is valid
-// (draft-masinter-url-i18n 3.4). Names are listed in the charset that the session has decided on, else in the first
-// that can write them.
+// TestListOfCharsets: the server uses the first charset in which a name is valid and exists, or else the first in
+// which it is valid (draft-masinter-url-i18n, section 3.4). Names are listed in the charset that the session has
+// settled on, or else in the first that can represent them.
 func TestListOfCharsets(t *testing.T) {
 	const (
 		euc, sjis = "\xc6\xfc\xcb\xdc.txt", "\x93\xfa\x96\x7b.txt" // 日本.txt
@@ -239,8 +240,8 @@ func TestNoNameTakesThePlaceOfAnother(t *testing.T) {
 	}
 }
 
-// TestUTF8BesideADevice: clients of both kinds work in one directory, each with its own bytes, and no file of one takes
-// the place of a file of the other.
+// TestUTF8BesideADevice: clients of both kinds work in one directory, each with its own bytes, and never overwrite
+// each other's files.
 func TestUTF8BesideADevice(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility: {charset: gbk}"})
 	utf8, device := s.login(t), s.login(t)

@@ -1,8 +1,10 @@
-// Package conformance tests the whole server by the text of each document, with a file of tests for most. The
-// documents are RFC 2640 and its draft, the two on UTF-8, the draft on non-ASCII URIs, the draft on MFMT and MFF, and
-// RFC 2389, 2428, 3659, 4217 and 7151. A rule that the test of another package shows has no test here.
+// Package conformance tests the whole server against the text of the standards, mostly with one test file for each
+// document. The documents are RFC 2640 and its draft, the two on UTF-8, the draft on non-ASCII URIs, the draft on
+// MFMT and MFF, and RFC 2389, 2428, 3659, 4217 and 7151. Rules that tests of other packages cover have no test
+// here.
 //
-// It holds tests only. They know the configuration of the server and the bytes on its connections, and nothing else.
-// A test writes what it sends, and what must come back, byte by byte. docs/conformance.md has a row for each rule of
-// the documents that does not follow from another, with the test that shows it. TestTable compares the two.
+// The package contains only tests. They use nothing but the configuration of the server and the bytes on its
+// connections: a test contains exactly what it sends and what it expects to receive. docs/conformance.md has a row
+// for each rule that does not follow from another one, with the test that covers it. TestTable compares the page
+// with the tests.
 package conformance

@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// charsets are tenants whose clients write names in them: the bytes of a name, and the name. Package pathname tests all
-// of them.
+// charsets lists tenants with a charset, the bytes of a name that clients write, and the stored name. Package
+// pathname tests all charsets.
 var charsets = []struct{ charset, bytes, name string }{
-	{"iso-8859-8", "\xe5", "ו"}, // VAV, of section 2.3.1, which has E4 for it; E4 is HE
+	{"iso-8859-8", "\xe5", "ו"}, // VAV from section 2.3.1, which wrongly uses E4 (HE) for it
 	{"windows-1251", "\xcf\xf0\xe8\xe2\xe5\xf2 \xff", "Привет я"},
-	{"windows-874", "\xab", "ซ"}, // SO SO, of section 2.3.2
-	// 5C, a backslash, is the second byte of a character
+	{"windows-874", "\xab", "ซ"}, // SO SO from section 2.3.2
+	// the second byte of a character is 5C, a backslash
 	{"shift_jis", "\x93\xfa\x96\x7b\x8c\xea \x83\x5c.txt", "日本語 ソ.txt"},
 }
 
-// Section 3.1 and 3.1.1: the administrator configures a charset. The server translates its names, which are UTF-8,
-// for clients that know nothing of UTF-8, and takes names in either.
+// Section 3.1 and 3.1.1: the administrator configures a charset. The server translates its UTF-8 names for clients
+// that do not know UTF-8, and accepts names in either encoding.
 func TestConfiguredCharset(t *testing.T) {
 	for _, tt := range charsets {
 		t.Run(tt.charset, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestConfiguredCharset(t *testing.T) {
 			shows(tt.name)
 			c.want("200 ", "OPTS UTF8 OFF")
 			shows(tt.bytes)
-			c.want("200 ", "LANG en") // who knows RFC 2640 knows UTF-8
+			c.want("200 ", "LANG en") // a client that knows RFC 2640 also knows UTF-8
 			shows(tt.name)
 			c.want("200 ", "OPTS UTF8 OFF")
 
@@ -71,14 +71,14 @@ func TestConfiguredCharset(t *testing.T) {
 	}
 }
 
-// Section 3.1.1: the network of a client says how it writes, before the login and after it. After the login the tenant
-// of the user decides, and another tenant may know nothing of the network.
+// Section 3.1.1: the network of a client determines the charset, before and after the login. After the login the
+// tenant of the user decides, and other tenants may not configure this network.
 func TestCharsetOfANetwork(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility_by_network: {127.0.0.0/8: {charset: windows-1252}}"})
 	c := s.connect(t)
 	for _, line := range []string{"NOOP", "HOST ftp.acme.example"} { // without a tenant, and with it
 		c.send(line)
-		// ÿûs are the bytes of a request of Telnet
+		// ÿûs are also the bytes of a Telnet request
 		if r := c.want("331 ", "USER m\xfcller\xff\xfbs"); !strings.Contains(r, "m\xfcller\xff\xff\xfbs") {
 			t.Errorf("after %s: %q", line, r)
 		}
@@ -93,8 +93,8 @@ func TestCharsetOfANetwork(t *testing.T) {
 	other.want("504 MODE unterstützt ", "MODE B")
 }
 
-// RFC 2640 4.1: LANG tells a client that knows UTF-8. HOST alone does not, because clients send it that know no more,
-// and REIN begins anew.
+// RFC 2640 4.1: a client that sends LANG knows UTF-8. HOST alone proves nothing, because simple clients send it
+// too, and REIN resets the state.
 func TestWhatBringsUTF8(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility: {charset: iso-8859-15}"})
 	s.put(t, "été", "x")
@@ -128,7 +128,8 @@ func TestWhatBringsUTF8(t *testing.T) {
 	}
 }
 
-// RFC 2640 3.1: what the charset lacks is shown in UTF-8, so that no data is lost, and found by what is shown.
+// RFC 2640 3.1: names that the charset cannot represent are shown in UTF-8, so that no information is lost, and can
+// be used in this form.
 func TestNamesThatTheCharsetLacks(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility: {charset: iso-8859-15}"})
 	names := []string{"plain", "été", "日本語", "été 日本", "Привет"}
@@ -146,7 +147,8 @@ func TestNamesThatTheCharsetLacks(t *testing.T) {
 	}
 }
 
-// Section 3.1: a name that is neither UTF-8 nor in the charset is refused. If it is both, its characters decide.
+// Section 3.1: a name that is valid in neither UTF-8 nor the charset is rejected. If it is valid in both, its
+// characters decide.
 func TestCharsetAndUTF8(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility: {charset: euc-jp}"})
 	c := s.login(t)
@@ -160,7 +162,7 @@ func TestCharsetAndUTF8(t *testing.T) {
 	}
 	s.put(t, "é", "the other")
 	var contents []string
-	for _, name := range append(c.list("NLST"), both, "\x8f\xab\xb1") { // each name that is shown leads to its own file
+	for _, name := range append(c.list("NLST"), both, "\x8f\xab\xb1") { // every listed name refers to its own file
 		contents = append(contents, c.Transfer("RETR "+name))
 	}
 	slices.Sort(contents)
@@ -169,7 +171,7 @@ func TestCharsetAndUTF8(t *testing.T) {
 	}
 }
 
-// Section 3.1.1: directories with charsets of their own.
+// Section 3.1.1: directories with their own charsets.
 func TestCharsetsOfDirectories(t *testing.T) {
 	s := newSite(t, settings{acme: `directory_encodings: {/japan: shift_jis, /mirror: raw, /mirror/utf: utf-8}`})
 	c := s.login(t)
@@ -196,7 +198,7 @@ func TestCharsetsOfDirectories(t *testing.T) {
 	c.Want("content", "RETR japan/"+name+"/fソ")
 }
 
-// Section 3.1.1, RFC 2640 3.1 and 3.2: a mirror, or a server that knows no charset, keeps the very bytes.
+// Section 3.1.1, RFC 2640 3.1 and 3.2: a mirror, or a server without a charset, keeps names byte for byte.
 func TestRawNames(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility: {charset: raw}"})
 	names := []pathname{}
@@ -242,12 +244,13 @@ func TestRawNames(t *testing.T) {
 	}
 }
 
-// Raw names are still names: "/" divides them, ".." leads above, and nothing looks like either.
+// Raw names are still pathnames: "/" separates them, ".." is the parent, and no other bytes are mistaken for
+// either.
 func TestRawNamesLeadNowhereElse(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility: {charset: raw}"})
 	s.put(t, "secret", "x")
 	c := s.connect(t)
-	c.Login("bob", password) // whose root is inner
+	c.Login("bob", password) // with the root inner
 	for _, name := range []string{"\xc0\xae\xc0\xae/secret", "..\xc0\xafsecret", "\xc0\xae./secret", "../secret",
 		"/../secret", "\xe0\x80\xae./secret"} {
 		c.want("550 ", "SIZE "+name)

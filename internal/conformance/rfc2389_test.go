@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Section 3.1: FEAT has no argument. SP alone is none.
+// Section 3.1: FEAT takes no argument. A single SP does not count as one.
 func TestFEATTakesNoArgument(t *testing.T) {
 	c := newSite(t, settings{}).connect(t)
 	for _, line := range []string{"FEAT x", "FEAT MLST"} {
@@ -18,7 +18,7 @@ func TestFEATTakesNoArgument(t *testing.T) {
 	}
 }
 
-// Section 3.2: the form of FEAT's lines, in every language, before and after login, in the clear and under TLS.
+// Section 3.2: the format of FEAT lines, in every language, before and after login, with and without TLS.
 func TestFormOfFEAT(t *testing.T) {
 	s := newSite(t, settings{})
 	listing := regexp.MustCompile(`^211-[^\r\n]*\r\n( [!-~]+( [\t -~]+)?\r\n)+211 End$`)
@@ -39,7 +39,7 @@ func TestFormOfFEAT(t *testing.T) {
 	check(c)
 }
 
-// Section 3.2: each feature has a line of its own, in capitals, and FEAT and OPTS have none.
+// Section 3.2: each feature has its own line in capitals. FEAT and OPTS have none.
 func TestFeaturesAreListedOnce(t *testing.T) {
 	s := newSite(t, settings{})
 	features := s.connect(t).features()
@@ -51,7 +51,7 @@ func TestFeaturesAreListedOnce(t *testing.T) {
 	var labels []string
 	for _, f := range features {
 		label, _, _ := strings.Cut(f, " ")
-		if label == "AUTH" || label == "SITE" { // a line for each mechanism and each subcommand
+		if label == "AUTH" || label == "SITE" { // one line for each mechanism and each subcommand
 			label = f
 		}
 		if label != strings.ToUpper(label) {
@@ -70,10 +70,10 @@ func TestFeaturesAreListedOnce(t *testing.T) {
 	}
 }
 
-// Section 3.2: what FEAT names is there, and every extension that is there is named.
+// Section 3.2: FEAT names exactly the extensions that the server supports.
 func TestFEATNamesWhatIsThere(t *testing.T) {
 	s := newSite(t, settings{})
-	known := map[string]string{ // by command: the beginning of its feature line
+	known := map[string]string{ // beginning of the feature line by command
 		"AUTH TLS": "AUTH TLS", "PBSZ 0": "PBSZ", "PROT P": "PROT", "CLNT test": "CLNT",
 		"EPRT |1|127.0.0.1|2000|": "EPRT", "EPSV": "EPSV",
 		"HOST ftp.acme.example": "HOST", "LANG": "LANG", "MDTM f": "MDTM", "MFMT 20260101000000 f": "MFMT",
@@ -106,7 +106,7 @@ func TestFEATNamesWhatIsThere(t *testing.T) {
 	}
 }
 
-// Section 4: OPTS is there before login too; 200 is for what is known, 501 for the rest.
+// Section 4: OPTS works before login too. It returns 200 for known options and 501 for all others.
 func TestOPTS(t *testing.T) {
 	s := newSite(t, settings{})
 	for _, tt := range []struct{ name, line, want string }{
@@ -136,7 +136,7 @@ func TestOPTS(t *testing.T) {
 	}
 }
 
-// OPTS UTF8 is in no RFC, but clients send it: names are UTF-8 before it and after it.
+// OPTS UTF8 is not defined by an RFC, but clients send it. Names are UTF-8 with and without it.
 func TestOPTSUTF8(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	c.Store("été", "x")

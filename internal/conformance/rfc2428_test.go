@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// RFC 2428 2: which arguments EPRT takes. 522 names the protocol that works, in every language.
+// RFC 2428 2: the arguments of EPRT. 522 names the supported protocol, in every language.
 func TestSyntaxOfEPRT(t *testing.T) {
 	s := newSite(t, settings{})
 	for _, tt := range []struct {
@@ -51,7 +51,7 @@ func TestSyntaxOfEPRT(t *testing.T) {
 	})
 }
 
-// RFC 2428 3: the form of 229 and the arguments of EPSV.
+// RFC 2428 3: the format of 229 and the arguments of EPSV.
 func TestSyntaxOfEPSV(t *testing.T) {
 	s := newSite(t, settings{})
 	form := regexp.MustCompile(`^229 [^()]+ \(\|\|\|\d+\|\)$`)
@@ -70,7 +70,7 @@ func TestSyntaxOfEPSV(t *testing.T) {
 	})
 }
 
-// RFC 2428 3: after EPSV ALL every other way to a data connection is refused, in this session.
+// RFC 2428 3: after EPSV ALL the session rejects all other commands for data connections.
 func TestEPSVALL(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	c.must("200", "EPSV ALL")

@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// A pathname is the bytes of a name, and what a subtest is called after it.
+// A pathname is the bytes of a name with a label for its subtest.
 type pathname struct{ label, bytes string }
 
-// scripts are names in many of them.
+// scripts lists names in many scripts.
 var scripts = []pathname{
 	{"ascii", "plain.txt"},
 	{"french", "Été à Zürich"},
@@ -27,7 +27,7 @@ var scripts = []pathname{
 	{"latin-and-hebrew", "Latin שם"},
 }
 
-// spaces are names that a parser which splits at white space damages (RFC 2640 3.1).
+// spaces lists names that a parser damages if it splits at white space (RFC 2640 3.1).
 var spaces = []pathname{
 	{"leading", " leading"},
 	{"two-leading", "  foo.bar"},
@@ -41,7 +41,7 @@ var spaces = []pathname{
 	{"tabs", "\ttab\t"},
 }
 
-// lineEnds are names with what ends a line, or nearly (RFC 2640 3.1).
+// lineEnds lists names with line ends or similar characters (RFC 2640 3.1).
 var lineEnds = []pathname{
 	{"the-example", "foo\r\nboo.bar"},
 	{"cr", "\r"},
@@ -61,7 +61,7 @@ var lineEnds = []pathname{
 	{"like-a-command-behind-lf", "x\nDELE keep"},
 }
 
-// bytesOf are the names without their labels.
+// bytesOf returns the names without their labels.
 func bytesOf(names []pathname) []string {
 	var all []string
 	for _, name := range names {
@@ -70,9 +70,8 @@ func bytesOf(names []pathname) []string {
 	return all
 }
 
-// pathnameCases are what a pathname goes through in a life: each command that takes one, in an order in which it
-// succeeds. NAME stands for the pathname as it is sent and NEW for another one. Where it is in the reply the reply
-// says so with it.
+// pathnameCases contains every command that takes a pathname, in an order in which all succeed. NAME is replaced
+// with the pathname as it is sent, and NEW with another one. If the reply contains a pathname, want does too.
 var pathnameCases = []struct{ name, line, want string }{
 	{"size", "SIZE NAME", "213 7"},
 	{"mdtm", "MDTM NAME", "213 2"},
@@ -104,7 +103,7 @@ var pathnameCases = []struct{ name, line, want string }{
 	{"site-rmdir", "SITE RMDIR NAME", "250 "},
 }
 
-// storeAndDeleteAll lets each name go through its life, in a subtest of its own.
+// storeAndDeleteAll runs storeAndDelete for each name in its own subtest.
 func storeAndDeleteAll(t *testing.T, s *site, names []pathname) {
 	t.Helper()
 	for _, name := range names {
@@ -112,8 +111,8 @@ func storeAndDeleteAll(t *testing.T, s *site, names []pathname) {
 	}
 }
 
-// storeAndDelete lets a name go through its life, as a file and as a directory: the bucket holds exactly its bytes,
-// and every reply that names it shows it.
+// storeAndDelete runs the commands of pathnameCases on a file and on a directory with this name. The bucket must
+// contain exactly its bytes, and every reply that contains the name must show it.
 func storeAndDelete(t *testing.T, s *site, name string) {
 	t.Helper()
 	c := s.login(t)
@@ -152,14 +151,14 @@ func TestContentsAreNotConverted(t *testing.T) {
 	c.Store("f", content)
 	c.must("200", "LANG ar")
 	c.Want(content, "RETR f")
-	const mark = "\xef\xbb\xbf" // of the byte order, which APPE puts into the middle of the file
+	const mark = "\xef\xbb\xbf" // byte order mark, which APPE writes into the middle of the file
 	if r, err := c.Upload("APPE f", mark+"more"); err != nil || !strings.HasPrefix(r, "226 ") {
 		t.Errorf("APPE: %q, %v", r, err)
 	}
 	c.Want(content+mark+"more", "RETR f")
 }
 
-// Section 3.1: names of eight bits go both ways, unchanged.
+// Section 3.1: 8-bit names are transferred unchanged in both directions.
 func TestPathnamesHaveEightBits(t *testing.T) {
 	s := newSite(t, settings{})
 	storeAndDeleteAll(t, s, scripts)
@@ -173,7 +172,7 @@ func TestPathnamesHaveEightBits(t *testing.T) {
 	})
 }
 
-// wantListed stores files and wants them in each listing, and each name of NLST to fetch its file.
+// wantListed stores files and checks that each listing shows them, and that each name from NLST retrieves its file.
 func wantListed(t *testing.T, s *site, names []string) {
 	t.Helper()
 	c := s.login(t)
@@ -206,11 +205,11 @@ func wantListed(t *testing.T, s *site, names []string) {
 	}
 }
 
-// nameInLIST is what stands before the name in a line of LIST.
+// nameInLIST matches the part of a LIST line before the name.
 var nameInLIST = regexp.MustCompile(`^\S+ +\d+ \S+ \S+ +\d+ [A-Z][a-z]{2} [ \d]\d (?:\d\d:\d\d| \d{4}) `)
 
-// Section 3.1, pathname = 1*(%x01..%xFF): a name may have every character but "/", which divides it (RFC 3659 6), and
-// none of them is taken for something else.
+// Section 3.1, pathname = 1*(%x01..%xFF): a name may contain every character except "/", which is the separator
+// (RFC 3659 6), and no character is misinterpreted.
 func TestPathnamesMayHaveEveryCharacter(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -221,7 +220,7 @@ func TestPathnamesMayHaveEveryCharacter(t *testing.T) {
 		for _, name := range []string{string([]byte{'a', b, 'z'}), string([]byte{b, 'z'}), string([]byte{'a', b})} {
 			sent := nvt(name)
 			c.Store(sent, "content")
-			if got := s.object(t, name); got != "content" { // its listings cannot show every character
+			if got := s.object(t, name); got != "content" { // listings cannot show every character
 				t.Errorf("STOR %q: the object holds %q", sent, got)
 			}
 			c.want("213 7", "SIZE "+sent)
@@ -233,7 +232,7 @@ func TestPathnamesMayHaveEveryCharacter(t *testing.T) {
 	}
 }
 
-// Section 3.1: one SP divides command and pathname, further ones belong to it.
+// Section 3.1: one SP separates command and pathname, and further spaces belong to the pathname.
 func TestSpacesBelongToThePathname(t *testing.T) {
 	s := newSite(t, settings{})
 	storeAndDeleteAll(t, s, spaces)
@@ -270,7 +269,7 @@ func TestCommandsOfThreeLettersTakeOneSpace(t *testing.T) {
 	c.want("250 ", "RMD  d")
 }
 
-// Section 3.1: only SP divides; a tab does not.
+// Section 3.1: only SP separates; a tab does not.
 func TestOnlySPDivides(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	for _, line := range []string{"MKD\td", "SIZE\tx", "NOOP\t", "CWD\u00a0d", "MKD,d"} {
@@ -279,7 +278,8 @@ func TestOnlySPDivides(t *testing.T) {
 	c.want("2", "NOOP")
 }
 
-// Section 3.1: a client sends CR as CR NUL, and the server takes the NUL away. In replies CR and LF are pictures.
+// Section 3.1: a client sends CR as CR NUL, and the server removes the NUL. In replies CR and LF are shown as
+// control pictures.
 func TestCRIsPadded(t *testing.T) {
 	s := newSite(t, settings{})
 	storeAndDeleteAll(t, s, lineEnds)
@@ -299,7 +299,8 @@ func TestCRIsPadded(t *testing.T) {
 	})
 }
 
-// RFC 854: CR is followed by LF or NUL. Elsewhere it is a part of the name, because clients that pad no CR mean that.
+// RFC 854: CR is followed by LF or NUL. Otherwise it is part of the name, because clients that do not pad CR mean
+// that.
 func TestCRWithoutNUL(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -310,7 +311,7 @@ func TestCRWithoutNUL(t *testing.T) {
 	c.want("250 ", "RMD a\r\x00b")
 }
 
-// Annex A.1: a NUL ends no name. Without a CR before it, it is an error.
+// Annex A.1: a NUL does not end a name. Except after CR, it is an error.
 func TestNULIsNoPartOfAPathname(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -330,11 +331,11 @@ func TestNULIsNoPartOfAPathname(t *testing.T) {
 	}
 }
 
-// Section 3.1: names have the length that a key can have, and more is refused, not cut.
+// Section 3.1: names can be as long as a key, and longer ones are rejected, not truncated.
 func TestLengthOfPathnames(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
-	// with a "/" now and then: the storage has no segment of over 255 bytes
+	// with some "/", because the storage limits segments to 255 bytes
 	long := func(length int, of string) string {
 		name := strings.Repeat(strings.Repeat(of, 100)+"/", length)[:length-2]
 		return strings.ToValidUTF8(name, "x") + strings.Repeat("x", length-len(strings.ToValidUTF8(name, "x")))
@@ -359,7 +360,7 @@ func TestLengthOfPathnames(t *testing.T) {
 	}
 }
 
-// Section 4.1: before LANG and HOST a client reads the default language, which is English in ASCII.
+// Section 4.1: before LANG and HOST, replies are in the default language, which is English in ASCII.
 func TestFirstRepliesAreEnglishInASCII(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.dial(t)
@@ -381,7 +382,7 @@ func TestFirstRepliesAreEnglishInASCII(t *testing.T) {
 	}
 }
 
-// everydayCommands get every sort of reply.
+// everydayCommands produce every kind of reply.
 var everydayCommands = []string{
 	"SYST", "NOOP", "FEAT", "HELP", "HELP STOR", "STAT", "FOO", "PWD", "PASS x", "OPTS FOO", "LANG x_y", "LANG tlh",
 	"HOST ftp.unknown.example",
@@ -393,7 +394,7 @@ var everydayCommands = []string{
 	"PORT 1,2,3,4,5,6",
 }
 
-// languages are the tags that FEAT names.
+// languages returns the tags in the FEAT reply.
 func languages(c *client) []string {
 	c.t.Helper()
 	tags, ok := strings.CutPrefix(c.feature("LANG"), "LANG ")
@@ -403,8 +404,8 @@ func languages(c *client) []string {
 	return strings.Split(strings.Replace(tags, "*", "", 1), ";")
 }
 
-// inEachLanguage runs check with a session in each language. Each ends before the next, because there are more
-// languages than an address may have sessions.
+// inEachLanguage runs check with a session in each language. Each session ends before the next begins, because
+// there are more languages than allowed sessions per address.
 func (s *site) inEachLanguage(t *testing.T, check func(*testing.T, *client)) {
 	t.Helper()
 	for _, tag := range languages(s.connect(t)) {
@@ -416,7 +417,7 @@ func (s *site) inEachLanguage(t *testing.T, check func(*testing.T, *client)) {
 	}
 }
 
-// Section 4.1: LANG touches neither listings nor anything else on a data connection.
+// Section 4.1: LANG does not affect listings or any other data on data connections.
 func TestDataConnectionsHaveNoLanguage(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	c.Store("file", "x")
@@ -438,8 +439,8 @@ func TestDataConnectionsHaveNoLanguage(t *testing.T) {
 	}
 }
 
-// Section 4.2: LANG's word and tags are in any case, and each form of a tag gets the code it should (i18n tests more of
-// them).
+// Section 4.2: the word and the tags of LANG are case-insensitive, and each form of a tag gets the right code
+// (package i18n tests more of them).
 func TestSyntaxOfLANG(t *testing.T) {
 	s := newSite(t, settings{})
 	for _, tt := range []struct{ name, line, want string }{
@@ -475,7 +476,7 @@ func TestSyntaxOfLANG(t *testing.T) {
 	}
 }
 
-// wantLanguage wants FEAT to mark a tag, and no other.
+// wantLanguage checks that FEAT marks a tag and no other.
 func wantLanguage(c *client, tag string) {
 	c.t.Helper()
 	f := c.feature("LANG")
@@ -484,7 +485,7 @@ func wantLanguage(c *client, tag string) {
 	}
 }
 
-// Section 4.1: LANG may come at any time.
+// Section 4.1: LANG is allowed at any time.
 func TestLANGAtAnyTime(t *testing.T) {
 	s := newSite(t, settings{})
 	french := func(c *client) {
@@ -539,7 +540,7 @@ func TestLANGAtAnyTime(t *testing.T) {
 	})
 }
 
-// Section 4.3: the line of FEAT names the languages, marks one, and LANG takes what it names.
+// Section 4.3: the FEAT line names the languages and marks one, and LANG accepts all of them.
 func TestFEATNamesTheLanguages(t *testing.T) {
 	c := newSite(t, settings{}).connect(t)
 	grammar := regexp.MustCompile(`^LANG [A-Za-z]{1,8}(-[A-Za-z]{1,8})*\*?(;[A-Za-z]{1,8}(-[A-Za-z]{1,8})*\*?)*$`)
@@ -563,7 +564,7 @@ func TestFEATNamesTheLanguages(t *testing.T) {
 	}
 }
 
-// Section 4.3: a tenant may offer fewer languages; FEAT and LANG agree on them.
+// Section 4.3: a tenant may offer fewer languages, in FEAT as well as in LANG.
 func TestLanguagesOfATenant(t *testing.T) {
 	c := newSite(t, settings{acme: "languages: [pt-BR, ja]"}).connect(t)
 	if got := len(languages(c)); got < 20 {
@@ -589,24 +590,25 @@ func TestLanguagesOfATenant(t *testing.T) {
 	wantLanguage(c, "PT-BR")
 }
 
-// Section 4.1: what was negotiated is used until HOST, REIN or another LANG, whatever the tenant of the user offers.
-// LANG alone brings back the default language: that of the user's tenant, else of the host, else of the server.
+// Section 4.1: the negotiated language is used until HOST, REIN or another LANG, whatever the tenant of the user
+// offers. LANG without an argument restores the default language of the user's tenant, the host or the server, in
+// this order.
 func TestLANGLasts(t *testing.T) {
 	s := newSite(t, settings{server: "default_language: es", acme: `languages: [fr, en]
 default_language: en
 greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme"}`})
-	const acme, umbrella = "HOST ftp.acme.example", "HOST ftp.umbrella.example" // whose default is German
+	const acme, umbrella = "HOST ftp.acme.example", "HOST ftp.umbrella.example" // its default is German
 	const japanese = "500 コマンドを認識できません。"
 	for _, tt := range []struct {
 		name  string
-		lines []string // each answered by 2yz or 3yz unless it begins with another code; LOGIN and TLS for several
-		marks string   // the language that FEAT marks; empty for Japanese, which FEAT does not name
+		lines []string // commands with expected 2yz or 3yz replies unless they begin with another code; LOGIN and TLS mean several commands
+		marks string   // language marked by FEAT; empty for Japanese, which FEAT does not name
 	}{
 		{"nothing", nil, "ES"},
 		{"lang-without-tag", []string{"LANG fr", "LANG"}, "ES"},
 		{"lang-without-tag-at-a-host", []string{umbrella, "LANG fr", "LANG"}, "DE"},
 		{"host-of-another-default", []string{"LANG fr", umbrella}, "DE"},
-		{"host-by-an-address", []string{"LANG fr", "HOST 127.0.0.1"}, "FR"}, // lftp sends LANG before it
+		{"host-by-an-address", []string{"LANG fr", "HOST 127.0.0.1"}, "FR"}, // lftp sends LANG before HOST
 		{"host-refused", []string{"LANG fr", "504 HOST ftp.unknown.example", "501 HOST a..b"}, "FR"},
 		{"host-too-late", []string{"LANG fr", "LOGIN", "503 " + acme}, "FR"},
 		{"login", []string{"LANG ja", "LOGIN"}, ""},
@@ -650,7 +652,7 @@ greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme"}`})
 			}
 		})
 	}
-	t.Run("offer", func(t *testing.T) { // what is chosen is no reason to offer it again
+	t.Run("offer", func(t *testing.T) { // a language that was chosen is not offered again
 		c := s.connect(t)
 		c.must("200", "LANG ja")
 		c.must("331", "USER alice@acme")
@@ -665,8 +667,8 @@ greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme"}`})
 	})
 }
 
-// RFC 959 4.2 and RFC 2640 4.1: replies of several lines keep their form in every language, and no text of them can
-// be taken for the last line.
+// RFC 959 4.2 and RFC 2640 4.1: multiline replies keep their format in every language, and no text in them can be
+// mistaken for the last line.
 func TestRepliesOfSeveralLines(t *testing.T) {
 	s := newSite(t, settings{acme: `greeting: {en: "One\n230 Two\n  three\n\n220 Four", ja: "一\n230 二"}`})
 	s.inEachLanguage(t, func(t *testing.T, c *client) {

@@ -15,7 +15,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Section 2.2: in listings CR and LF are shown as pictures of them, and the name so written leads back to the file.
+// Section 2.2: listings show CR and LF as control pictures, and this form of the name can be used to access the
+// file.
 func TestLineEndsAreShownAsPictures(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -45,7 +46,7 @@ func TestLineEndsAreShownAsPictures(t *testing.T) {
 		c.Want("content of "+name.bytes, "RETR "+shown)
 		c.want("213 ", "SIZE "+shown)
 		c.want("250-", "MLST "+shown)
-		c.Store(shown, "new") // replaces it and makes no other
+		c.Store(shown, "new") // replaces the file instead of creating another
 		c.want("350 ", "RNFR "+shown)
 		c.want("250 ", "RNTO moved")
 		c.want("250 ", "DELE moved")
@@ -59,8 +60,7 @@ func TestLineEndsAreShownAsPictures(t *testing.T) {
 	}
 }
 
-// Section 2.2: the server attempts no negotiation of Telnet options, and refuses that of the client (RFC 1123
-// 4.1.2.12).
+// Section 2.2: the server does not negotiate Telnet options and rejects the client's attempts (RFC 1123 4.1.2.12).
 func TestNoTelnetNegotiation(t *testing.T) {
 	const doEcho, willType, dontEcho, wontStatus, nop = "\xff\xfd\x01", "\xff\xfb\x18", "\xff\xfe\x01", "\xff\xfc\x05",
 		"\xff\xf1"
@@ -75,7 +75,7 @@ func TestNoTelnetNegotiation(t *testing.T) {
 		c.want(wontEcho+dontType+"200 ", "NOOP")
 		c.want("200 ", "NOOP")
 	})
-	t.Run("nothing-behind", func(t *testing.T) { // a client may wait for the answer before its next command
+	t.Run("nothing-behind", func(t *testing.T) { // a client may wait for the response before its next command
 		c := s.connect(t)
 		for range 3 {
 			c.write(doEcho)
@@ -102,7 +102,7 @@ func TestNoTelnetNegotiation(t *testing.T) {
 	})
 }
 
-// Section 2.2.2: pathnames are literal for SIZE, MDTM, MLST and MLSD: no character is magic.
+// Section 2.2.2: SIZE, MDTM, MLST and MLSD take pathnames literally, without wildcards.
 func TestPathnamesAreLiteral(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	c.Store("abc", "x")
@@ -131,7 +131,7 @@ func TestPathnamesAreLiteral(t *testing.T) {
 
 var timeVal = regexp.MustCompile(`^\d{14}(\.\d+)?$`)
 
-// Section 2.3 and 3.1: MDTM's reply is one line with a time in UTC.
+// Section 2.3 and 3.1: the reply to MDTM is one line with a UTC time.
 func TestMDTM(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -162,7 +162,7 @@ func TestMDTM(t *testing.T) {
 	})
 }
 
-// Section 4: SIZE is what a transfer would move, in one line, or no number at all.
+// Section 4: SIZE returns the number of bytes of a transfer in one line, or an error.
 func TestSIZE(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	for _, content := range []string{"", "x", "one\ntwo\n", "one\r\ntwo\r\n", strings.Repeat("line\n", 5000)} {
@@ -186,7 +186,7 @@ func TestSIZE(t *testing.T) {
 	c.want("501 ", "SIZE ")
 }
 
-// Section 5.3: REST is taken, counts for the transfer that follows at once, and its range is checked there.
+// Section 5.3: REST applies to the transfer that follows immediately, which checks the range.
 func TestREST(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -262,7 +262,7 @@ func TestTVFS(t *testing.T) {
 	})
 }
 
-// Section 7.2: the form of MLST's reply.
+// Section 7.2: the format of the reply to MLST.
 func TestFormOfMLST(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -283,7 +283,7 @@ func TestFormOfMLST(t *testing.T) {
 		if !entry.MatchString(facts) || !strings.Contains(facts, "type="+tt.kind+";") {
 			t.Errorf("%s: facts %q", tt.line, facts)
 		}
-		// Section 7.3.1: the name that was asked for, or a fully qualified one.
+		// Section 7.3.1: the requested name, or a fully qualified one.
 		if name != tt.name && name != absolute(tt.name) {
 			t.Errorf("%s: name %q", tt.line, name)
 		}
@@ -303,13 +303,13 @@ func TestFormOfMLST(t *testing.T) {
 	}
 }
 
-// absolute is the fully qualified form of the names in a table.
+// absolute returns the fully qualified form of a name in the table.
 func absolute(name string) string {
 	name = strings.ReplaceAll(name, "d/../", "")
 	return "/" + strings.TrimPrefix(name, "/")
 }
 
-// Section 7.2 and 7.3.1: the form of MLSD's lines.
+// Section 7.2 and 7.3.1: the format of MLSD lines.
 func TestFormOfMLSD(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -347,7 +347,7 @@ func TestFormOfMLSD(t *testing.T) {
 	}
 }
 
-// Section 7.2.1: what MLST and MLSD cannot do, without opening a data connection.
+// Section 7.2.1: errors of MLST and MLSD, without opening a data connection.
 func TestMLSxErrors(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -363,14 +363,14 @@ func TestMLSxErrors(t *testing.T) {
 	if b, err := io.ReadAll(conn); len(b) > 0 {
 		t.Errorf("a data connection has %q, %v", b, err)
 	}
-	// Section 11: nothing before login.
+	// Section 11: not allowed before login.
 	c = s.connect(t)
 	c.want("530 ", "MLST")
 	c.want("530 ", "MLSD")
 	c.want("530 ", "MLST /")
 }
 
-// Section 7.2: MLSD goes as TYPE L 8 whatever the type is, and leaves it as it is.
+// Section 7.2: MLSD always transfers as TYPE L 8 and does not change the current type.
 func TestMLSDHasATypeOfItsOwn(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	c.must("200", "TYPE I")
@@ -381,7 +381,7 @@ func TestMLSDHasATypeOfItsOwn(t *testing.T) {
 	c.Want("one\r\ntwo\r\n", "RETR a")
 }
 
-// factNames are the names of facts in a fact list, in capitals or not, sorted.
+// factNames returns the sorted, lowercase names in a fact list.
 func factNames(facts string) []string {
 	var names []string
 	for fact := range strings.SplitSeq(facts, ";") {
@@ -393,7 +393,7 @@ func factNames(facts string) []string {
 	return names
 }
 
-// markedFacts are those that FEAT marks.
+// markedFacts returns the facts marked by FEAT.
 func (c *client) markedFacts() []string {
 	c.t.Helper()
 	var marked strings.Builder
@@ -405,8 +405,8 @@ func (c *client) markedFacts() []string {
 	return factNames(marked.String())
 }
 
-// Section 7.9: OPTS MLST chooses the facts of MLST, MLSD and FEAT; the steps are those of the dialogues in 7.9.2 and
-// some more.
+// Section 7.9: OPTS MLST selects the facts of MLST, MLSD and FEAT. The steps are from the dialogs in section 7.9.2,
+// with some additions.
 func TestOPTSMLST(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -476,13 +476,13 @@ func TestOPTSMLST(t *testing.T) {
 	})
 }
 
-// everyFact asks for all that FEAT names.
+// everyFact enables all facts that FEAT names.
 func (c *client) everyFact() {
 	c.t.Helper()
 	c.must("200", "OPTS MLST "+strings.ReplaceAll(strings.TrimPrefix(c.feature("MLST"), "MLST "), "*", ""))
 }
 
-// fact is the value of one in a list of facts, and whether it is there.
+// fact returns the value of a fact and whether it is present.
 func fact(facts, name string) (string, bool) {
 	for f := range strings.SplitSeq(facts, ";") {
 		if label, value, _ := strings.Cut(f, "="); strings.EqualFold(label, name) {
@@ -492,7 +492,7 @@ func fact(facts, name string) (string, bool) {
 	return "", false
 }
 
-// Section 7.5: facts as the grammar has them.
+// Section 7.5: facts follow the grammar.
 func TestFacts(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	c.Store("f", "1234")
@@ -535,7 +535,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// Section 7.5.2: one object has one token, another has another, and a session later it is the same.
+// Section 7.5.2: an object always has the same token, also in later sessions, and different objects have different
+// tokens.
 func TestUnique(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -573,8 +574,8 @@ func TestUnique(t *testing.T) {
 	}
 }
 
-// Section 7.5.6, 7.5.8 and 7.5.9: lang is not guessed, media-type is what the object says of itself, charset is that
-// of the name.
+// Section 7.5.6, 7.5.8 and 7.5.9: lang is not guessed, media-type is the object's content type, and charset is the
+// charset of the name.
 func TestNothingIsGuessed(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)

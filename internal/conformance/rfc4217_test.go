@@ -11,14 +11,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// secure puts TLS on a data connection.
+// secure starts TLS on a data connection.
 func (s *site) secure(conn net.Conn) *tls.Conn {
 	cfg := s.tls.Clone()
 	cfg.ServerName = "ftp.acme.example"
 	return tls.Client(conn, cfg)
 }
 
-// RFC 4217 4, 6 and 17: the parameters of AUTH, and what FEAT says of them.
+// RFC 4217 4, 6 and 17: the parameters of AUTH, and their FEAT lines.
 func TestAUTH(t *testing.T) {
 	s := newSite(t, settings{})
 	for _, line := range []string{"AUTH TLS", "auth tls", "AUTH TLS-C"} {
@@ -36,7 +36,7 @@ func TestAUTH(t *testing.T) {
 	c.want("503 ", "AUTH TLS")
 }
 
-// RFC 4217 4: AUTH forgets the user and the transfer parameters.
+// RFC 4217 4: AUTH resets the user and the transfer parameters.
 func TestAUTHBeginsAnew(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -49,7 +49,7 @@ func TestAUTHBeginsAnew(t *testing.T) {
 	c.want("530 ", "PWD")
 	c.login()
 	c.want(`257 "/" `, "PWD")
-	c.want("213 3", "SIZE f") // not in ASCII any more
+	c.want("213 3", "SIZE f") // TYPE A was reset
 	c.want("425 ", "NLST")
 }
 
@@ -75,7 +75,7 @@ func TestSecurityCommandsComeInOrder(t *testing.T) {
 	c.want("200 ", "NOOP")
 }
 
-// RFC 4217 9: data connections are clear until PROT P, and again after PROT C and REIN.
+// RFC 4217 9: data connections are unencrypted until PROT P, and again after PROT C and REIN.
 func TestPROT(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.connect(t)
@@ -100,7 +100,7 @@ func TestPROT(t *testing.T) {
 	if _, err := c.In.ReadByte(); err != io.EOF {
 		t.Fatalf("behind REIN: %v, want the end of TLS", err)
 	}
-	_ = tcp.SetDeadline(time.Time{}) // CloseWrite has left one
+	_ = tcp.SetDeadline(time.Time{}) // CloseWrite set a deadline
 	c.Conn.Conn = tcp
 	c.In.Reset(tcp)
 	c.login()
@@ -108,7 +108,7 @@ func TestPROT(t *testing.T) {
 	c.want("503 ", "PROT P")
 }
 
-// RFC 4217 10.1: a handshake that does not come about.
+// RFC 4217 10.1: a failed handshake.
 func TestTLSThatFails(t *testing.T) {
 	c := newSite(t, settings{}).connect(t)
 	c.must("234", "AUTH TLS")

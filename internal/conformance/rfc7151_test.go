@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Section 3: HOST chooses the tenant and with it who can log in; the last one counts. The server's own address chooses
-// none.
+// Section 3: HOST selects the tenant and therefore the users who can log in. The last HOST counts. The server's own
+// address selects no tenant.
 func TestHOSTChoosesTheUsers(t *testing.T) {
 	s := newSite(t, settings{})
 	for _, tt := range []struct {
@@ -68,8 +68,8 @@ func TestHOSTAfterLogin(t *testing.T) {
 	c.Login("ursula", password)
 }
 
-// Section 3 and 4: between USER and PASS the user is not authenticated. HOST counts, and the server forgets the name
-// of USER.
+// Section 3 and 4: between USER and PASS the user is not authenticated. HOST takes effect, and the server forgets
+// the user name.
 func TestHOSTBetweenUSERAndPASS(t *testing.T) {
 	c := newSite(t, settings{}).connect(t)
 	c.must("220", "HOST ftp.acme.example")
@@ -100,7 +100,7 @@ func TestHOSTChoosesTheEnvironment(t *testing.T) {
 	c.want("550 ", "SIZE ../of acme")
 }
 
-// Section 3.1: what a hostname is.
+// Section 3.1: the syntax of a hostname.
 func TestSyntaxOfHOST(t *testing.T) {
 	s := newSite(t, settings{hosts: "ftp.acme.example, bücher.example, a, 1.example"})
 	label63 := strings.Repeat("a", 63)
@@ -157,12 +157,12 @@ func TestSyntaxOfHOST(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := s.connect(t)
 			c.want(tt.want, tt.line)
-			c.want("200 ", "NOOP") // the connection stays
+			c.want("200 ", "NOOP") // the connection stays open
 		})
 	}
 }
 
-// Section 3.2.2: HOST before AUTH stays chosen under TLS, and HOST may come after it.
+// Section 3.2.2: HOST before AUTH remains in effect under TLS, and HOST is allowed after AUTH.
 func TestHOSTAndTLS(t *testing.T) {
 	s := newSite(t, settings{})
 	t.Run("before-auth", func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestHOSTAndTLS(t *testing.T) {
 	})
 }
 
-// Section 3.2.2 and 4: HOST names what was named to TLS, or is refused.
+// Section 3.2.2 and 4: HOST must match the TLS server name, or is rejected.
 func TestHOSTMatchesTheServerName(t *testing.T) {
 	s := newSite(t, settings{})
 	for _, tt := range []struct{ named, host, want string }{
@@ -225,7 +225,7 @@ func TestHOSTMatchesTheServerName(t *testing.T) {
 	})
 }
 
-// Section 4: HOST before AUTH, or the name in the handshake, chooses the certificate.
+// Section 4: HOST before AUTH, or the TLS server name, selects the certificate.
 func TestHOSTChoosesTheCertificate(t *testing.T) {
 	dir := t.TempDir()
 	trusted := map[string]*x509.CertPool{}
@@ -255,7 +255,7 @@ func TestHOSTChoosesTheCertificate(t *testing.T) {
 				c.must("220", "HOST "+tt.host)
 			}
 			c.must("234", "AUTH TLS")
-			// checked below; a client without a name has none to check
+			// checked below; a client without a server name has none to check
 			cfg := &tls.Config{ServerName: tt.named, InsecureSkipVerify: true}
 			conn := tls.Client(c.Conn.Conn, cfg)
 			must.OK(t, conn.HandshakeContext(t.Context()))
@@ -267,7 +267,7 @@ func TestHOSTChoosesTheCertificate(t *testing.T) {
 	}
 }
 
-// Section 3.1 and 3.2: where no tenant has a name, HOST takes each one, and chooses none.
+// Section 3.1 and 3.2: if no tenant has a hostname, HOST accepts any name and selects no tenant.
 func TestUnknownHOST(t *testing.T) {
 	c := newSite(t, settings{hostless: true}).connect(t)
 	c.must("220", "HOST ftp.unknown.example")
@@ -277,7 +277,7 @@ func TestUnknownHOST(t *testing.T) {
 	c.Login("ursula", password)
 }
 
-// Section 3: HOST in the middle of others that were sent at once takes effect where it stands.
+// Section 3: HOST takes effect at its position among pipelined commands.
 func TestHOSTInAPipeline(t *testing.T) {
 	c := newSite(t, settings{}).connect(t)
 	_, _ = io.WriteString(

@@ -22,23 +22,23 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(ftptest.Texts{M: m, Reader: ftptest.Conformance}) }
 
-// password is that of every user.
+// password is the password of every user.
 const password = servicetest.Password
 
-// hosts are the names in the server's certificate.
+// hosts lists the names in the server's certificate.
 var hosts = []string{"ftp.acme.example", "ftp.umbrella.example", "ftp.nobody.example"}
 
-// Settings are lines of YAML that a site has in addition to the usual ones.
+// settings are lines of YAML that a site adds to the usual configuration.
 type settings struct {
-	server   string // of the server
-	acme     string // of the tenant acme
-	hosts    string // of the tenant acme, divided by commas; ftp.acme.example when empty
+	server   string // top-level lines
+	acme     string // lines of the tenant acme
+	hosts    string // of the tenant acme, separated by commas; ftp.acme.example if empty
 	hostless bool   // no tenant has hosts
-	storage  string // the S3 server, by its name in s3test; "sim-aws" when empty
+	storage  string // name of the S3 server in s3test; "sim-aws" if empty
 }
 
-// configuration is that of a site. Its tenant acme has nothing but users: one for everything, one below another root,
-// one who may only read. Its tenant umbrella has a language and a greeting of its own.
+// configuration is the configuration of a site. The tenant acme has only users: one with full access, one with
+// another root, and one with read access. The tenant umbrella has its own language and greeting.
 const configuration = `
 listen: "127.0.0.1:0"
 metrics_listen: ""
@@ -64,10 +64,10 @@ tenants:
       ursula: {password_hash: %[7]q}
 `
 
-// A site is a server of its own on a fresh bucket.
+// A site is a server with its own new bucket.
 type site struct {
 	address string
-	tls     *tls.Config // of a client that trusts it
+	tls     *tls.Config // for a client that trusts the server
 	client  *s3.Client
 	bucket  string
 }
@@ -85,7 +85,7 @@ func newSite(t *testing.T, extra settings) *site {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	cfg.MaxFailedLogins = 50 // some tests need more wrong passwords than five in a session
+	cfg.MaxFailedLogins = 50 // some tests need more wrong passwords in a session than the default of five
 	cfg.Limits.FailedLoginDelay = 0
 	if extra.hostless {
 		for _, tenant := range cfg.Tenants {
@@ -100,7 +100,7 @@ func newSite(t *testing.T, extra settings) *site {
 	return s
 }
 
-// indent puts lines of YAML below a tenant.
+// indent indents lines of YAML for a tenant.
 func indent(lines string) string {
 	if lines == "" {
 		return ""
@@ -117,45 +117,44 @@ func serve(t *testing.T, cfg *config.Config, opts server.Options) string {
 	return srv.Addr().String()
 }
 
-// keys are those of the bucket.
+// keys returns the keys in the bucket.
 func (s *site) keys(t *testing.T) []string {
 	t.Helper()
 	return s3test.Objects(t, s.client, s.bucket)
 }
 
-// put makes an object behind the server's back.
+// put stores an object directly in S3.
 func (s *site) put(t *testing.T, key, content string) {
 	t.Helper()
 	s3test.Put(t, s.client, s.bucket, key, content)
 }
 
-// object is the content of one.
+// object returns the content of an object.
 func (s *site) object(t *testing.T, key string) string {
 	t.Helper()
 	return s3test.Content(t, s.client, s.bucket, key)
 }
 
-// A client is a control connection, byte by byte. A broken connection ends the test; a reply that is not the wanted
-// one fails it.
+// A client is a byte-exact control connection. A broken connection ends the test, and an unexpected reply fails it.
 type client struct {
 	*ftptest.Client
 	t *testing.T
 }
 
-// dial connects and reads nothing.
+// dial connects without reading the greeting.
 func (s *site) dial(t *testing.T) *client {
 	t.Helper()
 	return &client{ftptest.New(t, must.Dial(t, s.address)), t}
 }
 
-// got is a reply without an error.
+// got returns reply, or ends the test if err is not nil.
 func (c *client) got(reply string, err error) string {
 	c.t.Helper()
 	must.OK(c.t, err)
 	return reply
 }
 
-// connect reads the greeting.
+// connect connects and reads the greeting.
 func (s *site) connect(t *testing.T) *client {
 	t.Helper()
 	c := s.dial(t)
@@ -165,7 +164,7 @@ func (s *site) connect(t *testing.T) *client {
 	return c
 }
 
-// login logs alice of acme in.
+// login logs in as alice of acme.
 func (s *site) login(t *testing.T) *client {
 	t.Helper()
 	c := s.connect(t)
@@ -178,7 +177,7 @@ func (c *client) login() {
 	c.Login("alice", password)
 }
 
-// startTLS goes under TLS and names a host to it, or none.
+// startTLS starts TLS with the given server name, which may be empty.
 func (c *client) startTLS(s *site, serverName string) {
 	c.t.Helper()
 	c.must("234", "AUTH TLS")
@@ -207,7 +206,7 @@ func (c *client) reply() string {
 	return c.got(c.Conn.Reply())
 }
 
-// want sends a command line and wants a reply that begins so. It returns the reply.
+// want sends a command line, checks the beginning of the reply, and returns the reply.
 func (c *client) want(prefix, line string) string {
 	c.t.Helper()
 	r := c.send(line)
@@ -217,7 +216,7 @@ func (c *client) want(prefix, line string) string {
 	return r
 }
 
-// must is want, and the end of the test without it.
+// must is like want but ends the test if the reply is wrong.
 func (c *client) must(prefix, line string) string {
 	c.t.Helper()
 	r := c.want(prefix, line)
@@ -227,7 +226,7 @@ func (c *client) must(prefix, line string) string {
 	return r
 }
 
-// wantReply reads a reply that begins so.
+// wantReply reads a reply and checks its beginning.
 func (c *client) wantReply(prefix string) string {
 	c.t.Helper()
 	r := c.reply()
@@ -237,7 +236,7 @@ func (c *client) wantReply(prefix string) string {
 	return r
 }
 
-// wantBytes reads bytes that are no reply.
+// wantBytes reads bytes that are not part of a reply and checks them.
 func (c *client) wantBytes(want string) {
 	c.t.Helper()
 	if got, err := c.Bytes(len(want)); err != nil || got != want {
@@ -245,7 +244,7 @@ func (c *client) wantBytes(want string) {
 	}
 }
 
-// list fetches a listing and returns its lines.
+// list returns the lines of a listing.
 func (c *client) list(line string) []string {
 	c.t.Helper()
 	content := c.Transfer(line)
@@ -258,7 +257,7 @@ func (c *client) list(line string) []string {
 	return strings.Split(strings.TrimSuffix(content, "\r\n"), "\r\n")
 }
 
-// names are those of a listing by MLSD: what follows the first SP of a line (RFC 3659 7.2).
+// names returns the names in an MLSD listing: the text after the first SP of each line (RFC 3659 7.2).
 func (c *client) names(line string) []string {
 	c.t.Helper()
 	var names []string
@@ -271,7 +270,7 @@ func (c *client) names(line string) []string {
 	return names
 }
 
-// entry is the one line of facts and pathname in MLST's reply, without its leading SP.
+// entry returns the facts and the pathname in the reply to MLST.
 func (c *client) entry(line string) (facts, name string) {
 	c.t.Helper()
 	r := c.want("250-", line)
@@ -284,7 +283,7 @@ func (c *client) entry(line string) (facts, name string) {
 	return facts, name
 }
 
-// features are the lines of FEAT between the first and the last, without their leading SP.
+// features returns the feature lines of FEAT without their leading SP.
 func (c *client) features() []string {
 	c.t.Helper()
 	lines := strings.Split(c.must("211-", "FEAT"), "\r\n")
@@ -295,7 +294,7 @@ func (c *client) features() []string {
 	return features
 }
 
-// feature is the line of FEAT that begins with a label; "" without one.
+// feature returns the FEAT line that begins with a label, or "".
 func (c *client) feature(label string) string {
 	c.t.Helper()
 	for _, f := range c.features() {
@@ -306,13 +305,13 @@ func (c *client) feature(label string) string {
 	return ""
 }
 
-// nvt is a pathname as a client sends it over the control connection: CR is padded (RFC 2640 3.1) and 255 doubled
-// (RFC 3659 2.2).
+// nvt encodes a pathname for the control connection: CR is padded (RFC 2640 3.1) and 255 is doubled (RFC 3659 2.2).
 func nvt(name string) string {
 	return strings.NewReplacer("\r", "\r\x00", "\xff", "\xff\xff").Replace(name)
 }
 
-// shown is a pathname as replies and listings have it: CR and LF are pictures (RFC 3659 2.2) and 255 is doubled.
+// shown returns a pathname as it appears in replies and listings: CR and LF are control pictures (RFC 3659 2.2) and
+// 255 is doubled.
 func shown(name string) string { return pictures.Replace(strings.ReplaceAll(name, "\xff", "\xff\xff")) }
 
 var pictures = strings.NewReplacer("\r", "\u240d", "\n", "\u240a")

@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// ownPackage is that of a test which the table names without a package.
+// ownPackage is the package of tests that the table names without a package.
 const ownPackage = "conformance"
 
 var (
@@ -20,8 +20,8 @@ var (
 	testInCode  = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 )
 
-// TestTable holds docs/conformance.md and the tests together: each rule names tests that are there, and each test of
-// this package is named.
+// TestTable compares docs/conformance.md with the tests: every named test must exist, and every test of this
+// package must be named.
 func TestTable(t *testing.T) {
 	root, err := s3test.Repository()
 	must.OK(t, err)
@@ -46,7 +46,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// testsOf are the tests of the package of a name.
+// testsOf returns the tests of a package.
 func testsOf(t *testing.T, root, pkg string) map[string]bool {
 	t.Helper()
 	tests := map[string]bool{}

@@ -15,7 +15,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Section 2.1: hex-encoding belongs to URIs. What goes over FTP is the name itself, and "%" is a character of it.
+// Section 2.1: percent-encoding belongs to URIs. FTP transfers the name itself, in which "%" is an ordinary
+// character.
 func TestPercentIsACharacter(t *testing.T) {
 	storeAndDeleteAll(t, newSite(t, settings{}), []pathname{
 		{"letter", "%41"},
@@ -55,13 +56,14 @@ func TestPercentIsACharacter(t *testing.T) {
 	})
 }
 
-// One name in the two forms of Unicode.
+// One name in both Unicode normalization forms.
 const (
 	composed   = "caf\u00e9"
 	decomposed = "cafe\u0301"
 )
 
-// Section 2.1: names are normalised to composed characters before they go into a URI; a new name is made so.
+// Section 2.1: names are normalized to composed characters before they are used in a URI, so new names are created
+// in this form.
 func TestNewNamesAreNormalized(t *testing.T) {
 	for _, tt := range []struct{ form, made string }{{"", composed}, {"nfc", composed}, {"nfd", decomposed},
 		{"none", ""}} {
@@ -92,7 +94,7 @@ func TestNewNamesAreNormalized(t *testing.T) {
 	}
 }
 
-// Section 3.4: an interpreter takes a name in either form.
+// Section 3.4: names are found in either form.
 func TestNamesAreFoundInEitherForm(t *testing.T) {
 	for _, names := range [][2]string{{composed, decomposed}, {decomposed, composed}} {
 		there, asked := names[0], names[1]
@@ -129,7 +131,7 @@ func TestNamesAreFoundInEitherForm(t *testing.T) {
 	})
 }
 
-// addresses are the lines between the first and the last of SITE URL.
+// addresses returns the lines between the first and the last of the reply to SITE URL.
 func (c *client) addresses(line string) []string {
 	c.t.Helper()
 	r := c.want("200-", line)
@@ -140,8 +142,8 @@ func (c *client) addresses(line string) []string {
 	return []string{strings.TrimPrefix(lines[1], " "), strings.TrimPrefix(lines[2], " ")}
 }
 
-// follow goes where an ftp URI leads, as RFC 1738 3.2.2 tells clients to: a CWD for each segment but the last, which
-// is a file.
+// follow accesses an ftp URI as specified in RFC 1738 3.2.2: a CWD for each segment except the last, which is a
+// file.
 func (s *site) follow(t *testing.T, uri string) string {
 	t.Helper()
 	u, err := url.Parse(uri)
@@ -163,7 +165,7 @@ func (s *site) follow(t *testing.T, uri string) string {
 	return ""
 }
 
-// uriNames are names that URIs have trouble with.
+// uriNames lists names that are difficult in URIs.
 var uriNames = []pathname{
 	{"ascii", "plain.txt"},
 	{"latin", "Été à Zürich.txt"},
@@ -182,7 +184,7 @@ var uriNames = []pathname{
 	{"combining-first", "\u0301a"},
 }
 
-// Section 2.1 and 3.2: a generated URI is ASCII, its octets are those of UTF-8, and it leads to the file.
+// Section 2.1 and 3.2: a generated URI is ASCII, encodes the UTF-8 bytes, and leads to the file.
 func TestURIs(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -211,7 +213,7 @@ func TestURIs(t *testing.T) {
 	s.connect(t).want("530 ", "SITE URL f")
 }
 
-// Section 2.1 and 3.2: URIs are in UTF-8 whatever the charset of the tenant's clients is.
+// Section 2.1 and 3.2: URIs are in UTF-8, whatever charset the tenant's clients use.
 func TestURIsHaveNoCharset(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility: {charset: shift_jis}"})
 	s.put(t, "日本/語.txt", "x")
@@ -226,7 +228,7 @@ func TestURIsHaveNoCharset(t *testing.T) {
 	}
 }
 
-// Section 2.2: an 8URI has the characters themselves, but for what shows ambiguously.
+// Section 2.2: an 8URI contains the characters themselves, except for ambiguous ones.
 func TestEightBitURIs(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -239,7 +241,7 @@ func TestEightBitURIs(t *testing.T) {
 				!utf8.ValidString(uri) {
 				t.Errorf("%q has the 8URI %q", tt.bytes, uri)
 			}
-			var encoded strings.Builder // what is not ASCII may be encoded without a change of meaning
+			var encoded strings.Builder // non-ASCII characters may be encoded without changing the meaning
 			for i := range len(uri) {
 				if uri[i] < utf8.RuneSelf {
 					encoded.WriteByte(uri[i])
@@ -263,7 +265,7 @@ func TestEightBitURIs(t *testing.T) {
 	}
 }
 
-// Section 3.2: a link over HTTP that S3 makes leads to the file too, whatever its name.
+// Section 3.2: an HTTP link signed for S3 also leads to the file, whatever its name.
 func TestLinksLeadToTheFile(t *testing.T) {
 	s := newSite(t, settings{storage: "minio", acme: "presign: 1h"})
 	c := s.login(t)
@@ -282,7 +284,7 @@ func TestLinksLeadToTheFile(t *testing.T) {
 	}
 }
 
-// Section 5: what looks the same may be another file. The very name that was asked for always wins.
+// Section 5: names that look the same may be different files. An exact match always wins.
 func TestTheExactNameWins(t *testing.T) {
 	s := newSite(t, settings{})
 	twins := map[string]string{
@@ -297,7 +299,7 @@ func TestTheExactNameWins(t *testing.T) {
 	for name, content := range twins {
 		c.Want(content, "RETR "+name)
 	}
-	for name := range twins { // and nothing else is changed
+	for name := range twins { // no other file is changed
 		c.Store(name, "new")
 		for other, content := range twins {
 			if got := s.object(t, other); other != name && got != content {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// invalid are byte sequences that no decoder may turn into a character: RFC 2279 2 and its security considerations,
-// the draft of 2002 at <26>, <31> and <50>. RFC 3629 adds that there is nothing above U+10FFFF, and so no form of
-// five or six bytes.
+// invalid lists byte sequences that no decoder may turn into a character: RFC 2279 2 and its security
+// considerations, the draft of 2002 at <26>, <31> and <50>. RFC 3629 adds that nothing is above U+10FFFF, so that
+// forms with five or six bytes are invalid too.
 var invalid = []pathname{
 	// Overlong forms: each character has one form (RFC 2279 2, step 1).
 	{"overlong-2-nul", "\xc0\x80"},
@@ -29,7 +29,7 @@ var invalid = []pathname{
 	{"overlong-5-last", "\xf8\x87\xbf\xbf\xbf"},
 	{"overlong-6-slash", "\xfc\x80\x80\x80\x80\xaf"},
 	{"overlong-6-last", "\xfc\x83\xbf\xbf\xbf\xbf"},
-	// Surrogates, which UTF-16 has for itself.
+	// Surrogates, which are reserved for UTF-16.
 	{"surrogate-first", "\xed\xa0\x80"},
 	{"surrogate-high-last", "\xed\xaf\xbf"},
 	{"surrogate-low-first", "\xed\xb0\x80"},
@@ -60,7 +60,7 @@ var invalid = []pathname{
 	{"cut-then-ascii", "\xe2\x89a"},
 	{"cut-then-slash", "\xe2/\x89\xa2"},
 	{"cut-then-space", "\xc3 \xa9"},
-	// Bytes that continue nothing.
+	// Continuation bytes without a first byte.
 	{"stray-80", "\x80"},
 	{"stray-bf", "\xbf"},
 	{"stray-two", "\x80\xbf"},
@@ -80,15 +80,15 @@ var invalid = []pathname{
 	{"cesu-8", "\xed\xa0\xbd\xed\xb8\x80"},
 }
 
-// pathnameCommands take a pathname and nothing else.
+// pathnameCommands lists the commands whose argument is only a pathname.
 var pathnameCommands = []string{
 	"CWD", "XCWD", "MKD", "XMKD", "RMD", "XRMD", "DELE", "RNFR", "SIZE", "MDTM", "MLST", "STAT", "RETR", "STOR", "APPE",
 	"LIST", "NLST", "MLSD",
 	"SITE MKDIR", "SITE RMDIR", "MFMT 20260102030405",
 }
 
-// RFC 2279 2 and 6, the draft <31>, <49>, <50>: every command refuses with 501 what is no UTF-8, wherever it is in a
-// name. It looks up and makes nothing.
+// RFC 2279 2 and 6, the draft <31>, <49>, <50>: every command rejects invalid UTF-8 anywhere in a name with 501,
+// without looking up or creating anything.
 func TestInvalidUTF8IsRefused(t *testing.T) {
 	s := newSite(t, settings{})
 	s.login(t).Store("keep", "x")
@@ -112,15 +112,15 @@ func TestInvalidUTF8IsRefused(t *testing.T) {
 	}
 }
 
-// The draft <50>: a form that only a careless decoder reads as "." or "/" leads nowhere.
+// The draft <50>: forms that only a careless decoder reads as "." or "/" are not separators or parents.
 func TestInvalidUTF8IsNoPath(t *testing.T) {
 	s := newSite(t, settings{})
 	s.put(t, "secret", "x")
 	s.put(t, "inner/f", "x")
 	c := s.connect(t)
-	c.Login("bob", password) // whose root is inner
+	c.Login("bob", password) // with the root inner
 	for _, name := range []string{
-		"/\xc0\xae./secret", // 2F C0 AE 2E 2F, the document's own
+		"/\xc0\xae./secret", // 2F C0 AE 2E 2F, the document's own example
 		"\xc0\xae\xc0\xae/secret", "..\xc0\xafsecret", "\xe0\x80\xae\xe0\x80\xae/secret", "\xf0\x80\x80\xae./secret",
 		"..\xe0\x80\xafsecret",
 		"\xfc\x80\x80\x80\x80\xae\xfc\x80\x80\x80\x80\xae/secret", "inner\xc0\xaff", "f\xc0\x80", "f\xc0\x80.txt",
@@ -129,7 +129,7 @@ func TestInvalidUTF8IsNoPath(t *testing.T) {
 			c.want("501 ", command+" "+name)
 		}
 	}
-	// Without a trick there is no way out either.
+	// Plain parents do not leave the root either.
 	for _, name := range []string{"/../secret", "../secret", "../../secret", "/inner/../../secret"} {
 		c.want("550 ", "SIZE "+name)
 	}
@@ -139,7 +139,7 @@ func TestInvalidUTF8IsNoPath(t *testing.T) {
 	}
 }
 
-// RFC 2279 6: a verb is ASCII, not what a careless decoder or upper-casing makes of other bytes.
+// RFC 2279 6: verbs are ASCII, even if careless decoding or uppercasing turns other bytes into a verb.
 func TestVerbsAreASCII(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	for _, line := range []string{
@@ -151,7 +151,7 @@ func TestVerbsAreASCII(t *testing.T) {
 	c.want("200 ", "NOOP")
 }
 
-// RFC 2279 6: bytes that an overlong form hides are no end of a line.
+// RFC 2279 6: an overlong form of CR LF does not end a line.
 func TestInvalidUTF8EndsNoLine(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	c.Store("keep", "x")
@@ -162,7 +162,7 @@ func TestInvalidUTF8EndsNoLine(t *testing.T) {
 	c.want("213 1", "SIZE keep")
 }
 
-// Whatever a client sends, what it is shown of it is UTF-8 and one line (RFC 2640 4.1).
+// Whatever a client sends, the reply to it is one line of UTF-8 (RFC 2640 4.1).
 func TestRepliesAreUTF8WhateverIsSent(t *testing.T) {
 	s := newSite(t, settings{})
 	for _, tt := range invalid {
@@ -193,8 +193,8 @@ func TestRepliesAreUTF8WhateverIsSent(t *testing.T) {
 	}
 }
 
-// valid are characters at the edges of each length, and the examples of the two documents (RFC 2279 4, the draft <39>
-// to <42>).
+// valid lists characters at the limits of each length, and the examples of both documents (RFC 2279 4, the draft
+// <39> to <42>).
 var valid = []pathname{
 	{"U+007F", "\x7f"},
 	{"U+0080", "\xc2\x80"},
@@ -210,16 +210,16 @@ var valid = []pathname{
 	{"stump-of-tree", "\xf0\xa3\x8e\xb4"},
 	{"vav", "\xd7\x95"},       // RFC 2640 B.2.3
 	{"so-so", "\xe0\xb8\x8b"}, // RFC 2640 B.2.4
-	{"nel", "a\xc2\x85b"},     // a line end of Unicode, but not of FTP
+	{"nel", "a\xc2\x85b"},     // a line end in Unicode but not in FTP
 	{"no-break-space", "a\u00a0b"},
-	{"full-width-slash", "a\uff0fb"}, // no divider
+	{"full-width-slash", "a\uff0fb"}, // not a separator
 	{"full-width-dots", "\uff0e\uff0e"},
 	{"two-dot-leader", "\u2025"},
 	{"one-dot-leader", "\u2024\u2024"},
 	{"division-slash", "..\u2215secret"},
 }
 
-// RFC 2279 2 and 4: what is UTF-8 is taken, and every byte of it comes back.
+// RFC 2279 2 and 4: valid UTF-8 is accepted and returned byte for byte.
 func TestValidUTF8IsKept(t *testing.T) {
 	s := newSite(t, settings{})
 	storeAndDeleteAll(t, s, valid)
@@ -228,7 +228,7 @@ func TestValidUTF8IsKept(t *testing.T) {
 	})
 }
 
-// U+FFFD may stand for a damaged character, and U+FFFE and U+FFFF are no characters. But UTF-8 has a form for them
+// U+FFFD may represent a damaged character, and U+FFFE and U+FFFF are noncharacters, but all are valid in UTF-8
 // (RFC 3629 3). Not every S3 server can list them.
 func TestNoncharactersAreKept(t *testing.T) {
 	names := []pathname{
@@ -244,8 +244,8 @@ func TestNoncharactersAreKept(t *testing.T) {
 	t.Run("listings", func(t *testing.T) { wantListed(t, s, bytesOf(names)) })
 }
 
-// RFC 2279 1, the draft <35> to <38>: names that look alike or fold to one are kept apart, byte by byte. U+FEFF is a
-// character like others in what another program has stored.
+// RFC 2279 1, the draft <35> to <38>: names that look alike or differ only in case are kept apart, byte by byte.
+// U+FEFF is an ordinary character in names stored by another program.
 func TestNamesAreBytes(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility: {normalization: none}"})
 	c := s.login(t)
@@ -267,8 +267,9 @@ func TestNamesAreBytes(t *testing.T) {
 	}
 }
 
-// draft-masinter-url-i18n 5: a new name has no invisible character, because it would look like another one. What
-// another program has stored under such a name is listed, read, replaced, renamed and deleted.
+// draft-masinter-url-i18n 5: new names cannot contain invisible characters, because they would look like other
+// names. Existing files with such names, stored by other programs, can be listed, read, replaced, renamed and
+// deleted.
 func TestInvisibleCharacters(t *testing.T) {
 	s := newSite(t, settings{acme: "directory_encodings: {/mirror: raw}"})
 	c := s.login(t)

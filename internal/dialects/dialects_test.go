@@ -20,12 +20,12 @@ func TestMain(m *testing.M) { s3test.Main(m) }
 // A dialect is a way in which an S3 server, or a proxy in front of it, differs from AWS.
 type dialect struct {
 	name   string
-	source string // who has reported it: owner/repository#number, or a page
+	source string // who reported it: owner/repository#number, or a page
 	faults []s3test.Fault
 
-	fails string // the steps that fail, divided by spaces; steps that need one of them do not run
-	may   string // the steps that may fail, as the speed of S3 decides
-	log   string // a line of the log about one of them
+	fails string // names of the steps that fail, separated by spaces; steps that need one of them do not run
+	may   string // steps that may fail, depending on the speed of S3
+	log   string // log line about one of them
 
 	// strict is the outcome if babelftp treats the server as the strictest one and uses no optional feature. It is nil
 	// if the outcome is the same.
@@ -41,14 +41,14 @@ type dialect struct {
 // An outcome is the result of the steps in a dialect.
 type outcome struct{ fails, log string }
 
-// works is the outcome of a dialect in which no step fails.
+// works returns the outcome in which no step fails.
 func works() *outcome { return &outcome{} }
 
 // attempts limits how often the driver sends a request. Its default takes 25 seconds for a request that always fails.
 const attempts = 3
 
-// TestDialects runs all steps in each dialect: before a simulator of AWS, of which babelftp uses everything, and for
-// some dialects before a real server that it does not recognize.
+// TestDialects runs all steps in each dialect in front of an AWS simulator, for which babelftp uses every feature,
+// and for some dialects in front of a real server that babelftp does not recognize.
 func TestDialects(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("0123456789abcdef", (part+64<<10)/16)
@@ -76,7 +76,7 @@ func (d *dialect) test(t *testing.T, name string, profile config.Profile, large 
 	cfg := servicetest.NewConfig(t, s3)
 	cfg.S3.Endpoint, cfg.S3.Profile = proxy.Server().Endpoint, profile
 	acme := cfg.Tenants["acme"]
-	acme.Resume, acme.ResumeByDefault = config.KeepInterrupted, true // as a file without the key has it
+	acme.Resume, acme.ResumeByDefault = config.KeepInterrupted, true // the default in a configuration file
 	must.OK(t, cfg.Validate())
 	var log servicetest.Log
 	aws := proxy.Server().AWSConfig()
@@ -112,7 +112,7 @@ func (d *dialect) test(t *testing.T, name string, profile config.Profile, large 
 	if all := strings.Join(told, ""); !strings.Contains(all, want.log) {
 		t.Errorf("the log lacks %q:\n%s", want.log, all)
 	}
-	// What was acknowledged is in the bucket.
+	// Acknowledged files must be in the bucket.
 	client := s3.Client()
 	for path, content := range s.files {
 		if got := s3test.Content(t, client, acme.Bucket, acme.Prefix+strings.TrimPrefix(path, "/")); got != content {
@@ -130,13 +130,13 @@ func (d *dialect) proxy(t *testing.T, s3 *s3test.Server) *s3test.Proxy {
 	}
 	proxy := start(t, s3)
 	proxy.Anonymous = true
-	for _, f := range slices.Backward(d.faults) { // the first has priority
+	for _, f := range slices.Backward(d.faults) { // the first one takes priority
 		proxy.Inject(f)
 	}
 	return proxy
 }
 
-// isError reports whether a line of the log says why a command failed.
+// isError reports whether a log line contains the reason for a failed command.
 func isError(line string) bool {
 	return strings.Contains(line, " err=") || strings.Contains(line, " storage=")
 }

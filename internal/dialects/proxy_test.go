@@ -13,12 +13,12 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// speak rewrites requests and responses of an operation, of all if it is empty.
+// speak rewrites the requests and responses of an operation, or of all operations if it is empty.
 func speak(operation string, w s3test.Rewriting) s3test.Fault {
 	return s3test.Fault{Operation: operation, Effect: s3test.Rewrite(w)}
 }
 
-// headers changes the headers of responses to an operation.
+// headers changes the response headers of an operation.
 func headers(operation string, change func(h http.Header)) s3test.Fault {
 	return speak(operation, s3test.Rewriting{Response: func(r *http.Response, body []byte) []byte {
 		change(r.Header)
@@ -26,7 +26,7 @@ func headers(operation string, change func(h http.Header)) s3test.Fault {
 	}})
 }
 
-// drop removes headers of responses to an operation.
+// drop removes response headers of an operation.
 func drop(operation string, names ...string) s3test.Fault {
 	return headers(operation, func(h http.Header) {
 		for _, name := range names {
@@ -35,7 +35,7 @@ func drop(operation string, names ...string) s3test.Fault {
 	})
 }
 
-// document changes the XML of responses to an operation.
+// document changes the XML responses of an operation.
 func document(operation string, change func(xml string) string) s3test.Fault {
 	return speak(operation, s3test.Rewriting{Response: func(r *http.Response, body []byte) []byte {
 		if bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) && isXML(r) {
@@ -47,7 +47,7 @@ func document(operation string, change func(xml string) string) s3test.Fault {
 
 func isXML(r *http.Response) bool { return strings.Contains(r.Header.Get("Content-Type"), "xml") }
 
-// replace changes the XML by regular expressions.
+// replace changes XML with pairs of a regular expression and a replacement.
 func replace(operation string, pairs ...string) s3test.Fault {
 	return document(operation, func(xml string) string {
 		for pair := range slices.Chunk(pairs, 2) {
@@ -64,19 +64,19 @@ func answer(operation string, status int, header, body string) s3test.Fault {
 	}})
 }
 
-// errorXML is an error of S3.
+// errorXML returns an S3 error document.
 func errorXML(code, message string) string {
 	return fmt.Sprintf(
 		`<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>%s</Message><RequestId>r</RequestId></Error>`,
 		code, message)
 }
 
-// refuse responds with an error of S3.
+// refuse responds with an S3 error.
 func refuse(operation string, status int, code, message string) s3test.Fault {
 	return answer(operation, status, "Content-Type: application/xml", errorXML(code, message))
 }
 
-// page responds with a page of HTML, as a proxy does.
+// page responds with an HTML page like a proxy.
 func page(operation string, status int, server string) s3test.Fault {
 	return answer(operation, status, "Content-Type: text/html\nServer: "+server, html(status))
 }
@@ -87,7 +87,7 @@ func html(status int) string {
 		"</h1></center>\r\n<hr>\r\n</body>\r\n</html>\r\n"
 }
 
-// refuseHeaders responds with an error to requests with one of these headers. The message names the header.
+// refuseHeaders rejects requests with any of these headers. The message contains the name of the header.
 func refuseHeaders(status int, code, message string, names ...string) s3test.Fault {
 	return speak("", s3test.Rewriting{Request: func(r *http.Request) *http.Response {
 		for _, name := range names {
@@ -100,7 +100,7 @@ func refuseHeaders(status int, code, message string, names ...string) s3test.Fau
 	}})
 }
 
-// ignore drops headers of requests to an operation.
+// ignore removes headers from requests of an operation.
 func ignore(operation string, names ...string) s3test.Fault {
 	return speak(operation, s3test.Rewriting{Request: func(r *http.Request) *http.Response {
 		for _, name := range names {
@@ -110,7 +110,7 @@ func ignore(operation string, names ...string) s3test.Fault {
 	}})
 }
 
-// without drops query parameters of listings.
+// without removes query parameters from listings.
 func without(names ...string) s3test.Fault {
 	return speak("ListObjectsV2", s3test.Rewriting{Request: func(r *http.Request) *http.Response {
 		query := r.URL.Query()
@@ -122,20 +122,20 @@ func without(names ...string) s3test.Fault {
 	}})
 }
 
-// encoded is a query as a signature has it.
+// encoded encodes a query in the form used for signatures.
 func encoded(query url.Values) string { return strings.ReplaceAll(query.Encode(), "+", "%20") }
 
-// sometimes makes a fault happen from the nth request on, so many times.
+// sometimes limits a fault to a number of requests, after skipping some.
 func sometimes(after, times int, f s3test.Fault) s3test.Fault {
 	f.After, f.Times = after, times
 	return f
 }
 
-// compressed is a body in gzip.
+// compressed compresses a body with gzip.
 func compressed(body []byte) []byte {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
-	_, _ = w.Write(body) // into memory
+	_, _ = w.Write(body) // writing to memory cannot fail
 	_ = w.Close()
 	return out.Bytes()
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// Contents of files. A file of a part or more is uploaded by parts, and for a body of more than 2 MiB the AWS SDK
-// waits for 100 Continue.
+// Contents of files. A file of one part or more is uploaded in parts, and the AWS SDK sends Expect: 100-continue
+// for bodies larger than 2 MiB.
 const (
 	small = "The quick brown fox jumps over the lazy dog.\r\n"
 	part  = 5 << 20
@@ -27,32 +27,32 @@ const (
 
 var errCorrupt = errors.New("silent corruption")
 
-// A step is one task of an FTP client. It may need files of other steps.
+// A step is one task of an FTP client. It may need files from other steps.
 type step struct {
 	name  string
-	needs string // names of steps, divided by commas
+	needs string // names of steps, separated by commas
 	run   action
 }
 
-// A session runs the steps on one control connection. It knows which files there must be.
+// A session runs the steps on one control connection and keeps track of the files that must exist.
 type session struct {
 	*ftptest.Conn
 	files  map[string]string // content by path
 	dirs   map[string]bool
 	failed map[string]error // by step
-	loose  bool             // a step has failed, so that other files may be there too
+	loose  bool             // a step has failed, so other files may exist too
 }
 
 func newSession(conn *ftptest.Conn) *session {
 	return &session{Conn: conn, files: map[string]string{}, dirs: map[string]bool{}, failed: map[string]error{}}
 }
 
-// A refusal is a reply of another code.
+// A refusal is a reply with an unexpected code.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// command sends a command and wants a reply whose code begins like this.
+// command sends a command and checks the beginning of the reply code.
 func (s *session) command(code, line string) (string, error) {
 	reply, err := s.Send(line)
 	if err != nil {
@@ -68,7 +68,7 @@ func wants(code, reply string) error {
 	return nil
 }
 
-// do sends commands, each of which must succeed.
+// do sends commands that must all succeed. Each begins with the expected code.
 func (s *session) do(lines ...string) error {
 	for _, line := range lines {
 		code, line, _ := strings.Cut(line, " ")
@@ -117,7 +117,7 @@ func (s *session) retrieve(path string, offset int) error {
 	return nil
 }
 
-// shows sends a command whose reply must have a text.
+// shows sends a command whose reply must contain text.
 func (s *session) shows(code, line, text string) error {
 	reply, err := s.command(code, line)
 	if err == nil && !strings.Contains(strings.ToLower(reply), strings.ToLower(text)) {
@@ -126,7 +126,7 @@ func (s *session) shows(code, line, text string) error {
 	return err
 }
 
-// missing wants each of these commands to find nothing.
+// missing checks that each command finds nothing.
 func (s *session) missing(lines ...string) error {
 	for _, line := range lines {
 		reply, err := s.Send(line)
@@ -163,7 +163,7 @@ func (s *session) rename(from, to string) error {
 	return nil
 }
 
-// entries are the names in a directory, with the sizes of its files.
+// entries returns the names in a directory with the sizes of its files.
 func (s *session) entries(dir string) map[string]string {
 	entries := map[string]string{}
 	for path, content := range s.files {
@@ -185,12 +185,12 @@ var (
 	unixLine = regexp.MustCompile(`^(.)\S+\s+\d+\s+\S+\s+\S+\s+(\d+) \w{3} [ \d]\d\s+[\d:]+ (.*)$`)
 )
 
-// list wants a listing to show every entry of a directory once.
+// list checks that a listing shows every entry of a directory exactly once.
 func (s *session) list(command, dir string) error {
 	text, reply, err := s.Download(command + " " + dir)
 	want := s.entries(strings.TrimSuffix(dir, "/"))
 	if err == nil && strings.Contains(reply, "No such file") && len(want) == 0 {
-		return nil // there is no directory
+		return nil // the directory does not exist
 	}
 	if err == nil {
 		err = wants("226", reply)
@@ -245,7 +245,7 @@ func (s *session) list(command, dir string) error {
 	return nil
 }
 
-// interrupt uploads the beginning of a file and breaks the data connection.
+// interrupt uploads the beginning of a file and then breaks the data connection.
 func (s *session) interrupt(path, content string) error {
 	data, err := s.Data()
 	if err != nil {
@@ -258,12 +258,12 @@ func (s *session) interrupt(path, content string) error {
 	if _, err := io.WriteString(data, content); err != nil {
 		return err
 	}
-	for progress := ""; !strings.Contains(progress, strconv.Itoa(len(content))); { // until all of it has come
+	for progress := ""; !strings.Contains(progress, strconv.Itoa(len(content))); { // until all of it has arrived
 		if progress, err = s.command("", "STAT"); err != nil {
 			return err
 		}
-		if !strings.HasPrefix(progress, "211") { // the transfer has ended
-			_, err := s.Reply() // to STAT
+		if !strings.HasPrefix(progress, "211") { // the transfer ended
+			_, err := s.Reply() // reply to STAT
 			return errors.Join(refusal(progress), err)
 		}
 	}
@@ -369,7 +369,7 @@ func login(s *session) error {
 	return s.do("331 USER alice", "230 PASS "+servicetest.Password, "200 TYPE I")
 }
 
-// overwrite stores bytes in the middle of a file.
+// overwrite writes bytes into the middle of a file.
 func overwrite(path string, offset int, bytes string) action {
 	return func(s *session) error {
 		if err := s.do(fmt.Sprintf("350 REST %d", offset)); err != nil {
@@ -464,8 +464,7 @@ func steps(large string) []step {
 	}
 }
 
-// run runs the steps. It returns those that failed, each with its error. A step that needs a failed step does
-// not run.
+// run runs the steps and calls ended for each of them. Steps that need a failed step are skipped.
 func (s *session) run(large string, ended func(step, error)) {
 	for _, st := range steps(large) {
 		if slices.ContainsFunc(strings.Split(st.needs, ","), func(need string) bool { return s.failed[need] != nil }) {
@@ -480,4 +479,4 @@ func (s *session) run(large string, ended func(step, error)) {
 	}
 }
 
-var errSkipped = errors.New("it needs a step that has failed")
+var errSkipped = errors.New("needs a step that failed")

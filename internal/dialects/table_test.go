@@ -15,7 +15,7 @@ import (
 
 type faults = []s3test.Fault
 
-// Steps that fail alike, because they make the same requests.
+// Steps that fail together because they make the same requests.
 const (
 	gets         = "RETR-small RETR-empty RETR-large RETR-name REST-RETR HASH XMD5 APPE REST-STOR STOR-replace STOR-resumed RNTO RNTO-large SITE-COPY RNTO-directory"
 	getsOfBytes  = "RETR-small RETR-large RETR-name REST-RETR HASH XMD5 APPE REST-STOR STOR-replace STOR-resumed RNTO RNTO-large SITE-COPY RNTO-directory"
@@ -25,14 +25,14 @@ const (
 	completions  = "STOR-large STOR-resumed"
 	copies       = "MFMT RNTO RNTO-large SITE-COPY RNTO-directory"
 	ranges       = "REST-RETR STOR-resumed RNTO-large"
-	// wholes are read in ranges too, in parallel, if S3 is slow.
+	// wholes are also read in parallel ranges if S3 is slow.
 	wholes      = "RETR-large XMD5"
 	deletes     = "RNTO RNTO-large RNTO-directory DELE RMD"
 	listings    = "LIST-empty MKD MLSD LIST NLST REST-STOR STOR-interrupted RNTO RNTO-large SITE-COPY MKD-deep DELE RMD MLSD-after"
 	allListings = "LIST-empty MKD missing MLSD LIST NLST REST-STOR STOR-interrupted RNTO RNTO-large SITE-COPY MKD-deep DELE RMD-full RMD MLSD-after"
 )
 
-// dialects is the table. A new report is one more row.
+// dialects returns the table. To add a report, add a row.
 func dialects() []dialect {
 	return []dialect{
 		{name: "none", source: "the S3 server without a proxy", real: true},
@@ -69,7 +69,7 @@ func dialects() []dialect {
 			faults: faults{refuseHeaders(400, "NotImplemented", "%s", "X-Amz-Trailer",
 				"X-Amz-Decoded-Content-Length")}},
 
-		// Operations that a server lacks.
+		// Operations that a server does not support.
 		{name: "no-copy", source: "rclone/rclone#5595 (Storj)", real: true,
 			faults: faults{refuse("CopyObject", 501, "NotImplemented", "no")},
 			fails:  copies, log: "CopyObject: NotImplemented"},
@@ -92,7 +92,7 @@ func dialects() []dialect {
 			faults: faults{without("list-type", "continuation-token", "start-after")},
 			fails:  listings, log: "ListObjectsV2: NotImplemented", strict: works()},
 
-		// Pages of proxies.
+		// HTML pages of proxies.
 		{name: "html-413", source: "minio/minio#7893", real: true, faults: faults{page("UploadPart", 413, "nginx")},
 			fails: uploads, log: "HTTP 413"},
 		{name: "html-413-put", source: "minio/minio#7893", faults: faults{page("PutObject", 413, "nginx")},
@@ -533,7 +533,7 @@ func dialects() []dialect {
 	}
 }
 
-// pages makes listings have a few entries a page, and replaces some of the XML.
+// pages limits listings to a few entries per page and replaces some of the XML.
 func pages(pairs ...string) s3test.Fault {
 	return speak("ListObjectsV2", s3test.Rewriting{
 		Request: smallPages,
@@ -546,7 +546,7 @@ func pages(pairs ...string) s3test.Fault {
 	})
 }
 
-// smallPages asks for two entries a page.
+// smallPages requests two entries per page.
 func smallPages(r *http.Request) *http.Response {
 	query := r.URL.Query()
 	query.Set("max-keys", "2")
@@ -562,7 +562,7 @@ func reversed(x string) string {
 	return contents.ReplaceAllStringFunc(x, func(string) string { i--; return all[i] })
 }
 
-// dates writes each LastModified in another form.
+// dates reformats every LastModified.
 func dates(x string, format func(time.Time) string) string {
 	return regexp.MustCompile(`<LastModified>[^<]*</LastModified>`).ReplaceAllStringFunc(x,
 		func(element string) string {
@@ -575,12 +575,12 @@ func dates(x string, format func(time.Time) string) string {
 		})
 }
 
-// httpDates writes LastModified as in HTTP.
+// httpDates formats LastModified as in HTTP.
 func httpDates(x string) string {
 	return dates(x, func(at time.Time) string { return at.Format(http.TimeFormat) })
 }
 
-// repeatedPrefixes makes pages of a few entries. Each page begins with the prefixes of the previous page.
+// repeatedPrefixes limits pages to a few entries. Each page begins with the prefixes of the previous page.
 func repeatedPrefixes() s3test.Fault {
 	element := regexp.MustCompile(`(?s)<CommonPrefixes>.*?</CommonPrefixes>`)
 	var mu sync.Mutex
@@ -600,13 +600,13 @@ func repeatedPrefixes() s3test.Fault {
 	return f
 }
 
-// prefixed gives all elements a prefix of a namespace.
+// prefixed gives all elements a namespace prefix.
 func prefixed(x string) string {
 	x = regexp.MustCompile(`<(/?)([A-Za-z]\w*)`).ReplaceAllString(x, "<${1}s3:$2")
 	return strings.Replace(x, ` xmlns="`, ` xmlns:s3="`, 1)
 }
 
-// withDirectoryEntry lists the directory itself as an object without bytes, as gateways of file systems do.
+// withDirectoryEntry lists the directory itself as an empty object, like gateways of file systems do.
 func withDirectoryEntry(x string) string {
 	prefix := regexp.MustCompile(`<Prefix>([^<]+/)</Prefix>`).FindStringSubmatch(x)
 	if prefix == nil || !strings.Contains(x, "<Delimiter>") {
