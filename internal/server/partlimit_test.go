@@ -39,7 +39,7 @@ func TestPartLimit(t *testing.T) {
 	if left := leftBehind(t, s, cfg.Tenants["acme"].Bucket); len(left) > 0 {
 		t.Errorf("the bucket has %q", left)
 	}
-	const cause = "the file needs more than the 3 parts that S3 takes: configure a part_size above 5242880 bytes"
+	const cause = "file needs more than the 3 parts that S3 accepts: configure a part_size above 5242880 bytes"
 	for _, line := range lines {
 		if text, _ := line["error"].(string); strings.Contains(text, cause) {
 			return

@@ -16,21 +16,23 @@ import (
 )
 
 const (
-	// maxPending is how many interrupted uploads an owner may have. The oldest go first.
+	// maxPending is the maximum number of interrupted uploads of an owner. When there are more, the oldest are removed.
 	maxPending = 100
 
-	// readConcurrency is how many records are read in parallel.
+	// readConcurrency is the number of records that are read in parallel.
 	readConcurrency = 32
 )
 
-// Changed notes that sessions have stored, moved or removed the objects of keys. A key that ends with a slash stands
-// for all keys that begin with it. It makes no request: RemoveChanged removes the interrupted uploads to these keys.
+// Changed must be called after a session has stored, moved or removed the objects of keys. A key that ends with a slash
+// includes all keys that begin with it. Changed makes no request: RemoveChanged removes the interrupted uploads to
+// these keys later.
 func (j *Journal) Changed(keys ...string) { j.changes.add(keys...) }
 
-// Begin notes an upload that a session of this process works on, and that began at a time. Call End of what it returns.
+// Begin registers an upload of a session of this process, so that the session notices changes of the key. The caller
+// must call End on the result.
 func (j *Journal) Begin(key string, began time.Time) *Open { return j.changes.begin(key, began) }
 
-// IsChanged reports whether this process knows that the name of an upload, or a directory above it, has changed since
+// IsChanged reports whether a session of this process has changed the key of an upload, or a directory above it, since
 // the upload began.
 func (j *Journal) IsChanged(r *Record) bool {
 	j.changes.mu.Lock()
@@ -38,11 +40,12 @@ func (j *Journal) IsChanged(r *Record) bool {
 	return j.changes.since(r.Key, r.Began)
 }
 
-// RemoveChanged removes the interrupted uploads to names that sessions of this process have changed, whoever owns them,
-// and those that an owner has too many of. Call it every few seconds. It makes no request if nothing has changed. Else
-// it makes one for each 1,000 records, and a few for each upload that it removes.
+// RemoveChanged removes the interrupted uploads to keys that sessions of this process have changed, regardless of their
+// owner. It also removes the oldest uploads of owners that have too many. Call it every few seconds. If nothing has
+// changed, it makes no request. Otherwise it makes one request for each 1,000 records and a few for each upload that it
+// removes.
 func (j *Journal) RemoveChanged(ctx context.Context) error {
-	changed := map[string]bool{} // by what the names of records begin with
+	changed := map[string]bool{} // by the prefix of the names of records
 	for _, key := range j.changes.below(j.root, 0) {
 		changed[j.recordsOf(key)] = true
 	}
@@ -54,14 +57,14 @@ func (j *Journal) RemoveChanged(ctx context.Context) error {
 		return nil
 	}
 	var failed error
-	wait := false // for a session that works on an upload whose name has changed
+	wait := false // some session is still working on an upload to a changed key
 	limited := map[string][]s3api.Version{}
 	for v, err := range j.bucket.Walk(ctx, j.prefix) {
 		if err != nil {
 			failed = errors.Join(failed, err)
 			break
 		}
-		if j.isOpen(v.Key) { // its session knows
+		if j.isOpen(v.Key) { // its session notices the change itself, see Open
 			continue
 		}
 		owner, _ := ownerOf(v.Key)
@@ -82,7 +85,7 @@ func (j *Journal) RemoveChanged(ctx context.Context) error {
 	return failed
 }
 
-// isBelow reports whether a record is in one of some directories, or below one.
+// isBelow reports whether the name of a record is below one of the directories, at any depth.
 func isBelow(record string, directories map[string]bool) bool {
 	for dir := path.Dir(record); dir != "."; dir = path.Dir(dir) {
 		if directories[dir+s3object.Separator] {
@@ -92,7 +95,8 @@ func isBelow(record string, directories map[string]bool) bool {
 	return false
 }
 
-// trim removes the oldest interrupted uploads of an owner, and all but the youngest of each key.
+// trim removes the interrupted uploads of an owner that exceed the limits, the oldest first, and keeps only the latest
+// upload to each key.
 func (j *Journal) trim(ctx context.Context, listed []s3api.Version, maxBytes int64) error {
 	records, err := j.readAll(ctx, listed)
 	if err != nil {
@@ -119,7 +123,8 @@ func (j *Journal) trim(ctx context.Context, listed []s3api.Version, maxBytes int
 	return nil
 }
 
-// readAll reads the records of a listing. It leaves out those that have ended since, and other objects.
+// readAll reads the listed records in parallel. It skips records that have been removed since the listing, and objects
+// that are not records.
 func (j *Journal) readAll(ctx context.Context, listed []s3api.Version) ([]*Record, error) {
 	records := make([]*Record, len(listed))
 	group, ctx := errgroup.WithContext(ctx)

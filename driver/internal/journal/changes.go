@@ -10,31 +10,32 @@ import (
 )
 
 const (
-	// maxChanges is how many changed names a process remembers at least, in each place.
+	// maxChanges is the number of changed keys that a process remembers at least, for each bucket and prefix.
 	maxChanges = 5_000
 
-	// rememberFor is how long it remembers them at least. An upload of another replica has no record before its first
-	// part, so its record may appear that long after the change of its name.
+	// rememberFor is how long a changed key is remembered at least. An upload of another replica has no record before
+	// its first part, so its record may appear this long after the change of its key.
 	rememberFor = 10 * time.Minute
 )
 
-// Changes are the names that the sessions of a process have stored, moved or removed a while ago. No session resumes an
-// upload that began before its name changed, or a directory above it. Share one among the journals of a place.
+// Changes remembers the keys that the sessions of a process have recently stored, moved or removed. A session must not
+// resume an upload that began before its key, or a directory above it, changed. All journals of the same bucket and
+// prefix share one Changes.
 type Changes struct {
 	process string    // a random name, so that the process recognizes its own records
-	begun   time.Time // when it began, for the times in these records
+	begun   time.Time // start of the process; the times in its records are relative to it
 
 	mu            sync.Mutex
 	recent, older map[string]time.Time // by key; the key of a directory ends with a slash
 	open          map[string][]*Open   // by key
 }
 
-// NewChanges returns an empty memory.
+// NewChanges returns an empty Changes.
 func NewChanges() *Changes {
 	return &Changes{process: nonce(), begun: time.Now(), recent: map[string]time.Time{}, open: map[string][]*Open{}}
 }
 
-// add notes that keys have changed just now. A key that ends with a slash stands for all keys that begin with it.
+// add records that keys have changed now. A key that ends with a slash includes all keys that begin with it.
 func (c *Changes) add(keys ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +54,7 @@ func (c *Changes) add(keys ...string) {
 	}
 }
 
-// opened returns the open uploads that a change of a key may concern.
+// opened returns the open uploads that a change of the key may affect.
 func (c *Changes) opened(key string) map[string][]*Open {
 	if strings.HasSuffix(key, s3object.Separator) {
 		return c.open
@@ -61,7 +62,7 @@ func (c *Changes) opened(key string) map[string][]*Open {
 	return map[string][]*Open{key: c.open[key]}
 }
 
-// since reports whether a key, or a directory above it, has changed since a time.
+// since reports whether a key, or a directory above it, has changed since begun. The caller must hold c.mu.
 func (c *Changes) since(key string, begun time.Time) bool {
 	for key != "" {
 		if c.recent[key].After(begun) || c.older[key].After(begun) {
@@ -73,8 +74,8 @@ func (c *Changes) since(key string, begun time.Time) bool {
 	return false
 }
 
-// below returns the changed keys that begin with a prefix. It forgets those that changed longer ago than age, unless
-// age is 0.
+// below returns the changed keys that begin with a prefix. Unless age is 0, it forgets the keys that changed longer ago
+// than age.
 func (c *Changes) below(prefix string, age time.Duration) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,16 +94,16 @@ func (c *Changes) below(prefix string, age time.Duration) []string {
 	return keys
 }
 
-// An Open is an upload that a session of this process works on. A nil Open stands for an upload that no session can
-// resume, so that a change of its name does not matter.
+// An Open is an upload that a session of this process works on. It is nil for an upload that cannot be resumed, because
+// a change of its key does not matter.
 type Open struct {
 	changes *Changes
 	key     string
 	Began   time.Time
-	changed bool // the name has changed since; guarded by changes
+	changed bool // since Began; guarded by changes.mu
 }
 
-// begin notes an upload that began at a time.
+// begin registers an upload.
 func (c *Changes) begin(key string, began time.Time) *Open {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +112,7 @@ func (c *Changes) begin(key string, began time.Time) *Open {
 	return o
 }
 
-// Changed reports whether the name, or a directory above it, has changed since the upload began.
+// Changed reports whether the key, or a directory above it, has changed since the upload began.
 func (o *Open) Changed() bool {
 	if o == nil {
 		return false
@@ -121,7 +122,7 @@ func (o *Open) Changed() bool {
 	return o.changed
 }
 
-// End forgets the upload.
+// End removes the upload from the Changes.
 func (o *Open) End() {
 	if o == nil {
 		return

@@ -13,49 +13,49 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
-// An Entry is the record of an upload that this process works on. Its methods do nothing for a nil one, which stands
-// for an upload outside of any journal.
+// An Entry is the journal record of an upload that this process works on. The methods of a nil Entry do nothing; it is
+// used for uploads without a journal.
 type Entry struct {
 	journal        *Journal
-	cancel         context.CancelCauseFunc // ends the upload when another session has taken it over
-	stopHeartbeats context.CancelFunc      // ends the heartbeat
-	client         *ClientWait             // nil for an upload without an owner, where a stall does not matter
+	cancel         context.CancelCauseFunc // called when another session has taken over the upload
+	stopHeartbeats context.CancelFunc
+	client         *ClientWait // nil for an upload without an owner, which cannot be taken over
 
-	stalled atomic.Bool  // another session may have the upload
-	bound   atomic.Int64 // the next TailOffset of the record
+	stalled atomic.Bool  // the record may say that the upload is stalled, so another session may take it over
+	bound   atomic.Int64 // TailOffset of the next version of the record
 
-	mu      lock // held during a write of the record
-	record  Record
-	written bool // S3 has the record
-	ended   bool // the heartbeat writes no more
-	taken   bool // another session has the upload
+	mu        chanMutex // held while the record is written
+	record    Record
+	written   bool // S3 has the record
+	ended     bool // no more heartbeats
+	takenOver bool // by another session
 }
 
-// A lock is a mutex that a goroutine may hold during a request to S3. A goroutine that waits for a lock counts as
-// blocked in a bubble of testing/synctest. One that waits for a sync.Mutex does not.
-type lock chan struct{}
+// A chanMutex is a mutex that a goroutine may hold during a request to S3. Unlike a sync.Mutex, it lets a goroutine
+// that waits for it count as blocked in a testing/synctest bubble.
+type chanMutex chan struct{}
 
-// Lock waits until no other goroutine holds the lock.
-func (l lock) Lock() { l <- struct{}{} }
+// Lock implements sync.Locker.
+func (m chanMutex) Lock() { m <- struct{}{} }
 
-// Unlock releases the lock.
-func (l lock) Unlock() { <-l }
+// Unlock implements sync.Locker.
+func (m chanMutex) Unlock() { <-m }
 
-// A ClientWait holds since when an upload waits for bytes of its client. It is nil where the upload does not wait.
-// The time has a monotonic reading: a clock that is set must not make another session take over an upload that goes
-// on.
+// A ClientWait records since when an upload has been waiting for bytes from its client; nil means that it does not
+// wait. The time includes a monotonic clock reading, so that setting the wall clock cannot make another session take
+// over an active upload.
 type ClientWait struct{ since atomic.Pointer[time.Time] }
 
-// Begin says that the upload begins to wait.
+// Begin records that the upload starts to wait.
 func (c *ClientWait) Begin() {
 	now := time.Now()
 	c.since.Store(&now)
 }
 
-// End says that bytes have come.
+// End records that bytes have arrived.
 func (c *ClientWait) End() { c.since.Store(nil) }
 
-// tooLong reports whether the upload has waited for stallAfter.
+// tooLong reports whether the upload has waited for at least stallAfter.
 func (c *ClientWait) tooLong() bool {
 	if c == nil {
 		return false
@@ -64,19 +64,20 @@ func (c *ClientWait) tooLong() bool {
 	return since != nil && time.Since(*since) >= stallAfter
 }
 
-// Enter makes the entry of an upload that S3 has just created, and writes its record. If the record cannot be
-// written, the upload continues without one, the log has a warning, and the next heartbeat tries again.
-func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) *Entry {
+// Create returns the entry of an upload that S3 has just created, and writes its record. If that fails, Create logs a
+// warning, the upload continues without a record, and the next heartbeat tries again.
+func (j *Journal) Create(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) *Entry {
 	e := j.Take(ctx, r, client, cancel)
 	e.write(ctx, func(*Record) {})
 	return e
 }
 
-// Resume makes the entry of an interrupted upload, whose parts count up to an offset. The last part after it may end
-// with the file, and a client that found its whole file there would send no more. So these parts count only when the
-// client has sent a byte after them to this session too, see ByteAfter. The error is ErrTakenOver if another session
-// was faster, and then there is no entry. After another error S3 may have made this session the holder, and the entry
-// can be given up.
+// Resume takes over an interrupted upload whose parts count up to the given offset. Parts after the offset may contain
+// the end of the file. They count only after the client has sent another byte to this session, see ByteAfter. Otherwise
+// a client could find that its whole file is already stored and send nothing.
+//
+// If another session was faster, the error is ErrTakenOver and the entry is nil. After any other error this session may
+// have become the holder, and the caller must release the entry.
 func (j *Journal) Resume(
 	ctx context.Context, r Record, offset int64, client *ClientWait, cancel context.CancelCauseFunc,
 ) (*Entry, error) {
@@ -88,9 +89,10 @@ func (j *Journal) Resume(
 	return j.Take(ctx, r, client, cancel), err
 }
 
-// Take makes the entry of a record, and begins its heartbeat, which ends with ctx.
+// Take returns the entry of a record and starts its heartbeats, which end with ctx. If another session of this process
+// has an entry for the same record, Take cancels that session's upload.
 func (j *Journal) Take(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) *Entry {
-	e := &Entry{journal: j, record: r, written: r.etag != "", client: client, cancel: cancel, mu: make(lock, 1)}
+	e := &Entry{journal: j, record: r, written: r.etag != "", client: client, cancel: cancel, mu: make(chanMutex, 1)}
 	e.bound.Store(r.TailOffset)
 	ctx, e.stopHeartbeats = context.WithCancel(ctx)
 	j.mu.Lock()
@@ -98,13 +100,13 @@ func (j *Journal) Take(ctx context.Context, r Record, client *ClientWait, cancel
 	j.open[r.Name] = e
 	j.mu.Unlock()
 	if before != nil {
-		before.cancel(ErrTakenOver) // a stalled session of this process, which would otherwise notice it later
+		before.cancel(ErrTakenOver) // the stalled session would otherwise notice it only later
 	}
 	panics.Go(func() { e.sendHeartbeats(ctx) })
 	return e
 }
 
-// sendHeartbeats writes heartbeats while the upload lasts. When the client has stalled, it writes that too.
+// sendHeartbeats writes heartbeats until ctx ends. When the client stalls, it also writes that into the record.
 func (e *Entry) sendHeartbeats(ctx context.Context) {
 	begun, failed := time.Now(), false
 	for s3api.Sleep(ctx, stallCheckInterval) == nil {
@@ -121,7 +123,7 @@ func (e *Entry) sendHeartbeats(ctx context.Context) {
 			if !stalls {
 				return
 			}
-			// before the check, so that either this check or the client's next byte notices the other
+			// set stalled before the check, so that either this check or ConfirmHolder notices the other
 			e.stalled.Store(true)
 			if r.state = stalled; !e.client.tooLong() {
 				r.state = live
@@ -131,8 +133,9 @@ func (e *Entry) sendHeartbeats(ctx context.Context) {
 	}
 }
 
-// write changes the record unless the upload has ended. If another session has taken the upload over, write ends it.
-// Other errors go to the log, because the next heartbeat tries again. It reports whether S3 has the record.
+// write applies change to the record and writes it, unless the entry has ended. If another session has taken over the
+// upload, write cancels the upload. Other errors are only logged, because the next heartbeat tries again. It reports
+// whether S3 has stored the record.
 func (e *Entry) write(ctx context.Context, change func(*Record)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -155,24 +158,25 @@ func (e *Entry) write(ctx context.Context, change func(*Record)) bool {
 	return err == nil
 }
 
-// put writes the record, which the caller has locked. The tail is the bytes that follow the parts that count.
+// put writes the record with the tail, the bytes that belong at its TailOffset. The caller must hold e.mu.
 func (e *Entry) put(ctx context.Context, tail s3object.Content) error {
 	e.record.TailOffset = e.bound.Load()
 	err := e.journal.put(ctx, &e.record, tail)
 	e.written = e.written || err == nil
-	e.taken = e.taken || errors.Is(err, ErrTakenOver)
+	e.takenOver = e.takenOver || errors.Is(err, ErrTakenOver)
 	return err
 }
 
-// Record returns the record as this session has written it last.
+// Record returns the record as this session last wrote it.
 func (e *Entry) Record() Record {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.record
 }
 
-// ConfirmHolder makes sure that the upload still belongs to this session: before the session completes it, or when a
-// stalled client sends again.
+// ConfirmHolder makes sure that the upload still belongs to this session, and returns ErrTakenOver if it does not. Call
+// it before the upload is completed and when the client has sent bytes. It makes a request only if the upload had
+// stalled.
 func (e *Entry) ConfirmHolder(ctx context.Context) error {
 	if e == nil || !e.stalled.Load() {
 		return nil
@@ -180,10 +184,11 @@ func (e *Entry) ConfirmHolder(ctx context.Context) error {
 	return e.hold(ctx)
 }
 
-// IsHolder reports whether the record still belongs to this session, so that no other one has had the upload.
+// IsHolder reports whether the record still belongs to this session, which means that no other session has taken over
+// the upload. It always makes a request.
 func (e *Entry) IsHolder(ctx context.Context) bool { return e == nil || e.hold(ctx) == nil }
 
-// hold writes the record as the one of a session that works on the upload.
+// hold writes the record with the state live.
 func (e *Entry) hold(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -198,16 +203,18 @@ func (e *Entry) hold(ctx context.Context) error {
 	return err
 }
 
-// ByteAfter says that the client has sent a byte after an offset, so that the parts up to there count. It does not
-// wait: the next heartbeat writes it into the record of a resumed upload. In another one all parts count.
+// ByteAfter tells the entry that the client has sent a byte after offset, so the parts up to offset count. It makes no
+// request; the next heartbeat writes the offset into the record. It has no effect unless the upload was resumed,
+// because otherwise all parts count anyway.
 func (e *Entry) ByteAfter(offset int64) {
 	if e != nil && e.bound.Load() != unknownOffset {
 		e.bound.Store(offset)
 	}
 }
 
-// BoundParts makes sure that the part at an offset does not count, before it is sent. In a resumed upload no part does
-// after the offset of ByteAfter. In another one BoundParts writes the offset into the record.
+// BoundParts makes sure that the part at offset will not count. Call it before a full last part is sent. In a resumed
+// upload, parts after the offset of ByteAfter do not count anyway. Otherwise BoundParts writes the offset into the
+// record.
 func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
 	if e == nil {
 		return nil
@@ -220,13 +227,14 @@ func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
 	e.bound.Store(offset)
 	err := e.put(ctx, bytes.NewReader(nil))
 	if !e.written && errors.Is(err, fs.ErrPermission) {
-		return nil // S3 takes no records from this server, so no session finds the upload
+		return nil // S3 accepts no records from this server, so no session can find the upload
 	}
 	return err
 }
 
-// Interrupt writes the record of an upload that its owner can resume while the key has this state, see [Record]. The
-// tail is the bytes that follow the parts. The uploads of the owner may take maxBytes together, or any number with 0.
+// Interrupt writes the record of an interrupted upload. Its owner can resume it as long as the key has the given state,
+// see [Record.KeyState]. The tail contains the bytes after the parts, which end at offset. All interrupted uploads of
+// the owner together may hold maxBytes; 0 means no limit.
 func (e *Entry) Interrupt(
 	ctx context.Context, state string, offset int64, tail s3object.Content, maxBytes int64,
 ) error {
@@ -261,16 +269,16 @@ func (e *Entry) Recorded() bool {
 	return e.written
 }
 
-// BeginAbort writes into the record that this session is about to abort the upload, or leaves that to a sweep. The
-// error is ErrTakenOver if another session has the upload.
+// BeginAbort marks the record as ending, so that no other session takes over the upload while this one aborts it. The
+// error is ErrTakenOver if another session already has. Do not abort the upload after any error.
 func (e *Entry) BeginAbort(ctx context.Context) error {
 	if e == nil || e.client == nil {
-		return nil // it has no owner, so no other session can want it
+		return nil // without an owner, no other session can take over the upload
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case e.taken:
+	case e.takenOver:
 		return ErrTakenOver
 	case e.ended:
 		return nil
@@ -283,7 +291,7 @@ func (e *Entry) BeginAbort(ctx context.Context) error {
 	return e.put(ctx, bytes.NewReader(nil))
 }
 
-// Release ends the work on the upload. The record stays as it is.
+// Release ends the work on the upload and leaves the record unchanged.
 func (e *Entry) Release() {
 	if e == nil {
 		return
@@ -299,8 +307,8 @@ func (e *Entry) Release() {
 	}
 }
 
-// Remove ends the work on an upload that S3 has completed or aborted, and deletes the record. If that fails, a later
-// sweep deletes it.
+// Remove ends the work on an upload that S3 has completed or aborted, and deletes its record. If the deletion fails, a
+// later sweep repeats it.
 func (e *Entry) Remove(ctx context.Context) {
 	if e == nil {
 		return

@@ -29,7 +29,7 @@ const (
 	partSize = 5 << 20
 )
 
-// A storage is a bucket, which several processes share.
+// A storage is a bucket that several processes share.
 type storage struct {
 	t      *testing.T
 	client *s3.Client
@@ -42,7 +42,7 @@ func newStorage(t *testing.T) *storage {
 	return storageOn(t, s3test.Start(t, "sim-aws"))
 }
 
-// storageOn is a bucket of a server.
+// storageOn creates a bucket on a server.
 func storageOn(t *testing.T, server *s3test.Server) *storage {
 	t.Helper()
 	s := &storage{t: t, client: server.Client(), bucket: server.Bucket(t)}
@@ -55,25 +55,28 @@ func versitygw() profile.Profile {
 	return p
 }
 
-// process is the journal of another process.
+// process returns the journal of a new process.
 func (s *storage) process() *journal.Journal {
 	return journal.New(s.client, s.bucket, "", versitygw(), s3object.Objects{}, journal.NewChanges(), nil)
 }
 
-// enter begins a multipart upload with a record. canceled tells whether another session has ended it.
-func (s *storage) enter(j *journal.Journal, key string) (e *journal.Entry, upload s3api.Upload, canceled *atomic.Bool) {
+// create creates a multipart upload with a record. canceled becomes true when another session has taken over the
+// upload.
+func (s *storage) create(
+	j *journal.Journal, key string,
+) (e *journal.Entry, upload s3api.Upload, canceled *atomic.Bool) {
 	s.t.Helper()
 	canceled = &atomic.Bool{}
 	upload, err := s.CreateUpload(s.t.Context(), key, "", &s3object.Attributes{}, s3api.PartChecksums{})
 	must.OK(s.t, err)
 	r := j.NewRecord(owner, key, partSize, time.Now())
 	r.Upload = upload.ID
-	e = j.Enter(s.t.Context(), r, &journal.ClientWait{}, func(error) { canceled.Store(true) })
+	e = j.Create(s.t.Context(), r, &journal.ClientWait{}, func(error) { canceled.Store(true) })
 	s.t.Cleanup(e.Release)
 	return e, upload, canceled
 }
 
-// read reads a record in a process.
+// read reads a record.
 func (s *storage) read(j *journal.Journal, name string) *journal.Record {
 	s.t.Helper()
 	r, err := j.Read(s.t.Context(), s3api.Version{Key: name})
@@ -81,7 +84,7 @@ func (s *storage) read(j *journal.Journal, name string) *journal.Record {
 	return r
 }
 
-// wantKeys wants the bucket to have these objects.
+// wantKeys checks that the bucket has exactly these objects.
 func (s *storage) wantKeys(want ...string) {
 	s.t.Helper()
 	if got := s3test.Objects(s.t, s.client, s.bucket); strings.Join(got, " ") != strings.Join(want, " ") {
@@ -89,7 +92,7 @@ func (s *storage) wantKeys(want ...string) {
 	}
 }
 
-// wantUploads wants S3 to have open uploads to these keys.
+// wantUploads checks that S3 has open uploads to exactly these keys.
 func (s *storage) wantUploads(want ...string) {
 	s.t.Helper()
 	if got := s3test.OpenUploads(s.t, s.client, s.bucket); !slices.Equal(got, want) {
@@ -97,31 +100,31 @@ func (s *storage) wantUploads(want ...string) {
 	}
 }
 
-// A session is the holder of its record until another one has taken it over, or removed it.
+// TestIsHolder checks that a session holds its record until another session takes it over or removes it.
 func TestIsHolder(t *testing.T) {
 	s := newStorage(t)
-	e, _, _ := s.enter(s.process(), key)
+	e, _, _ := s.create(s.process(), key)
 	if !e.IsHolder(t.Context()) {
-		t.Error("the session that has begun the upload is not the holder")
+		t.Error("the session that created the upload is not the holder")
 	}
 	other := s.process()
 	r := *s.read(other, e.Record().Name)
 	next, err := other.Resume(t.Context(), r, partSize, &journal.ClientWait{}, func(error) {})
 	must.OK(t, err)
 	if e.IsHolder(t.Context()) || !next.IsHolder(t.Context()) {
-		t.Error("the session that has taken the upload over is not the only holder")
+		t.Error("the session that has taken over the upload is not the only holder")
 	}
 	next.Remove(t.Context())
 	if e.IsHolder(t.Context()) || next.IsHolder(t.Context()) {
-		t.Error("a record that is gone has a holder")
+		t.Error("a removed record has a holder")
 	}
 }
 
-// TestResumeOnce lets several processes resume one upload: one of them gets it.
+// TestResumeOnce resumes an upload in several processes at once, and checks that exactly one of them gets it.
 func TestResumeOnce(t *testing.T) {
 	const processes = 4
 	s := newStorage(t)
-	e, _, _ := s.enter(s.process(), key)
+	e, _, _ := s.create(s.process(), key)
 	must.OK(t, e.Interrupt(t.Context(), "", partSize, strings.NewReader(""), 0))
 	record := s.read(s.process(), e.Record().Name)
 	var resumed atomic.Int32
@@ -143,11 +146,11 @@ func TestResumeOnce(t *testing.T) {
 		t.Errorf("%d processes have the upload, want 1", n)
 	}
 	if r := s.read(s.process(), e.Record().Name); r.CanResume() || !r.CountsPart(partSize) || r.CountsPart(partSize+1) {
-		t.Errorf("the record of the session that has resumed: %+v", r)
+		t.Errorf("record after the resume: %+v", r)
 	}
 }
 
-// TestTakenOver lets a process take an upload from a session, which must not write its record any more.
+// TestTakenOver checks that a session cannot write a record that another process has taken over.
 func TestTakenOver(t *testing.T) {
 	for name, write := range map[string]func(ctx context.Context, e *journal.Entry) error{
 		"interrupt": func(ctx context.Context, e *journal.Entry) error {
@@ -158,36 +161,37 @@ func TestTakenOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStorage(t)
-			e, _, _ := s.enter(s.process(), key)
+			e, _, _ := s.create(s.process(), key)
 			other := s.process()
 			next, err := other.Resume(
 				t.Context(), *s.read(other, e.Record().Name), partSize, &journal.ClientWait{}, func(error) {})
 			must.OK(t, err)
 			defer next.Release()
 			if err := write(t.Context(), e); !errors.Is(err, journal.ErrTakenOver) {
-				t.Errorf("error is %v, want %v", err, journal.ErrTakenOver)
+				t.Errorf("error %v, want %v", err, journal.ErrTakenOver)
 			}
 			if err := next.BoundParts(t.Context(), partSize); err != nil {
-				t.Errorf("the session that has the upload: %v", err)
+				t.Errorf("write by the new holder: %v", err)
 			}
 		})
 	}
 }
 
-// TestTakenOverInAProcess takes an upload from a session of the same process, which ends at once.
-func TestTakenOverInAProcess(t *testing.T) {
+// TestTakenOverInSameProcess checks that a session ends at once if a session of the same process takes over its upload.
+func TestTakenOverInSameProcess(t *testing.T) {
 	s := newStorage(t)
 	j := s.process()
-	e, _, canceled := s.enter(j, key)
+	e, _, canceled := s.create(j, key)
 	next, err := j.Resume(t.Context(), *s.read(j, e.Record().Name), partSize, &journal.ClientWait{}, func(error) {})
 	must.OK(t, err)
 	defer next.Release()
 	if !canceled.Load() {
-		t.Error("the session before has not ended")
+		t.Error("the previous session was not canceled")
 	}
 }
 
-// TestRecords finds the records of one owner and one key, also where both together read alike.
+// TestRecords checks that only the records of one owner and one key are found, even if owner and key joined with a
+// slash are ambiguous.
 func TestRecords(t *testing.T) {
 	s := newStorage(t)
 	j := s.process()
@@ -196,7 +200,7 @@ func TestRecords(t *testing.T) {
 		j.NewRecord("a", "b/c", partSize, time.Now()),
 		j.NewRecord("a", "b", partSize, time.Now()),
 	} {
-		j.Enter(t.Context(), r, nil, func(error) {}).Release()
+		j.Create(t.Context(), r, nil, func(error) {}).Release()
 	}
 	for _, test := range []struct {
 		owner, key string
@@ -209,7 +213,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestOtherFormats leaves records of other versions of the format alone.
+// TestOtherFormats checks that records of other format versions are ignored.
 func TestOtherFormats(t *testing.T) {
 	s := newStorage(t)
 	names := []string{".babelftp/uploads-0/00000000/1-2", ".babelftp/uploads-2/00000000/1-2"}
@@ -236,14 +240,14 @@ func TestOtherFormats(t *testing.T) {
 	}
 }
 
-// TestDeepKeys stores the records of keys with many segments. Each has room for its name, and is found.
+// TestDeepKeys checks that records of keys with many segments have valid names and are found.
 func TestDeepKeys(t *testing.T) {
 	s := newStorage(t)
 	for _, prefix := range []string{"", strings.Repeat("p", 700) + "/", strings.Repeat("p", 940) + "/"} {
 		changes := journal.NewChanges()
 		j := journal.New(s.client, s.bucket, prefix, versitygw(), s3object.Objects{}, changes, nil)
 		key := prefix + strings.Repeat("d/", (s3object.MaxKeyBytes-len(prefix))/2-1) + "f"
-		e := j.Enter(t.Context(), j.NewRecord(owner, key, partSize, time.Now()), nil, func(error) {})
+		e := j.Create(t.Context(), j.NewRecord(owner, key, partSize, time.Now()), nil, func(error) {})
 		must.OK(t, e.Interrupt(t.Context(), "", 0, strings.NewReader("tail"), 0))
 		e.Release()
 		name := e.Record().Name
@@ -260,8 +264,8 @@ func TestDeepKeys(t *testing.T) {
 	}
 }
 
-// TestRecordWithoutUpload removes a record that names no upload, and no upload: the one to its key is of others. Such
-// a record is that of an interrupted upload without parts.
+// TestRecordWithoutUpload removes a record without an upload ID, the record of an interrupted upload that had no parts
+// yet. An upload of other software to the same key must not be aborted.
 func TestRecordWithoutUpload(t *testing.T) {
 	for name, remove := range map[string]func(t *testing.T, s *storage) error{
 		"sweep": func(t *testing.T, s *storage) error {
@@ -279,7 +283,7 @@ func TestRecordWithoutUpload(t *testing.T) {
 			foreign, err := s.CreateUpload(t.Context(), key, "", &s3object.Attributes{}, s3api.PartChecksums{})
 			must.OK(t, err)
 			j := s.process()
-			e := j.Enter(t.Context(), j.NewRecord(owner, key, partSize, time.Now()), nil, func(error) {})
+			e := j.Create(t.Context(), j.NewRecord(owner, key, partSize, time.Now()), nil, func(error) {})
 			must.OK(t, e.Interrupt(t.Context(), "", 0, strings.NewReader("tail"), 0))
 			e.Release()
 			if err := remove(t, s); err != nil {

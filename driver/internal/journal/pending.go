@@ -14,37 +14,37 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// A Pending is an upload in the journal.
+// A Pending describes an upload in the journal for administrators.
 type Pending struct {
-	ID      string // of [Journal.Abort]
-	OwnerID string // of [Journal.OwnerID]
+	ID      string // for [Journal.Abort]
+	OwnerID string // see [Journal.OwnerID]
 	Key     string
-	Bytes   int64 // that its owner need not send again; known for an interrupted upload only, else negative
-	Written time.Time
-	State   string // live, stalled, interrupted or ending
+	Bytes   int64     // that the owner need not send again; negative unless the upload is interrupted
+	Written time.Time // when the record was last written
+	State   string    // live, stalled, interrupted or ending
 }
 
-// OwnerID is what the uploads of an owner have in common. An owner's name cannot be read from it.
+// OwnerID returns the ID that the uploads of an owner share. It is a hash, so it does not reveal the owner's name.
 func (*Journal) OwnerID(owner string) string { return hashPrefix(owner, ownerBytes) }
 
-// idSeparator stands in an ID for the slashes of a record's name, which would have to be escaped in a URL.
+// idSeparator replaces the slashes of a record's name in an ID, because they would have to be escaped in a URL.
 const idSeparator = "-"
 
-// Pending returns the uploads of the journal, those written last first, most of them at most, and how many there are.
-// Those that end meanwhile do not count. It takes one request for each 1,000 records, and one for each that it
-// returns.
-func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all int, err error) {
+// Pending returns up to limit uploads of the journal, the most recently written ones first, and the total number of
+// uploads. Uploads that end during the call do not count. It takes one request for each 1,000 records and one for each
+// returned upload.
+func (j *Journal) Pending(ctx context.Context, limit int) (pending []Pending, all int, err error) {
 	var found []s3api.Version
 	for v, err := range j.bucket.Walk(ctx, j.prefix) {
 		if err != nil {
 			return nil, 0, err
 		}
 		all++
-		if found = append(found, v); len(found) >= 2*most {
-			found = newest(found, most)
+		if found = append(found, v); len(found) >= 2*limit {
+			found = newest(found, limit)
 		}
 	}
-	found = newest(found, most)
+	found = newest(found, limit)
 	records, err := j.readAll(ctx, found)
 	if err != nil {
 		return nil, 0, err
@@ -60,20 +60,19 @@ func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all
 	return pending, all - (len(found) - len(records)), nil
 }
 
-// newest returns the records that were written last, most of them at most.
-func newest(records []s3api.Version, most int) []s3api.Version {
+// newest returns the n most recently written records, or all if there are fewer.
+func newest(records []s3api.Version, n int) []s3api.Version {
 	slices.SortFunc(records, func(a, b s3api.Version) int { return b.ModTime.Compare(a.ModTime) })
-	return records[:min(len(records), most)]
+	return records[:min(len(records), n)]
 }
 
-// errInUse and errChanged are why an upload cannot be aborted now.
 var (
-	errInUse   = s3error.New(syscall.EBUSY, "a session works on the upload, or did so until a moment ago")
-	errChanged = s3error.New(syscall.EBUSY, "the upload has changed in this moment: look at it again")
+	errInUse   = s3error.New(syscall.EBUSY, "upload is in use by a session, or was until recently")
+	errChanged = s3error.New(syscall.EBUSY, "upload has just changed: check it and try again")
 )
 
-// Abort removes an upload on which no session works, with its parts. The error is fs.ErrNotExist if there is none of
-// this ID, and EBUSY if a session works on it. Abort never removes a file.
+// Abort removes an upload that no session works on, with its parts. The error is fs.ErrNotExist if there is no upload
+// with this ID, and EBUSY if a session works on it. Abort never removes a file.
 func (j *Journal) Abort(ctx context.Context, id string) error {
 	name := j.prefix + strings.ReplaceAll(id, idSeparator, s3object.Separator)
 	last := strings.LastIndex(name, s3object.Separator)

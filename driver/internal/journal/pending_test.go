@@ -18,13 +18,13 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestAbort removes an interrupted upload with its parts, and none on which a session works.
+// TestAbort checks that an administrator can list all uploads, but abort only those that no session works on.
 func TestAbort(t *testing.T) {
 	const tail, offset = "the last bytes", 2 * partSize
 	s := newStorage(t)
 	process, other := s.process(), s.process()
-	live, _, _ := s.enter(process, "live")
-	kept, _, _ := s.enter(process, key)
+	live, _, _ := s.create(process, "live")
+	kept, _, _ := s.create(process, key)
 	must.OK(t, kept.Interrupt(t.Context(), "", offset, strings.NewReader(tail), 0))
 	kept.Release()
 
@@ -40,29 +40,29 @@ func TestAbort(t *testing.T) {
 			want, state = -1, "live"
 		}
 		if p.OwnerID != other.OwnerID(owner) || p.Bytes != want || p.State != state || p.Written.IsZero() {
-			t.Errorf("pending is %+v", p)
+			t.Errorf("pending: %+v", p)
 		}
 	}
 	if some, all, err := other.Pending(t.Context(), 1); err != nil || all != 2 || len(some) != 1 {
-		t.Errorf("%d of %d uploads are returned where one may be: %v", len(some), all, err)
+		t.Errorf("with limit 1, %d of %d uploads were returned: %v", len(some), all, err)
 	}
 	if err := other.Abort(t.Context(), ids["live"]); !errors.Is(err, syscall.EBUSY) {
-		t.Errorf("the abort of an upload on which a session works: %v", err)
+		t.Errorf("abort of an upload in use: %v", err)
 	}
 	for _, id := range []string{"", "no-such-upload", "../x/y", "a-b-c-d"} {
 		if err := other.Abort(t.Context(), id); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the abort of %q: %v", id, err)
+			t.Errorf("abort of %q: %v", id, err)
 		}
 	}
 	must.OK(t, other.Abort(t.Context(), ids[key]))
 	if err := other.Abort(t.Context(), ids[key]); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the second abort: %v", err)
+		t.Errorf("second abort: %v", err)
 	}
 	s.wantKeys(live.Record().Name)
 	s.wantUploads("live")
 }
 
-// TestAbortWhileResumed lets an owner resume an upload while an administrator aborts it: one of the two happens.
+// TestAbortWhileResumed resumes an upload while an administrator aborts it, and checks that exactly one succeeds.
 func TestAbortWhileResumed(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, server *s3test.Server) {
 		s := storageOn(t, server)
@@ -75,7 +75,7 @@ func TestAbortWhileResumed(t *testing.T) {
 func (s *storage) abortWhileResumed() {
 	s.t.Helper()
 	ctx := s.t.Context()
-	kept, upload, _ := s.enter(s.process(), key)
+	kept, upload, _ := s.create(s.process(), key)
 	must.OK(s.t, kept.Interrupt(ctx, "", partSize, strings.NewReader(""), 0))
 	kept.Release()
 	owners, administrators := s.process(), s.process()
@@ -100,11 +100,11 @@ func (s *storage) abortWhileResumed() {
 	}
 }
 
-// TestTornRead reads a record that is written at the same moment, on a server that answers with the state of one
-// version and the ETag of the next. Another session has resumed the upload then, so it is not aborted.
+// TestTornRead reads a record while another session resumes the upload, on a server that returns the state of the old
+// version with the ETag of the new one. The upload must not be aborted.
 func TestTornRead(t *testing.T) {
 	s := newStorage(t)
-	kept, _, _ := s.enter(s.process(), key)
+	kept, _, _ := s.create(s.process(), key)
 	must.OK(t, kept.Interrupt(t.Context(), "", partSize, strings.NewReader(""), 0))
 	kept.Release()
 	owners := s.process()
@@ -121,11 +121,11 @@ func TestTornRead(t *testing.T) {
 		}
 		t.Cleanup(e.Release)
 	}
-	// The first look at an object has the ETag from after that, and all else from before.
+	// The first HEAD response has the ETag of the new version, and everything else from the old one.
 	var once sync.Once
 	tearing := s3spy.Intercept(s.client, func(ctx context.Context, in any, send func() (any, error)) error {
 		out, err := send()
-		if in, looks := in.(*s3.HeadObjectInput); looks && err == nil {
+		if in, isHead := in.(*s3.HeadObjectInput); isHead && err == nil {
 			once.Do(func() {
 				resume()
 				if now, err := s.client.HeadObject(ctx, in); err == nil {
@@ -137,20 +137,20 @@ func TestTornRead(t *testing.T) {
 	})
 	administrators := journal.New(tearing, s.bucket, "", versitygw(), s3object.Objects{}, journal.NewChanges(), nil)
 	if err := administrators.Abort(t.Context(), pending[0].ID); !errors.Is(err, syscall.EBUSY) {
-		t.Errorf("the abort of an upload that is resumed: %v", err)
+		t.Errorf("abort of a resumed upload: %v", err)
 	}
 	s.wantUploads(key)
 }
 
-// TestPendingEnds counts no uploads that end while the journal is read.
+// TestPendingEnds checks that uploads that end while the journal is read do not count.
 func TestPendingEnds(t *testing.T) {
 	s := newStorage(t)
-	s.enter(s.process(), "stays")
-	ends, _, _ := s.enter(s.process(), "ends")
+	s.create(s.process(), "stays")
+	ends, _, _ := s.create(s.process(), "ends")
 	key := ends.Record().Name
 	vanishing := s3spy.Intercept(s.client, func(ctx context.Context, in any, send func() (any, error)) error {
 		_, err := send()
-		if _, lists := in.(*s3.ListObjectsV2Input); lists && err == nil {
+		if _, isList := in.(*s3.ListObjectsV2Input); isList && err == nil {
 			_, err = s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &key})
 		}
 		return err

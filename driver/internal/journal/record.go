@@ -21,59 +21,61 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// A state says which sessions may change a record. The words are those of the phases of package upload. The values are
-// in records, so a new one needs another format.
+// A state determines which sessions may change a record. The values are stored in records, so a new value needs a new
+// format. Package upload has phases with the same names.
 type state string
 
 const (
 	live        state = "live"        // the session of the holder works on the upload
-	stalled     state = "stalled"     // it waits for a client that sends nothing
-	interrupted state = "interrupted" // it has given the upload up
+	stalled     state = "stalled"     // the session waits for a client that sends nothing
+	interrupted state = "interrupted" // the session has ended
 	ending      state = "ending"      // the holder removes the upload
 )
 
-// A Record describes an open upload. The body of an interrupted one begins with the last bytes that came, too few for
-// a part. Every body ends with the random bytes of its version.
+// A Record describes an open upload. The body of the record of an interrupted upload begins with the last received
+// bytes, which are too few for a part. Every body ends with random bytes, see versionBytes.
 type Record struct {
 	Name     string // key of the record itself
-	Key      string // of the object that the upload makes
-	Upload   string // the ID of the multipart upload, empty when there is none
+	Key      string // key of the file
+	Upload   string // ID of the multipart upload, empty if there is none
 	PartSize int64  // bytes of the first part
 	state    state
-	holder   string // a random name of the session or server that wrote the record last
+	holder   string // random name of the session or server that last wrote the record
 
-	heartbeat time.Duration // between two heartbeats of the holder
+	heartbeat time.Duration // heartbeat interval of the holder
 
-	// TailOffset is where in the object the bytes of the body belong. Parts at or after it do not count. It is
-	// unknownOffset where nothing bounds the parts: in an upload that no session has resumed, and whose last part is
-	// not under way.
+	// TailOffset is the offset in the object where the bytes of the body belong. Parts at or after it do not count. It
+	// is unknownOffset while all parts count: before the last part of an upload that no session has resumed.
 	TailOffset int64
 
-	// Staged says that the upload makes an object below the reserved prefix, which another request copies to Key. So
-	// the bytes of an upload that was resumed can be judged before the file is there.
+	// Staged means that the upload creates an object below the reserved prefix, which is copied to Key after its
+	// inspection.
 	Staged bool
 
 	// KeyState is the state of the key when the upload was interrupted, see [s3api.Bucket.State]. If the key has
-	// another state now, no session may resume the upload. It is nil if the upload was never interrupted.
+	// another state now, the upload must not be resumed. It is nil if the upload was never interrupted.
 	KeyState *string
 
-	Began time.Time // by the clock of this process; a little early if another process wrote the record
+	// Began is when the upload began, by the clock of this process. It is slightly too early if another process wrote
+	// the record.
+	Began time.Time
 
-	etag      string // of the version that was read or written last; empty before
-	write     string // the name of the request that has stored that version
-	attempted bool   // S3 may have the record, though it has confirmed none
+	etag      string // of the version last read or written, if any
+	write     string // the name of the request that stored this version
+	attempted bool   // a write was sent, so S3 may have the record even if it has confirmed none
 
-	TailSize int64         // bytes of the body that belong to the object; only as read
-	ModTime  time.Time     // by the clock of S3; only as read
-	age      time.Duration // since ModTime; only as read
+	// The following fields are set only in a record that was read.
+	TailSize int64         // bytes of the body that belong to the object
+	ModTime  time.Time     // by the clock of S3
+	age      time.Duration // since ModTime
 }
 
 const unknownOffset = -1
 
-// keyStatePrefix is what the state of a key begins with in a record, so that the value is never empty.
+// keyStatePrefix precedes the state of a key in the metadata, so that the value is never empty.
 const keyStatePrefix = "of:"
 
-// The user metadata of a record. Its key is in base64, because metadata hold ASCII only.
+// Names of the user metadata of a record. The key is stored in base64, because metadata may contain only ASCII.
 const (
 	recordKey      = "key"
 	recordUpload   = "upload"
@@ -83,30 +85,29 @@ const (
 	recordHolder   = "holder"
 	recordSilence  = "heartbeat-seconds"
 	recordKeyState = "key-state"
-	recordBegan    = "began"   // nanoseconds since the process began, and its name
+	recordBegan    = "began"   // nanoseconds between the starts of the process and the upload, and the process name
 	recordElapsed  = "elapsed" // milliseconds since the upload began
 	recordStaged   = "staged"
 )
 
 const (
-	// nonceBytes make the names of records different from each other, and those of their holders.
+	// nonceBytes is the number of random bytes in the names of records and holders.
 	nonceBytes = 8
 
-	// versionBytes make the bodies of a record different from each other.
+	// versionBytes is the number of random bytes at the end of a record's body. They give each version its own ETag.
 	versionBytes = 16
 
-	// ownerBytes and segmentBytes are how many bytes of the hashes of the owner, and of each segment of the key, the
-	// name of a record contains. Few bytes per segment leave room for deep keys. Two keys may have one name: the key in
-	// the record decides.
+	// ownerBytes and segmentBytes are the sizes of the hashes of the owner and of each segment of the key in the name
+	// of a record. Short hashes leave room for deep keys. They may collide, so callers compare the key in the record.
 	ownerBytes, segmentBytes = 8, 4
 
-	// maxLevels is how many segments of a key have a hash of their own. What follows has one together.
+	// maxLevels is the maximum number of segments with a hash of their own. The rest of the key is hashed as a whole.
 	maxLevels = 32
 
-	// nameSeparator is between the owner and the random end of the name of a record.
+	// nameSeparator separates the owner from the random end of the name of a record.
 	nameSeparator = "-"
 
-	// ClockSlack bounds the error of an age by two times of S3, which are whole seconds.
+	// ClockSlack is the maximum error of an age that is computed from two timestamps of S3, which are whole seconds.
 	ClockSlack = 2 * time.Second
 )
 
@@ -115,8 +116,8 @@ func hashPrefix(text string, bytes int) string {
 	return hex.EncodeToString(sum[:bytes])
 }
 
-// recordsOf returns what the names of the records of a key begin with, also those of keys below it. For a key that ends
-// with a slash, it is that of the directory, or of one above it if that is many levels deep.
+// recordsOf returns the common prefix of the names of the records of a key and of all keys below it. If the key is a
+// directory with more than j.levels segments, it is the prefix of a directory above it.
 func (j *Journal) recordsOf(key string) string {
 	segments := strings.SplitN(strings.TrimPrefix(key, j.root), s3object.Separator, j.levels)
 	if strings.HasSuffix(key, s3object.Separator) {
@@ -129,14 +130,14 @@ func (j *Journal) recordsOf(key string) string {
 	return name
 }
 
-// ownerOf returns the ID of the owner, and the random end, of the name of a record.
+// ownerOf returns the owner ID and the random end of the name of a record.
 func ownerOf(name string) (owner, end string) {
 	owner, end, _ = strings.Cut(path.Base(name), nameSeparator)
 	return owner, end
 }
 
-// NewRecord describes an upload of an owner to a key, which this process is about to create. The caller sets the ID
-// when S3 has told it. The first part has partSize bytes.
+// NewRecord returns the record of an upload that this process is about to create. The owner is empty if the upload
+// cannot be resumed. The first part has partSize bytes. The caller sets Upload when S3 has returned the ID.
 func (j *Journal) NewRecord(owner, key string, partSize int64, began time.Time) Record {
 	r := Record{
 		Name: j.recordsOf(key) + j.OwnerID(owner) + nameSeparator + nonce(), Key: key, PartSize: partSize,
@@ -144,7 +145,7 @@ func (j *Journal) NewRecord(owner, key string, partSize int64, began time.Time) 
 		state: live, holder: nonce(), heartbeat: heartbeatInterval, TailOffset: unknownOffset,
 	}
 	if owner == "" {
-		r.heartbeat = j.withoutOwner
+		r.heartbeat = j.ownerlessInterval
 	}
 	return r
 }
@@ -155,17 +156,17 @@ func nonce() string {
 	return hex.EncodeToString(b)
 }
 
-// ErrTakenOver says that a session cannot continue an upload: another session works on it, or has ended it.
-var ErrTakenOver = s3error.New(syscall.EAGAIN, "another session has taken the upload over")
+// ErrTakenOver is returned if a session cannot continue an upload because another session works on it or has ended it.
+var ErrTakenOver = s3error.New(syscall.EAGAIN, "another session has taken over the upload")
 
-// put writes a record, with the bytes that belong at its TailOffset. The error is ErrTakenOver if another holder has
-// written it since.
+// put writes a record whose body begins with tail, the bytes that belong at its TailOffset. The error is ErrTakenOver
+// if another holder has written the record since it was read or last written.
 func (j *Journal) put(ctx context.Context, r *Record, tail s3object.Content) error {
 	err := j.tryPut(ctx, r, tail)
 	if !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// An earlier write of this holder may have succeeded although its answer was lost.
+	// An earlier write of this holder may have succeeded although its response was lost.
 	now, readErr := j.Read(ctx, s3api.Version{Key: r.Name})
 	switch {
 	case errors.Is(readErr, fs.ErrNotExist):
@@ -196,7 +197,7 @@ func (j *Journal) tryPut(ctx context.Context, r *Record, tail s3object.Content) 
 	return err
 }
 
-// appended is a content with some bytes added at its end.
+// appended is a content followed by a suffix.
 type appended struct {
 	s3object.Content
 	suffix []byte
@@ -238,12 +239,13 @@ func (j *Journal) attributes(r *Record) s3object.Attributes {
 	return a
 }
 
-// ErrNoRecord says that an object in the journal is no record. A tool that moves objects may have lost its metadata.
-// It harms nothing, and a sweep removes it. The error is an EIO.
+// ErrNoRecord is returned if an object in the journal is not a record, for example because a tool that copied the
+// bucket has lost the metadata. Such an object does no harm, and a sweep removes it. The error wraps EIO.
 var ErrNoRecord = s3error.New(syscall.EIO, "object in the upload journal is not a record")
 
-// Read reads a record without its body. listed is the record in a listing, or only its key. The state and the ETag are
-// of one version, because the next write relies on both. The error is ErrNoRecord if the object is not a record.
+// Read reads the metadata of a record. listed is the record from a listing, or contains only its key. Read makes sure
+// that the state and the ETag belong to the same version, because the next write relies on both. The error is
+// ErrNoRecord if the object is not a record.
 func (j *Journal) Read(ctx context.Context, listed s3api.Version) (*Record, error) {
 	v, a, age, err := j.bucket.HeadExact(ctx, listed)
 	if err != nil {
@@ -272,7 +274,7 @@ func (j *Journal) Read(ctx context.Context, listed s3api.Version) (*Record, erro
 	return r, nil
 }
 
-// beganAt returns when an upload began, by its record, which was written an age ago.
+// beganAt returns when an upload began. Its record has the given metadata and was written age ago.
 func (j *Journal) beganAt(metadata map[string]string, age time.Duration) time.Time {
 	text, process, _ := strings.Cut(metadata[recordBegan], nameSeparator)
 	if since, err := strconv.ParseInt(text, 10, 64); err == nil && process == j.changes.process {
@@ -282,24 +284,25 @@ func (j *Journal) beganAt(metadata map[string]string, age time.Duration) time.Ti
 	return time.Now().Add(-age - time.Duration(elapsed)*time.Millisecond - ClockSlack)
 }
 
-// silent reports whether the holder of the record has missed so many heartbeats that it counts as dead.
+// silent reports whether the holder of the record has missed enough heartbeats to count as dead.
 func (r *Record) silent() bool { return r.age >= missedHeartbeats*r.heartbeat }
 
-// inUse reports whether a session works on the upload, or removes it, so that no other session may.
+// inUse reports whether a session works on the upload or removes it, so that other sessions must leave it alone.
 func (r *Record) inUse() bool {
 	return !r.silent() && (r.state == live || r.state == ending)
 }
 
-// CanResume reports whether the owner can resume the upload, by the state of the record.
+// CanResume reports whether the state of the record allows the owner to resume the upload.
 func (r *Record) CanResume() bool { return r.state != ending && !r.inUse() }
 
-// CountsPart reports whether a part that ends at an offset counts. It does not if it ends after TailOffset.
+// CountsPart reports whether a part that ends at the given offset counts, which is false for parts after TailOffset.
 func (r *Record) CountsPart(end int64) bool {
 	return r.TailOffset == unknownOffset || end <= r.TailOffset
 }
 
-// EndedBy reports whether the object of the key was stored since the upload began, or the key has another state than
-// when the upload was interrupted. The age is that of the object, see [s3api.Bucket.State].
+// EndedBy reports whether the file has changed so that the upload must not be resumed: the state of its key differs
+// from KeyState or, without a KeyState, the object was stored after the upload began. The arguments are the results of
+// [s3api.Bucket.State].
 func (r *Record) EndedBy(object *s3api.Version, state string, age time.Duration) bool {
 	if r.KeyState != nil {
 		return state != *r.KeyState
@@ -307,8 +310,8 @@ func (r *Record) EndedBy(object *s3api.Version, state string, age time.Duration)
 	return object.Key != "" && age < time.Since(r.Began)-ClockSlack
 }
 
-// MultipartUpload returns the upload that the record names. The object that it makes has the random end of the record's
-// name in its metadata.
+// MultipartUpload returns the upload with the ID in the record. The object that it creates has the random end of the
+// record's name in its metadata.
 func (r *Record) MultipartUpload() s3api.Upload {
 	_, end := ownerOf(r.Name)
 	u := s3api.Upload{Key: r.Key, ID: r.Upload, Name: end}
@@ -318,14 +321,15 @@ func (r *Record) MultipartUpload() s3api.Upload {
 	return u
 }
 
-// takeOver makes the caller the holder of a record that it has read, and sets the state. The error is ErrTakenOver if
+// takeOver makes the caller the holder of a record that was read, and sets its state. The error is ErrTakenOver if
 // another session was faster.
 func (j *Journal) takeOver(ctx context.Context, r *Record, s state) error {
 	r.state, r.holder, r.heartbeat = s, nonce(), heartbeatInterval
 	return j.put(ctx, r, bytes.NewReader(nil))
 }
 
-// Body returns the version of the record that was read. Its first TailSize bytes belong to the object.
+// Body returns the version of the record that was read, for downloading its body. The first TailSize bytes belong to
+// the object.
 func (j *Journal) Body(r Record) s3api.Version {
 	return s3api.Version{Bucket: j.bucket, Key: r.Name, Size: r.TailSize + versionBytes, ETag: r.etag}
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// isGone reports whether an error means that an upload has ended, or belongs to another session.
+// isGone reports whether an error means that the upload has ended or belongs to another session.
 func isGone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrTakenOver) || errors.Is(err, ErrNoRecord)
 }
 
-// Delete aborts the multipart upload that a record names, or deletes the object that a staged one has made. Then it
-// deletes the record. It aborts none if the record names none, because other software may have begun each upload to
-// that key. The error is ErrTakenOver if another session has the upload.
+// Delete aborts the multipart upload of a record, deletes the object that a staged upload may have created, and then
+// deletes the record. If the record has no upload ID, Delete aborts no upload, because any upload to that key may
+// belong to other software. The error is ErrTakenOver if another session has the upload.
 func (j *Journal) Delete(ctx context.Context, r *Record) error {
 	if err := j.takeOver(ctx, r, ending); err != nil {
 		return err
 	}
 	upload := r.MultipartUpload()
 	completed := false
-	if j.bucket.Profile.PersistentUploads && r.Upload != "" { // to abort it would remove the parts of the object
+	if j.bucket.Profile.PersistentUploads && r.Upload != "" { // an abort would remove the parts of a completed object
 		var err error
 		if completed, err = j.bucket.IsCompleted(ctx, upload); err != nil {
 			return err
@@ -42,14 +42,14 @@ func (j *Journal) Delete(ctx context.Context, r *Record) error {
 	return j.bucket.Delete(ctx, r.Name)
 }
 
-// removeIdle removes an upload that should end, and on which no session works. It returns the record if it did, and
-// whether a session works on it.
+// removeIdle removes the upload of a record if shouldRemove returns true for it and no session works on it. It returns
+// the record if it was removed, and whether it was not removed because it is in use.
 func (j *Journal) removeIdle(
-	ctx context.Context, listed s3api.Version, ends func(*Record) bool,
+	ctx context.Context, listed s3api.Version, shouldRemove func(*Record) bool,
 ) (removed *Record, inUse bool, err error) {
 	r, err := j.Read(ctx, listed)
 	switch {
-	case err == nil && !ends(r):
+	case err == nil && !shouldRemove(r):
 		return nil, false, nil
 	case err == nil && r.inUse():
 		return nil, true, nil
@@ -65,7 +65,7 @@ func (j *Journal) removeIdle(
 	return r, false, nil
 }
 
-// RemoveOf removes an owner's interrupted uploads to a key, and reports whether there was one.
+// RemoveOf removes an owner's interrupted uploads to a key, and reports whether it found any.
 func (j *Journal) RemoveOf(ctx context.Context, owner, key string) (found bool, failed error) {
 	listed, err := j.Records(ctx, owner, key)
 	if err != nil {
@@ -78,13 +78,14 @@ func (j *Journal) RemoveOf(ctx context.Context, owner, key string) (found bool, 
 	return found, failed
 }
 
-// clockSkew is by how much the clocks of this server and of S3 may differ before a sweep removes an upload late.
+// clockSkew is the difference between the clocks of this server and S3 that Sweep tolerates. If the clock of this
+// server is further behind, sweeps remove uploads late.
 const clockSkew = time.Minute
 
-// Sweep removes the uploads on which no session has worked for the duration age, and returns how many. An upload whose
-// server may still live stays. Objects that are not records are deleted too, and do not count. The upload of such an
-// object is not known, so it is left to the bucket's lifecycle rules. A sweep makes one request for each 1,000 records,
-// and a few for each upload that it removes.
+// Sweep removes the uploads that no session has worked on for the given age, and returns their number. It leaves
+// uploads alone whose session may still be alive. It also deletes objects that are not records, which do not count;
+// their uploads are unknown and are left to the lifecycle rules of the bucket. A sweep makes one request for each 1,000
+// records and a few for each upload that it removes.
 func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	swept := 0
 	var failed error
@@ -93,15 +94,15 @@ func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 		if err != nil {
 			return swept, errors.Join(failed, err)
 		}
-		if now.Sub(v.ModTime) < age-clockSkew || j.isOpen(v.Key) { // compared by the clock of S3 below
+		if now.Sub(v.ModTime) < age-clockSkew || j.isOpen(v.Key) { // r.age below uses the clock of S3 instead
 			continue
 		}
 		r, err := j.Read(ctx, v)
 		switch {
 		case errors.Is(err, ErrNoRecord):
 			err = j.bucket.Delete(ctx, v.Key)
-			j.log.Warn("object in the upload journal that is not a record removed; "+
-				"has a tool moved the bucket and lost the metadata?", "record", v.Key, "since", v.ModTime, "err", err)
+			j.log.Warn("removed an object from the upload journal that is not a record; "+
+				"a tool may have copied the bucket without its metadata", "record", v.Key, "since", v.ModTime, "err", err)
 		case err != nil || r.age < age || r.inUse():
 		default:
 			if err = j.Delete(ctx, r); err == nil {
@@ -117,7 +118,7 @@ func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	return swept, failed
 }
 
-// IsEmpty reports whether no session works on an upload, and S3 has no record.
+// IsEmpty reports whether the journal has no records and this process works on no upload.
 func (j *Journal) IsEmpty(ctx context.Context) (bool, error) {
 	if j.Stats().Open > 0 {
 		return false, nil
@@ -126,7 +127,7 @@ func (j *Journal) IsEmpty(ctx context.Context) (bool, error) {
 	return err == nil && len(page.Versions) == 0, err
 }
 
-// isOpen reports whether this process works on the upload of a record.
+// isOpen reports whether this process works on the upload with this record.
 func (j *Journal) isOpen(name string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// minCopyPart is the fewest bytes that one request copies, except of a smaller object. S3 copies them within
-	// seconds.
+	// minCopyPart is the minimum number of bytes that one request copies, except for smaller objects. S3 copies them
+	// within seconds.
 	minCopyPart = 128 << 20
 
-	// copyPartSize is how many bytes of the kept head or tail one request copies: few enough that requests in
-	// parallel copy a large object.
+	// copyPartSize is the usual number of bytes of the kept head or tail that one request copies. It is small enough
+	// that a large object is copied by several requests in parallel.
 	copyPartSize = 1 << 30
 )
 
-// copyHead begins the upload with the bytes of the object that stay. S3 copies them as whole parts, where it can. The
-// driver reads the others.
+// copyHead begins the upload with the kept bytes before the written ones. S3 copies as many of them as possible, as
+// whole parts. The driver downloads the rest.
 func (w *Writer) copyHead() error {
 	p := &w.u.Bucket.Profile
 	copied, size := w.kept.head, w.u.copySizeFor(w.kept.head)
@@ -46,9 +46,9 @@ func (w *Writer) copyHead() error {
 	return err
 }
 
-// copyTail adds the bytes of the object that stay after the written ones. S3 copies them as parts, where it can. The
-// driver reads those that the part under way lacks: S3 takes only a last part below its smallest size, and some
-// servers want equal parts.
+// copyTail adds the kept bytes after the written ones. S3 copies as many of them as possible, as parts. The driver
+// downloads the bytes that fill up the current buffer, because only the last part may be smaller than the minimum, and
+// some servers require parts of the same size.
 func (w *Writer) copyTail() error {
 	if w.offset >= w.kept.end {
 		return nil
@@ -73,16 +73,18 @@ func (w *Writer) copyTail() error {
 	return w.upload.copy(w.kept.Version, copied, w.kept.end, size)
 }
 
-// copySizeFor returns the size of one copied part, so that the copied bytes take at most half of the parts of an
-// upload.
+// copySizeFor returns the size of one copied part. The copied bytes take at most half of the parts that an upload may
+// have.
 func (u *Uploader) copySizeFor(bytes int64) int64 {
 	return min(max(copyPartSize, 2*bytes/u.Bucket.Profile.MaxParts()), s3api.MaxPartSize)
 }
 
-// copiesParts reports whether S3 copies the bytes of the object that stay. An inspector has to see them too.
+// copiesParts reports whether S3 can copy the kept bytes. With an inspector, it cannot, because the inspector has to
+// see them too.
 func (w *Writer) copiesParts() bool { return w.u.Inspect == nil && w.u.Bucket.CopiesParts(w.kept.Key) }
 
-// CopyByParts copies a version that is too large for one request, or copies it on a condition.
+// CopyByParts copies a version with a multipart upload, because it is too large for CopyObject or because c has to hold
+// for the object that the copy replaces.
 func (u *Uploader) CopyByParts(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition,
 ) (made s3api.Result, err error) {
@@ -92,10 +94,10 @@ func (u *Uploader) CopyByParts(
 	return u.copyByParts(ctx, v, a, to, c, func() {})
 }
 
-// copyByParts is CopyByParts with other tags than those of the version. It calls ask before S3 is asked to make the
-// copy visible.
+// copyByParts is like CopyByParts, but sets the tags in a instead of those of the version. It calls beforeCommit before
+// the request that makes the copy visible.
 func (u *Uploader) copyByParts(
-	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, ask func(),
+	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, beforeCommit func(),
 ) (made s3api.Result, err error) {
 	partsCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -113,9 +115,9 @@ func (u *Uploader) copyByParts(
 		err = context.Cause(ctx)
 	}
 	if err == nil {
-		ask()
+		beforeCommit()
 		made, err = m.complete(ctx, c, m.entry.IsHolder)
-		phase = asked.settled(err, live, stored)
+		phase = committing.settled(err, live, stored)
 	}
 	if err != nil {
 		m.abort(phase)
@@ -130,12 +132,13 @@ func (u *Uploader) addAll(ctx context.Context, m *multipart, v s3api.Version) er
 	if !u.Bucket.CopiesParts(v.Key) {
 		return u.stream(ctx, m, v)
 	}
-	// Twice the smallest part, so that no part is too small however the object divides. Half as many parts as S3 takes.
+	// Twice the smallest part, so that no part is too small when the object is divided evenly; and at most half as many
+	// parts as S3 accepts.
 	size := min(max(u.CopyLimit, 2*u.SmallestPart), max(minCopyPart, 2*v.Size/u.Bucket.Profile.MaxParts()))
 	return m.copy(v, 0, v.Size, size)
 }
 
-// stream adds all bytes of a version to an upload, through the memory of this process, for an S3 server that does not
+// stream adds all bytes of a version to an upload by downloading and uploading them, because the S3 server does not
 // copy parts.
 func (u *Uploader) stream(ctx context.Context, m *multipart, v s3api.Version) error {
 	source := file.NewRange(ctx, v.Bucket, v, 0, v.Size)
@@ -156,6 +159,6 @@ func (u *Uploader) stream(ctx context.Context, m *multipart, v s3api.Version) er
 			return err
 		}
 	}
-	_, err := io.Copy(io.Discard, source) // the SDK compares the checksum at the end of the body
+	_, err := io.Copy(io.Discard, source) // the SDK verifies the checksum at the end of the body
 	return err
 }

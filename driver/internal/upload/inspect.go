@@ -16,35 +16,37 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// An Inspection judges the bytes of one file. It is for one goroutine.
+// An Inspection inspects the bytes of one file, for example with a virus scanner. It must be used by one goroutine
+// only.
 type Inspection interface {
-	// Write waits until the inspector has taken the bytes. Its error is that of Verdict.
+	// Write sends bytes to the inspector. It blocks until the inspector has accepted them. If it fails, Verdict returns
+	// the same error.
 	io.Writer
-	// Verdict says that the file is whole, and returns nil if it is accepted. The error is an fs.ErrInvalid if it is
-	// refused, and another one if it could not be judged.
+	// Verdict must be called after the last byte. It returns nil if the inspector accepts the file, an error that wraps
+	// fs.ErrInvalid if the inspector rejects it, and another error if the inspection failed.
 	Verdict() error
-	// Close ends the judgement.
+	// Close ends the inspection and releases its resources.
 	Close()
 }
 
-// unjudged is the inspection of bytes that no inspector gets, or gets later.
-type unjudged struct{}
+// noInspection accepts everything. It is used if there is no inspector, and until the inspection starts.
+type noInspection struct{}
 
-func (unjudged) Write(p []byte) (int, error) { return len(p), nil }
-func (unjudged) Verdict() error              { return nil }
-func (unjudged) Close()                      {}
+func (noInspection) Write(p []byte) (int, error) { return len(p), nil }
+func (noInspection) Verdict() error              { return nil }
+func (noInspection) Close()                      {}
 
-// stages reports whether a multipart upload makes an object below the reserved prefix, which S3 copies after the
-// verdict.
-// That costs four requests and a copy. It must, where a session may resume the upload, because S3 returns no bytes of
-// an open upload. It also must where a refused file goes elsewhere, because S3 completes an upload under its own key
-// only.
-func (u *Uploader) stages(resumable bool) bool {
+// needsStaging reports whether a multipart upload has to create a hidden object below the reserved prefix, which S3
+// copies to the file after the verdict. Staging costs four requests and a copy. It is necessary if a session may resume
+// the upload, because S3 does not return the bytes of an open upload to the inspector. It is also necessary if rejected
+// files go to the quarantine, because S3 completes an upload only under its own key.
+func (u *Uploader) needsStaging(resumable bool) bool {
 	return u.Inspect != nil && u.Journal != nil && (resumable || u.Quarantine != "")
 }
 
-// beginInspection sends the first part to the inspector. The next bytes follow as they come. A file of one buffer is
-// sent when the client has sent all: so a slow client makes no inspector wait.
+// beginInspection starts the inspection with the bytes in the buffer. A larger file is then inspected while it arrives.
+// A file that fits into one buffer is inspected only when it is complete, so a slow client does not block the
+// inspector.
 func (w *Writer) beginInspection() error {
 	if w.u.Inspect == nil {
 		return nil
@@ -55,8 +57,8 @@ func (w *Writer) beginInspection() error {
 	return err
 }
 
-// verdict waits for the verdict on the whole file, and makes no request to S3. It returns nil for staged parts that an
-// earlier session has begun, which judge reads from S3.
+// verdict waits for the verdict on the whole file. It makes no request to S3. For a staged upload that an earlier
+// session began, it returns nil, because inspectObject inspects the staged object later.
 func (w *Writer) verdict() error {
 	if w.kind == oneRequest {
 		if err := w.beginInspection(); err != nil {
@@ -66,9 +68,9 @@ func (w *Writer) verdict() error {
 	return w.inspection.Verdict()
 }
 
-// commitStaged makes the object of a staged upload, which no user sees, and copies it to the file when the inspector
-// has accepted all of it. An upload of which the inspector has got all bytes is judged first, so that S3 never makes an
-// object of a refused one. Once there is an object, no session can resume the upload, and Close removes what there is.
+// commitStaged creates the hidden object of a staged upload and copies it to the file if the inspector accepts it. If
+// this session has received all bytes, the verdict comes first, so that S3 never creates an object from a rejected
+// file. Once the staged object exists, the upload cannot be resumed any more, and Close removes the object.
 func (w *Writer) commitStaged() error {
 	if err := w.u.BeforeCommit(w.ctx); err != nil {
 		return err
@@ -80,7 +82,7 @@ func (w *Writer) commitStaged() error {
 	if err := w.upload.entry.ConfirmHolder(w.ctx); err != nil {
 		return err
 	}
-	w.phase = asked
+	w.phase = committing
 	_, err := w.upload.complete(w.ctx, s3api.Condition{}, w.isOurs)
 	if w.phase = w.phase.settled(err, live, assembled); err != nil {
 		return err
@@ -91,7 +93,7 @@ func (w *Writer) commitStaged() error {
 		err = s3error.ErrNoResult
 	}
 	if err == nil && w.resumed.Upload != "" {
-		verdict = w.judge(staged)
+		verdict = w.inspectObject(staged)
 	}
 	switch {
 	case err != nil:
@@ -113,9 +115,9 @@ func (w *Writer) commitStaged() error {
 	return err
 }
 
-// judge has a stored object judged.
-func (w *Writer) judge(v s3api.Version) error {
-	if w.u.Inspect == nil { // it was begun while there was an inspector
+// inspectObject downloads an object and inspects it.
+func (w *Writer) inspectObject(v s3api.Version) error {
+	if w.u.Inspect == nil { // the upload began before the inspector was removed from the configuration
 		return nil
 	}
 	inspection := w.u.Inspect(w.ctx, w.name)
@@ -128,13 +130,13 @@ func (w *Writer) judge(v s3api.Version) error {
 	return inspection.Verdict()
 }
 
-// quarantines reports whether a file with this verdict is stored in the quarantine.
+// quarantines reports whether a file with this verdict has to be stored in the quarantine.
 func (w *Writer) quarantines(verdict error) bool {
 	return w.u.Quarantine != "" && errors.Is(verdict, fs.ErrInvalid)
 }
 
-// quarantineBuffer stores a refused file of one buffer in the quarantine, if there is one, and returns the verdict. It
-// also gets the verdicts on uploads that are not staged, which have none.
+// quarantineBuffer stores a rejected file that fits into one buffer in the quarantine, if one is configured, and
+// returns the verdict. For multipart uploads it only returns the verdict.
 func (w *Writer) quarantineBuffer(verdict error) error {
 	if w.kind != oneRequest || !w.quarantines(verdict) {
 		return verdict
@@ -145,21 +147,21 @@ func (w *Writer) quarantineBuffer(verdict error) error {
 	})
 }
 
-// quarantine lets store put a refused file into the quarantine, and returns the verdict. It goes on when the client has
-// gone.
+// quarantine calls store with the key of a rejected file in the quarantine, and returns the verdict. It continues if
+// the client disconnects.
 func (w *Writer) quarantine(verdict error, store func(ctx context.Context, key string) error) error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
 	defer done()
 	key := w.u.quarantineKey(w.key)
 	if err := store(ctx, key); err != nil {
-		w.u.Log.Warn("refused file could not be stored in the quarantine",
+		w.u.Log.Warn("rejected file could not be stored in the quarantine",
 			"bucket", w.u.Bucket.Name, "key", w.key, "quarantine", key, "err", err)
 		return verdict
 	}
 	return &quarantinedError{verdict, w.u.Bucket.URI(key)}
 }
 
-// A quarantinedError is the verdict on a file that is in the quarantine.
+// A quarantinedError is the verdict on a file that was stored in the quarantine.
 type quarantinedError struct {
 	verdict error
 	uri     string
@@ -171,14 +173,15 @@ func (e *quarantinedError) Unwrap() error { return e.verdict }
 
 var _ contract.QuarantinedError = (*quarantinedError)(nil)
 
-// QuarantineURI is where the file is. It is for callers that import no driver.
+// QuarantineURI returns the URI of the file. It is for callers that must not import the driver.
 func (e *quarantinedError) QuarantineURI() string { return e.uri }
 
-// quarantineKey is where a refused file goes: below the time and a random name, its key, or the end of a long one.
+// quarantineKey returns the key of a rejected file in the quarantine: the prefix, the time, a random name, and the
+// original key. If the result would be too long, only the end of the original key is used.
 func (u *Uploader) quarantineKey(key string) string {
 	prefix := u.Quarantine + time.Now().UTC().Format("20060102T150405Z-") + rand.Text() + s3object.Separator
-	if most := s3object.MaxKeyBytes - len(prefix); len(key) > most {
-		key = strings.ToValidUTF8(key[len(key)-max(most, 0):], "")
+	if room := s3object.MaxKeyBytes - len(prefix); len(key) > room {
+		key = strings.ToValidUTF8(key[len(key)-max(room, 0):], "")
 	}
 	return prefix + key
 }

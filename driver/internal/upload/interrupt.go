@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// interruptTimeout bounds how long a session takes to store the bytes in memory after its client has disconnected.
+	// interruptTimeout limits how long a session continues to store received bytes after its client has disconnected.
 	interruptTimeout = 20 * time.Second
 
-	// pendingShare divides the owner's smallest quota: the result is how many bytes the interrupted uploads may hold.
+	// pendingShare is the divisor that yields the number of bytes that all interrupted uploads of an owner may hold
+	// together, from the smallest quota that applies.
 	pendingShare = 2
 )
 
-// canResumeAfter reports whether an owner may resume an upload that ended with this error: not if the bytes are wrong,
-// or if S3 has refused a request for good, because it would refuse the resumed upload too.
+// canResumeAfter reports whether an upload that ended with this error may be resumed. It may not if the bytes are
+// wrong, or if S3 has rejected a request permanently and would therefore reject the resumed upload too.
 func canResumeAfter(err error) bool {
 	if s3error.IsNoSuchUpload(err) || s3error.Status(err) >= http.StatusBadRequest && !errors.Is(err, syscall.EAGAIN) {
 		return false
@@ -33,9 +34,9 @@ func canResumeAfter(err error) bool {
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// interrupt ends the upload, which cause has ended, so that its owner can resume it. It waits for the parts in flight.
-// Then it writes the record that gives the upload up, with the bytes after the parts. The upload is interrupted only
-// when S3 has that record and all these parts: until then other sessions take it for one on which a session works.
+// interrupt prepares an upload that failed with cause so that its owner can resume it. It waits for the parts in flight
+// and writes the record of the interrupted upload, which contains the bytes after the parts. Until S3 has stored this
+// record, other sessions regard the upload as in use.
 func (w *Writer) interrupt(cause error) phase {
 	var e *journal.Entry
 	if w.kind != oneRequest {
@@ -46,13 +47,13 @@ func (w *Writer) interrupt(cause error) phase {
 	defer done()
 	offset, length := w.progress()
 	switch before := w.resumed.inRecord(); {
-	case w.kind == oneRequest && w.resumed.Upload != "": // this session has not come to resume it
+	case w.kind == oneRequest && w.resumed.Upload != "": // this session failed before it took over the pending upload
 		if errors.Is(cause, journal.ErrTakenOver) || w.open.Changed() {
 			return ending
 		}
 		return interrupted
 	case offset+length > before:
-	case before > 0 && !w.open.Changed(): // the record that is there has all bytes
+	case before > 0 && !w.open.Changed(): // the existing record already has all these bytes
 		w.removeParts()
 		return interrupted
 	default:
@@ -60,17 +61,17 @@ func (w *Writer) interrupt(cause error) phase {
 	}
 	record := w.u.Journal.NewRecord(w.owner, w.key, w.partSize, w.open.Began)
 	record.KeyState = w.resumed.KeyState
-	most := w.u.Quotas.Smallest(w.key) / pendingShare
+	maxBytes := w.u.Quotas.Smallest(w.key) / pendingShare
 	object, state, age, err := w.u.Bucket.State(ctx, w.key)
 	switch {
 	case err != nil:
 		return w.abandon(e, err)
-	case w.open.Changed() || record.EndedBy(&object, state, age) || most > 0 && offset+length > most:
+	case w.open.Changed() || record.EndedBy(&object, state, age) || maxBytes > 0 && offset+length > maxBytes:
 		return w.discard()
 	case w.kind == oneRequest:
 		e = w.u.Journal.Take(ctx, record, nil, w.cancel)
 	}
-	if err := e.Interrupt(ctx, state, offset, io.NewSectionReader(w.part, 0, length), most); err != nil {
+	if err := e.Interrupt(ctx, state, offset, io.NewSectionReader(w.part, 0, length), maxBytes); err != nil {
 		return w.abandon(e, err)
 	}
 	p := &pending{Record: e.Record()}
@@ -88,8 +89,8 @@ func (w *Writer) interrupt(cause error) phase {
 	return last
 }
 
-// abandon leaves an upload whose record S3 has not taken. If S3 has an older record, the owner can resume the upload
-// when the session counts as dead.
+// abandon gives up an upload whose record could not be written. If S3 has an older record, the owner can resume the
+// upload once this session counts as dead.
 func (w *Writer) abandon(e *journal.Entry, err error) phase {
 	defer e.Release()
 	if errors.Is(err, journal.ErrTakenOver) {
@@ -99,13 +100,13 @@ func (w *Writer) abandon(e *journal.Entry, err error) phase {
 		"interrupted upload could not be kept; its client has to send it again, or to come back after two minutes",
 		"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 	if w.kind != oneRequest && !e.Recorded() {
-		return w.removeParts() // its owner would not find it
+		return w.removeParts() // the owner could not find the upload
 	}
 	return abandoned
 }
 
-// progress returns up to where S3 has the parts of the upload, and how many bytes in memory follow and can be kept.
-// These are all but the last one, or those that were pending before.
+// progress returns the offset up to which S3 has the parts of the upload, and the number of bytes in memory after it
+// that can be kept: all but the last one, but at least the bytes that were already pending before this session.
 func (w *Writer) progress() (offset, length int64) {
 	offset = w.offset - w.part.Len()
 	length = max(w.part.Len()-1, min(w.part.Len(), w.resumed.size()-offset), 0)
@@ -119,13 +120,13 @@ func (w *Writer) progress() (offset, length int64) {
 		}
 		stored += w.u.partSizeAt(w.partSize, stored)
 	}
-	if stored < offset { // a part is missing, so that what follows is worth nothing
+	if stored < offset { // a part is missing, so the bytes after it are of no use
 		return stored, 0
 	}
 	return offset, length
 }
 
-// removeParts removes what S3 has of the parts, and returns the phase in which it leaves the upload.
+// removeParts aborts the multipart upload, if there is one, and returns the new phase.
 func (w *Writer) removeParts() phase {
 	if w.kind == oneRequest {
 		return ending
@@ -133,13 +134,14 @@ func (w *Writer) removeParts() phase {
 	return w.upload.abort(w.phase)
 }
 
-// discard removes the parts, and the bytes of the upload that this one resumes.
+// discard removes the parts and the record of the resumed upload, and returns the new phase.
 func (w *Writer) discard() phase {
 	defer w.removeResumed()
 	return w.removeParts()
 }
 
-// removeResumed removes the record of the upload that this one resumes, if that has no parts.
+// removeResumed removes the record of the resumed upload if that upload has no parts. Otherwise the record belongs to
+// w.upload.
 func (w *Writer) removeResumed() {
 	if w.resumed.inRecord() == 0 {
 		return

@@ -21,55 +21,56 @@ import (
 )
 
 const (
-	// copyConcurrency is how many parts of one object S3 copies in parallel. They cost this process nothing.
+	// copyConcurrency is the maximum number of parts of one object that S3 copies in parallel. Their bytes do not pass
+	// through this process.
 	copyConcurrency = 16
 
-	// abortTimeout bounds the requests that outlive the session, because without them an upload could stay open.
+	// abortTimeout limits the cleanup requests that continue after the session has ended.
 	abortTimeout = 30 * time.Second
 
-	// createTimeout bounds the attempts to create an upload. Their client waits for all of them.
+	// createTimeout limits all attempts to create an upload together, because the client is waiting.
 	createTimeout = time.Minute
 )
 
-// A multipart is a multipart upload, with several parts in parallel. It ends with complete, abort or drain. Only one
+// A multipart is a multipart upload whose parts are sent in parallel. It ends with complete, abort or drain. Only one
 // goroutine may call its methods.
 type multipart struct {
 	bucket  *s3api.Bucket
 	log     *slog.Logger
 	upload  s3api.Upload
-	entry   *journal.Entry  // in the journal
-	session context.Context // of the session; when it ends, the session waits for parts no more
-	ctx     context.Context // of the requests; it ends when the first part fails
+	entry   *journal.Entry  // nil without a journal
+	session context.Context // when it ends, the session stops waiting for parts
+	ctx     context.Context // for the requests; canceled when a part fails
 
 	cancel   context.CancelFunc
 	group    *errgroup.Group
 	partSize int64         // bytes of the first part
-	parts    []*s3api.Part // with ETags once the group has ended
+	parts    []*s3api.Part // the ETags are set once the group has finished
 	number   int32         // of the last part
 	bytes    int64         // of all parts
-	taken    atomic.Bool   // S3 has taken a part
-	slots    *slots        // of the parts that this process sends
-	copies   *slots        // of the parts that S3 copies, whose bytes do not pass between this process and S3
+	accepted atomic.Bool   // S3 has accepted at least one part
+	slots    *slots        // limits the parts that this process sends
+	copies   *slots        // limits the parts that S3 copies, whose bytes do not pass through this process
 }
 
 // uploadOptions describe an upload that is about to be created.
 type uploadOptions struct {
 	key      string
-	owner    string // the user that may resume the upload, empty for none
+	owner    string // the user that may resume the upload, if any
 	partSize int64  // bytes of the first part
 	uploaded bool   // this process sends the parts; otherwise S3 copies them
-	kind     kind   // inParts or stagedParts; the latter needs a journal
+	kind     kind   // inParts or stagedParts; stagedParts needs a journal
 
-	began  time.Time               // of the file
-	client *journal.ClientWait     // since when the upload waits for bytes, nil without an owner
-	cancel context.CancelCauseFunc // ends the upload when another session has taken it over
+	began  time.Time               // when the first session opened the file
+	client *journal.ClientWait     // nil without an owner
+	cancel context.CancelCauseFunc // called when another session has taken over the upload
 }
 
-// createMultipart creates an upload, then writes its record, which names it. The first context is that of the
-// session. The second one is that of the parts, and may last longer.
+// createMultipart creates an upload and then writes its journal record, which contains the upload ID. until is the
+// context of the session, ctx the one for sending parts, which may last longer.
 //
-// Where S3 does not tell the ID, because the answer is lost or this server dies, an upload without parts stays.
-// Nothing tells it from one of other software, so it is left to the bucket's lifecycle rules.
+// If the upload ID is lost, because the response was lost or this server crashed, an upload without parts remains in
+// S3. It cannot be distinguished from an upload of other software, so it is left to the lifecycle rules of the bucket.
 func (u *Uploader) createMultipart(
 	until, ctx context.Context, p uploadOptions, a *s3object.Attributes,
 ) (*multipart, error) {
@@ -77,14 +78,14 @@ func (u *Uploader) createMultipart(
 		return nil, err
 	}
 	var record journal.Record
-	key, name := p.key, "" // of the object, and of the request, by which a resuming session knows the object too
+	key, name := p.key, "" // the name in the metadata lets a session that resumes the upload recognize the object
 	if u.Journal != nil {
 		record = u.Journal.NewRecord(p.owner, p.key, p.partSize, p.began)
 		record.Staged = p.kind == stagedParts
 		of := record.MultipartUpload()
 		key, name = of.Key, of.Name
 	}
-	// This request is never cancelled, because the server could not abort an upload whose ID it does not know.
+	// This request is never canceled, because an upload whose ID is unknown could not be aborted.
 	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer done()
 	created, err := u.Bucket.CreateUpload(
@@ -95,12 +96,12 @@ func (u *Uploader) createMultipart(
 	m := u.multipart(until, ctx, created, p.partSize)
 	if j := u.Journal; j != nil {
 		record.Upload = created.ID
-		m.entry = j.Enter(until, record, p.client, p.cancel)
+		m.entry = j.Create(until, record, p.client, p.cancel)
 	}
 	return m, nil
 }
 
-// multipart returns the state of an upload that S3 has created.
+// multipart wraps an upload that S3 has created.
 func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload, partSize int64) *multipart {
 	m := &multipart{
 		partSize: partSize,
@@ -115,8 +116,8 @@ func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload, par
 	return m
 }
 
-// add waits for a slot, and starts a goroutine that calls transfer for the next part, of so many bytes. It does not
-// wait for transfer.
+// add waits for a slot, and then calls transfer for the next part in a new goroutine. The part has the given number of
+// bytes. add does not wait for transfer to return.
 func (m *multipart) add(s *slots, bytes int64, transfer func(ctx context.Context, p *s3api.Part) error) error {
 	if limit := m.bucket.Profile.MaxParts(); int64(m.number) >= limit {
 		return m.tooManyParts(limit, m.bytes, nil)
@@ -135,8 +136,8 @@ func (m *multipart) add(s *slots, bytes int64, transfer func(ctx context.Context
 		err := panics.Catch(func() error { return transfer(m.ctx, part) })
 		switch {
 		case err == nil:
-			m.taken.Store(true)
-		case m.taken.Load() && refusesNumber(err):
+			m.accepted.Store(true)
+		case m.accepted.Load() && refusesNumber(err):
 			err = m.tooManyParts(int64(part.Number)-1, before, err)
 		}
 		return err
@@ -144,8 +145,8 @@ func (m *multipart) add(s *slots, bytes int64, transfer func(ctx context.Context
 	return nil
 }
 
-// reserve waits for a slot for the next part, unless one is reserved already. A slot that is reserved when the upload
-// ends need not be returned: it is the upload's own by then, because shared ones are returned first.
+// reserve waits for a slot for the next part, unless one is already reserved. A slot that is still reserved when the
+// upload ends need not be returned. It is then a slot of the upload itself, because shared slots are returned first.
 func (m *multipart) reserve(s *slots) error {
 	if err := m.ended(); err != nil || s.reserved {
 		return err
@@ -158,22 +159,22 @@ func (m *multipart) reserve(s *slots) error {
 }
 
 // refusesNumber reports whether S3 may have rejected a part because of its number. If S3 has accepted other parts of
-// the upload, nothing else about the part can be wrong. Most servers return InvalidArgument.
+// the same upload, the number is the only possible reason. Most servers return InvalidArgument.
 func refusesNumber(err error) bool {
 	return s3error.HasCode(err, "InvalidArgument", "InvalidPart", "InvalidPartNumber", "TooManyParts")
 }
 
-// A PartsError says that a file needs more parts than S3 takes. It wraps EFBIG, so that no store keeps the upload
-// for its user to resume.
+// A PartsError is returned if a file needs more parts than S3 accepts. It wraps EFBIG, so the upload is not kept for
+// its owner to resume.
 type PartsError struct {
 	Parts, PartSize, Bytes int64 // the limit of parts, the configured size, and the largest file
-	Equal                  bool  // all parts have this size
-	cause                  error // nil if the profile has the limit
+	Equal                  bool  // all parts must have the same size
+	cause                  error // the error of S3, nil if the limit comes from the profile
 }
 
-// Error is for the log.
+// Error returns a text for the log. The client gets a reply of its own.
 func (e *PartsError) Error() string {
-	text := fmt.Sprintf("the file needs more than the %d parts that S3 takes: configure a part_size above %d bytes",
+	text := fmt.Sprintf("file needs more than the %d parts that S3 accepts: configure a part_size above %d bytes",
 		e.Parts, e.PartSize)
 	if e.cause != nil {
 		text += ": " + e.cause.Error()
@@ -181,12 +182,12 @@ func (e *PartsError) Error() string {
 	return text
 }
 
-// Unwrap returns EFBIG. It hides the cause, so that the reply is not about S3.
+// Unwrap returns EFBIG. It hides the cause, so that the client gets a reply about the size of the file.
 func (*PartsError) Unwrap() error { return syscall.EFBIG }
 
 var _ contract.PartsError = (*PartsError)(nil)
 
-// PartsLimit returns the limit for callers that import no driver, such as the one that chooses a reply.
+// PartsLimit implements [contract.PartsError].
 func (e *PartsError) PartsLimit() (parts, partSize, bytes int64, equal bool) {
 	return e.Parts, e.PartSize, e.Bytes, e.Equal
 }
@@ -195,16 +196,16 @@ func (e *PartsError) PartsLimit() (parts, partSize, bytes int64, equal bool) {
 func (m *multipart) tooManyParts(parts, bytes int64, cause error) error {
 	equal := !m.bucket.Profile.UnequalParts
 	e := &PartsError{Parts: parts, PartSize: m.partSize, Bytes: bytes, Equal: equal, cause: cause}
-	m.log.Warn("upload needs more parts than S3 takes; configure a larger part_size",
+	m.log.Warn("upload needs more parts than S3 accepts; configure a larger part_size",
 		"bucket", m.bucket.Name, "key", m.upload.Key, "parts", parts, "part_size", m.partSize, "bytes", bytes,
 		"profile", m.bucket.Profile.Name, "err", cause)
 	return e
 }
 
-// waitToFill waits until the session may fill another part.
+// waitToFill waits until the next part can be sent, so that the session does not fill buffers that only wait.
 func (m *multipart) waitToFill() error { return m.reserve(m.slots) }
 
-// ended returns why the upload sends no more parts, nil while it does.
+// ended returns the reason why the upload sends no more parts, or nil if it still does.
 func (m *multipart) ended() error {
 	if err := context.Cause(m.ctx); err != nil {
 		return err
@@ -212,8 +213,8 @@ func (m *multipart) ended() error {
 	return context.Cause(m.session)
 }
 
-// send adds the bytes of a buffer as a part, and calls done after the request. If send returns an error, the buffer
-// still belongs to the caller, and done is not called. The error may be that of an earlier part.
+// send adds the bytes of a buffer as a part and calls done after the request. If send returns an error, the buffer
+// still belongs to the caller and done is not called. The error may come from an earlier part.
 func (m *multipart) send(b *membudget.Buffer, done func()) error {
 	b.Seal()
 	return m.add(m.slots, b.Len(), func(ctx context.Context, p *s3api.Part) (err error) {
@@ -226,9 +227,9 @@ func (m *multipart) send(b *membudget.Buffer, done func()) error {
 	})
 }
 
-// copy lets S3 copy the bytes [first, last) of a version, in parts of about size bytes. They must be as many as the
-// smallest part has, at least. The upload always waits for a part that S3 has begun to copy. S3 does not notice a
-// cancelled request. After an abort, such a part would stay in the bucket.
+// copy makes S3 copy the bytes [first, last) of a version, in parts of about size bytes. The range must not be smaller
+// than the smallest part. S3 does not notice when a copy request is canceled, and a part that it finishes after the
+// abort of the upload would stay in the bucket. A copy that has begun is therefore always awaited.
 func (m *multipart) copy(v s3api.Version, first, last, size int64) error {
 	count, begin := m.bucket.Profile.Parts(last-first, size)
 	for i := range count {
@@ -246,9 +247,9 @@ func (m *multipart) copy(v s3api.Version, first, last, size int64) error {
 	return nil
 }
 
-// outlive returns a context for a request. It ends with ctx, or after a delay if the whole request has been sent. S3
-// then performs the request although no session waits for the answer. A part that S3 makes after the abort of its
-// upload may stay in the bucket.
+// outlive returns a context for a request that ends with ctx, or, if the whole request has been sent by then, after a
+// further delay. S3 performs such a request even if the connection is closed, and a part that it stores after the abort
+// of the upload may stay in the bucket.
 func outlive(ctx context.Context, delay time.Duration, sent func() bool) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -263,7 +264,7 @@ func outlive(ctx context.Context, delay time.Duration, sent func() bool) (contex
 	}
 }
 
-// wait waits for all parts.
+// wait waits until all parts have ended and returns the first error.
 func (m *multipart) wait() error {
 	select {
 	case err := <-panics.Start(m.group.Wait):
@@ -273,9 +274,10 @@ func (m *multipart) wait() error {
 	}
 }
 
-// complete makes the object of the parts. The caller has waited for all of them, and removes the record. Neither the
-// end of the session nor the failure of another copy in the same directory ends this request, because S3 may perform it
-// anyway, and only the response tells. isOurs reports whether no other session may have completed the upload.
+// complete turns the parts into the object. The caller must have waited for all parts, and removes the record
+// afterwards. The request is not canceled if the session ends or if another copy in the same directory fails: S3 may
+// perform it anyway, and only the response shows whether it did. isOurs reports whether no other session can have
+// completed the upload.
 func (m *multipart) complete(
 	ctx context.Context, c s3api.Condition, isOurs func(context.Context) bool,
 ) (s3api.Result, error) {
@@ -288,14 +290,14 @@ func (m *multipart) complete(
 	return m.bucket.CompleteUpload(ctx, m.upload, m.parts, c, isOurs)
 }
 
-// abort removes what S3 has of an upload in a phase: the upload with its parts, or the object that staged parts have
-// become. It waits for the requests in flight, because a part that arrives after the abort may stay. It leaves an
-// upload to a sweep if S3 does not respond, or was asked to complete it and has not responded.
+// abort removes the data of an upload in phase p from S3: the upload with its parts, or the staged object. It waits for
+// the requests in flight, because a part that arrives after the abort may stay in the bucket. If S3 does not respond,
+// or has not responded to the request that completes the upload, abort leaves the upload to a sweep.
 //
-// abort returns the phase in which it leaves the upload.
+// abort returns the new phase of the upload.
 func (m *multipart) abort(p phase) phase {
 	m.cancel()
-	_ = m.group.Wait() // the caller knows the error already
+	_ = m.group.Wait() // the caller already has the error
 	ctx, done := context.WithTimeout(context.WithoutCancel(m.ctx), abortTimeout)
 	defer done()
 	err := m.entry.BeginAbort(ctx)
@@ -307,8 +309,8 @@ func (m *multipart) abort(p phase) phase {
 	switch {
 	case err != nil:
 		left = abandoned
-	case p == asked:
-		err = errDoubtful
+	case p == committing:
+		err = errMayComplete
 	case p == assembled || p == copying:
 		err = m.bucket.Delete(ctx, m.upload.Key)
 	default:
@@ -324,16 +326,16 @@ func (m *multipart) abort(p phase) phase {
 	return ending
 }
 
-// errDoubtful is why an upload is not aborted.
-var errDoubtful = errors.New("S3 may yet complete the upload")
+// errMayComplete is logged if an upload is not aborted because the response to its completion was lost.
+var errMayComplete = errors.New("S3 may still complete the upload")
 
-// drain waits for the requests under way, for interruptTimeout at most. The upload stays open. The parts that S3 has
-// confirmed have an ETag then.
+// drain waits up to interruptTimeout for the requests in flight. The upload stays open. Afterwards the parts that S3
+// has confirmed have an ETag.
 func (m *multipart) drain(ctx context.Context) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), interruptTimeout)
 	defer done()
 	stop := context.AfterFunc(ctx, m.cancel)
 	defer stop()
 	defer m.cancel()
-	_ = m.group.Wait() // the caller knows the error already
+	_ = m.group.Wait() // the caller already has the error
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// Open opens a file for writing, with the flags of os.OpenFile. The new object will begin with the first offset bytes
-// of the present one. It ends with those that follow as many as are written, unless Options.Truncate is set. The end
-// of ctx ends the upload.
+// Open opens a file for writing, with the flags of os.OpenFile. Bytes are written from offset on. The new object keeps
+// the bytes of the current one before offset and, unless Options.Truncate is set, the bytes after the last written one.
+// If an interrupted upload with offset bytes is pending, Open resumes it. When ctx ends, the upload fails.
 func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (_ *Writer, err error) {
 	w := &Writer{
 		name: name, key: key, u: u, owner: u.Owner,
@@ -24,7 +24,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		partSize:   u.PartSize,
 		change:     u.Quotas.Begin(key),
 		endCopy:    func() {},
-		inspection: unjudged{},
+		inspection: noInspection{},
 	}
 	defer func() {
 		if err != nil {
@@ -54,8 +54,8 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 	return w, nil
 }
 
-// findBeginning decides which bytes come before the written ones: those of an interrupted upload, those of the present
-// object, or none. It also decides which object the new one may replace.
+// findBeginning chooses the bytes that precede the written ones: the bytes of an interrupted upload, the bytes of the
+// current object, or nothing. It also sets the condition on the object that the new one may replace.
 func (w *Writer) findBeginning(ctx context.Context, flag int, offset int64) error {
 	var (
 		create    = flag&os.O_CREATE != 0
@@ -71,7 +71,7 @@ func (w *Writer) findBeginning(ctx context.Context, flag int, offset int64) erro
 		}
 		if p.size() > 0 {
 			w.continueWith(p)
-			keeps, create = false, true // the first bytes come from the upload
+			keeps, create = false, true // the first bytes come from the pending upload
 			if !exclusive {
 				w.condition = p.condition
 			}
@@ -84,14 +84,14 @@ func (w *Writer) findBeginning(ctx context.Context, flag int, offset int64) erro
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && create && appends:
 		return w.appendToNothing(ctx, seen)
-	case errors.Is(err, fs.ErrNotExist) && create && !keeps: // the file begins empty
+	case errors.Is(err, fs.ErrNotExist) && create && !keeps: // a new file
 		return nil
 	case err != nil:
 		return err
 	case exclusive:
 		return fs.ErrExist
 	case keeps && seen >= 0 && (appends || offset == seen):
-		// another session has stored it, and the client sends only the rest of its own
+		// another session has stored the file, and the client is about to send only the rest of its own version
 		return &ResumeError{Size: v.Size, Changed: true}
 	case keeps && appends:
 		return w.keep(ctx, v, a, v.Size)
@@ -101,13 +101,13 @@ func (w *Writer) findBeginning(ctx context.Context, flag int, offset int64) erro
 	return nil
 }
 
-// continueWith lets the upload continue an interrupted one.
+// continueWith makes the upload continue p.
 func (w *Writer) continueWith(p pending) {
 	w.resumed, w.partSize, w.offset = p, p.PartSize, p.size()
 }
 
-// beginResumable tells the journal of an upload that its owner can resume. An upload that is resumed began when it was
-// begun for the first time.
+// beginResumable registers the upload with the journal, so that it notices changes of the file by other sessions of
+// this process. A resumed upload keeps the time at which its first session began.
 func (w *Writer) beginResumable() error {
 	resumes, began := w.resumed.size() > 0, time.Now()
 	if resumes {
@@ -120,16 +120,16 @@ func (w *Writer) beginResumable() error {
 	return nil
 }
 
-// A kept describes the object of which bytes stay in the new one.
+// kept describes the bytes of the current object that become part of the new one.
 type kept struct {
-	s3api.Version       // its key is empty if no bytes stay
-	head          int64 // bytes before the written ones
-	end           int64 // where the bytes end that stay
+	s3api.Version       // the current object; its key is empty if nothing is kept
+	head          int64 // the bytes [0, head) precede the written bytes
+	end           int64 // if more than the written bytes, the bytes up to end follow them
 }
 
-// keep lets the bytes of a version up to an offset stay, and those after what will be written, unless the upload is to
-// end the file. The new object has the attributes of the version, except its set time. No session can resume such an
-// upload.
+// keep makes the new object keep the bytes of v before offset and, unless Options.Truncate is set, those that follow
+// the written bytes. The new object has the attributes of v, except a modification time that a client has set. Such an
+// upload cannot be resumed.
 func (w *Writer) keep(ctx context.Context, v s3api.Version, a s3object.Attributes, offset int64) error {
 	if offset > v.Size {
 		return s3error.ErrInvalid
@@ -151,9 +151,10 @@ func (w *Writer) keep(ctx context.Context, v s3api.Version, a s3object.Attribute
 	return w.u.Bucket.ReadTags(ctx, w.key, &w.attributes)
 }
 
-// appendToNothing appends to a missing file: it resumes the upload that the driver has reported with seen bytes, or
-// begins the file. A client that begins a file so does not expect to resume it, so the driver keeps nothing of an
-// interrupted one. In both cases no other session may store the file meanwhile.
+// appendToNothing handles an append to a missing file. If the session was shown a pending upload of seen bytes,
+// appendToNothing resumes it. Otherwise it begins a new file. A client that begins a file with an append does not
+// expect to resume it, so such an upload is not kept if it is interrupted. In both cases the upload fails if another
+// session stores the file before it ends.
 func (w *Writer) appendToNothing(ctx context.Context, seen int64) error {
 	p, err := w.u.resumeAt(ctx, w.key, seen)
 	switch {
@@ -161,7 +162,7 @@ func (w *Writer) appendToNothing(ctx context.Context, seen int64) error {
 		return err
 	case p.size() > 0:
 		w.continueWith(p)
-	case seen > 0: // another session has removed it, and the client sends only the rest of the file
+	case seen > 0: // the upload is gone, and the client is about to send only the rest of the file
 		return &ResumeError{Size: 0}
 	default:
 		w.owner = ""

@@ -5,18 +5,18 @@ import (
 )
 
 const (
-	// partGrowth makes a part at least this fraction of the bytes before it, for each 10,000 parts that an upload may
-	// have. So 10,000 parts hold 5 TiB even if the first has 5 MiB, the smallest that S3 takes. The last parts have 4
-	// GiB then, which S3 takes too.
+	// partGrowth determines how parts grow: a part has at least 1/partGrowth of the bytes before it if an upload may
+	// have 10,000 parts. With this value 10,000 parts hold 5 TiB, the maximum size of an object, even if the first part
+	// has the minimum of 5 MiB. The last parts then have 4 GiB, which is below the maximum of S3.
 	partGrowth = 1280
 
-	// partSizeStep is the step, in bytes, to which partSizeFor rounds up, unless a test has smaller parts.
+	// partSizeStep is the multiple to which partSizeFor rounds up, in bytes. Tests with smaller parts round less.
 	partSizeStep = 1 << 20
 )
 
-// partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else
-// decides the size. So the number of a part says where it begins. Parts grow where the S3 server takes parts of
-// different sizes.
+// partSizeAt returns the size in bytes of the part that begins at offset, if the first part has the given size. The
+// result depends on nothing else, so a session that resumes an upload can compute from the number of a part where it
+// begins. Parts grow if the S3 server accepts parts of different sizes.
 func (u *Uploader) partSizeAt(size, offset int64) int64 {
 	if !u.Bucket.Profile.UnequalParts {
 		offset = 0
@@ -25,10 +25,10 @@ func (u *Uploader) partSizeAt(size, offset int64) int64 {
 	return min(max(size, offset/growth), s3api.MaxPartSize, u.Memory.Share())
 }
 
-// partSizeFor returns the size in bytes of the first part of an upload. known is how many bytes the upload has at
-// least; it may have twice as many. If all parts must have one size, that size bounds the upload: 10,000 parts, or
-// 1,000 where the server takes no more. No part is larger than what its user may hold of the memory, whatever size a
-// client announces.
+// partSizeFor returns the size in bytes of the first part of an upload that has at least known bytes. If all parts must
+// have the same size, that size limits the upload to 10,000 parts, or to 1,000 on some servers. partSizeFor leaves room
+// for twice the known bytes. A part never exceeds the share of memory that one user may hold, regardless of the size
+// that a client announces.
 func (u *Uploader) partSizeFor(known int64) int64 {
 	size := u.PartSize
 	if !u.Bucket.Profile.UnequalParts {
@@ -38,8 +38,8 @@ func (u *Uploader) partSizeFor(known int64) int64 {
 	return u.partSizeAt(size, 0)
 }
 
-// Announce says how many bytes the file will probably have, before the first write. It is a hint: if all parts of an
-// upload must have one size, it makes them large enough.
+// Announce sets the expected size of the file. Call it before the first write. It is a hint that makes the parts large
+// enough if all parts of an upload must have the same size.
 func (w *Writer) Announce(size int64) {
 	if w.phase == opened && w.offset == 0 {
 		w.partSize = max(w.partSize, w.u.partSizeFor(size))

@@ -35,7 +35,7 @@ func TestPartSizeFor(t *testing.T) {
 			if got != tc.want {
 				t.Errorf("%d, want %d", got, tc.want)
 			}
-			// Where parts are equal they stay so, and grow where they may differ.
+			// parts grow only if they may have different sizes
 			if later := u.partSizeAt(got, 100*gib); (later > got) != tc.unequal {
 				t.Errorf("%d, and %d later", got, later)
 			}
@@ -43,8 +43,8 @@ func TestPartSizeFor(t *testing.T) {
 	}
 }
 
-// TestPartSizeReaches checks that ten thousand parts are enough for the largest objects.
-func TestPartSizeReaches(t *testing.T) {
+// TestPartSizeAtMaxParts checks that 10,000 parts are enough for the largest objects, unless memory is short.
+func TestPartSizeAtMaxParts(t *testing.T) {
 	const largest = 5 << 40
 	for _, test := range []struct {
 		label            string

@@ -7,36 +7,35 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// TestSettled checks the phase after each request that an upload waits for: S3 has done it, or refused it, or its
-// response was lost.
+// TestSettled checks the phase after a request that S3 has performed or refused, or whose response was lost.
 func TestSettled(t *testing.T) {
 	refused := errors.New("refused")
 	for _, test := range []struct {
 		label              string
-		asked              phase
+		during             phase
 		err                error
 		before, done, want phase
 	}{
-		{"file-made", asked, nil, live, stored, stored},
-		{"file-refused", asked, refused, live, stored, live},
-		{"file-doubtful", asked, s3error.Doubtful(refused), live, stored, asked},
-		{"assembled", asked, nil, live, assembled, assembled},
-		{"assembly-refused", asked, refused, live, assembled, live},
-		{"assembly-doubtful", asked, s3error.Doubtful(refused), live, assembled, asked},
+		{"file-stored", committing, nil, live, stored, stored},
+		{"file-refused", committing, refused, live, stored, live},
+		{"file-doubtful", committing, s3error.Doubtful(refused), live, stored, committing},
+		{"assembled", committing, nil, live, assembled, assembled},
+		{"assembly-refused", committing, refused, live, assembled, live},
+		{"assembly-doubtful", committing, s3error.Doubtful(refused), live, assembled, committing},
 		{"copied", copying, nil, assembled, stored, stored},
 		{"copy-refused", copying, refused, assembled, stored, assembled},
 		{"copy-doubtful", copying, s3error.Doubtful(refused), assembled, stored, copying},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			if got := test.asked.settled(test.err, test.before, test.done); got != test.want {
+			if got := test.during.settled(test.err, test.before, test.done); got != test.want {
 				t.Errorf("phase %d, want %d", got, test.want)
 			}
 		})
 	}
 }
 
-// TestLastPhases checks which phases end an upload, and that only one of them counts as kept.
-func TestLastPhases(t *testing.T) {
+// TestFinalPhases checks which phases are final, and that only interrupted uploads are kept.
+func TestFinalPhases(t *testing.T) {
 	for p := opened; p <= ending; p++ {
 		w := &Writer{phase: p}
 		if over := p.isOver(); over != (p > copying) {

@@ -13,10 +13,10 @@ import (
 // commitTimeout bounds the request that makes an upload visible. S3 may take minutes to assemble many parts.
 const commitTimeout = 10 * time.Minute
 
-// Close publishes the file, unless writing failed or was aborted. When it returns nil, S3 has confirmed the object.
-// After an error the bucket has at most an interrupted upload that the owner can resume. There is one exception: the
-// response to the request that publishes is lost, and a check of the object shows nothing. Then the complete object may
-// be there.
+// Close publishes the file, unless writing failed or was aborted. If it returns nil, S3 has confirmed the object. After
+// an error, the bucket contains at most an interrupted upload that the owner can resume, with one exception: if the
+// response to the publishing request was lost and a check of the object was inconclusive, the complete object may
+// exist.
 func (w *Writer) Close() error {
 	if w.phase.isOver() {
 		return s3error.PathError("close", w.name, fs.ErrClosed)
@@ -25,7 +25,7 @@ func (w *Writer) Close() error {
 	if err == nil {
 		err = w.finish()
 	}
-	if w.phase != asked && w.phase != copying { // then only S3 decides whether there is an object
+	if w.phase != committing && w.phase != copying { // in these two, the error of S3 shows whether the object exists
 		err = w.cause(err)
 	}
 	w.change.End(err)
@@ -38,16 +38,15 @@ func (w *Writer) Close() error {
 	return s3error.PathError("close", w.name, err)
 }
 
-// end keeps or removes what S3 has of the upload, which has ended with an error or without one. It returns the last
-// phase.
+// end keeps or removes the data of an upload that has ended with err, and returns its final phase.
 func (w *Writer) end(err error) phase {
 	switch {
-	case err == nil && w.phase == opened: // nothing was appended to the file, so it replaces no upload
+	case err == nil && w.phase == opened: // the file is unchanged, so pending uploads of it stay
 		return stored
 	case err == nil:
 		w.endPending()
 		return stored
-	case w.phase == opened && w.resumed.size() > 0 && !w.open.Changed(): // the owner can resume it as before
+	case w.phase == opened && w.resumed.size() > 0 && !w.open.Changed(): // the pending upload is untouched
 		return interrupted
 	case w.phase == opened && w.resumed.size() > 0:
 		return ending
@@ -66,9 +65,9 @@ func (w *Writer) finish() error {
 	case w.phase != opened:
 	case w.kept.Key != "" && w.kept.end == w.kept.Size:
 		w.offset, w.stored.ETag = w.kept.end, w.kept.ETag
-		return nil // the object stays as it is
+		return nil // the object stays unchanged
 	case w.resumed.size() > 0:
-		return &ResumeError{Size: w.offset} // the pending upload lacks at least a byte
+		return &ResumeError{Size: w.offset} // a pending upload always lacks at least one byte
 	}
 	if err := w.begin(); err != nil {
 		return err
@@ -83,12 +82,12 @@ func (w *Writer) finish() error {
 		return w.commit(w.put)
 	}
 	if w.part.Len() > 0 {
-		if w.part.Full() && w.owner != "" { // a session that resumes the upload must not continue after the last part
+		if w.part.Full() && w.owner != "" { // a session that resumes the upload must not count this last part
 			if err := w.upload.entry.BoundParts(w.ctx, w.offset-w.part.Len()); err != nil {
 				return err
 			}
 		}
-		// done does not release the buffer: interrupt may need its bytes
+		// keep the buffer, because interrupt may need its bytes
 		if err := w.upload.send(w.part, func() {}); err != nil {
 			return err
 		}
@@ -102,10 +101,10 @@ func (w *Writer) finish() error {
 	return w.commit(w.completeParts)
 }
 
-// commit lets publish make the object visible, if the session still wants it, and the inspector accepts it.
+// commit calls publish, which makes the object visible, unless the session has ended or the inspector rejects the file.
 //
-// The end of the session does not cancel this request, because S3 may perform it anyway, and only the answer tells.
-// The client has sent the whole file, so the object is right even if the client has disconnected.
+// Once sent, the request is not canceled when the session ends: S3 may perform it anyway, and only the response shows
+// whether it did. The client has sent the whole file, so the object is correct even if the client has disconnected.
 func (w *Writer) commit(publish func(context.Context) (s3api.Result, error)) error {
 	if err := w.u.BeforeCommit(w.ctx); err != nil {
 		return err
@@ -118,14 +117,14 @@ func (w *Writer) commit(publish func(context.Context) (s3api.Result, error)) err
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
 	defer done()
-	w.phase = asked
+	w.phase = committing
 	var err error
 	w.stored, err = publish(ctx)
 	w.phase = w.phase.settled(err, live, stored)
 	return w.condition.Failed(err)
 }
 
-// completeParts makes the file of the parts.
+// completeParts publishes a multipart upload.
 func (w *Writer) completeParts(ctx context.Context) (s3api.Result, error) {
 	if err := w.upload.entry.ConfirmHolder(ctx); err != nil {
 		return s3api.Result{}, err
@@ -138,25 +137,25 @@ func (w *Writer) completeParts(ctx context.Context) (s3api.Result, error) {
 	return made, err
 }
 
-// isOurs reports whether no other session may have completed the upload: none before this one, and none since.
+// isOurs reports whether no other session can have completed the upload, neither before this session nor since.
 func (w *Writer) isOurs(ctx context.Context) bool {
 	return w.resumed.Upload == "" && w.upload.entry.IsHolder(ctx)
 }
 
-// put makes an object of the bytes in the buffer.
+// put publishes the buffer with a single request.
 func (w *Writer) put(ctx context.Context) (s3api.Result, error) {
 	w.change.Send(w.offset)
 	return w.putAs(ctx, w.key, w.condition)
 }
 
-// putAs is put under any key.
+// putAs stores the buffer under the given key.
 func (w *Writer) putAs(ctx context.Context, key string, c s3api.Condition) (s3api.Result, error) {
 	w.part.Seal()
 	return w.u.Bucket.Put(
 		ctx, key, &w.attributes, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
 }
 
-// cause returns why the upload was ended, if it was. Otherwise it returns err.
+// cause returns the reason for which the upload was aborted, if it was. Otherwise it returns err.
 func (w *Writer) cause(err error) error {
 	if err == nil {
 		return nil

@@ -19,36 +19,36 @@ import (
 )
 
 const (
-	// maxPendingOfFile is how many records of one file the driver reads, the youngest.
+	// maxPendingOfFile is the maximum number of records of one file that the driver reads, the latest ones first.
 	maxPendingOfFile = 20
 
-	// maxReported is how many offsets of pending uploads a session remembers.
+	// maxReported is the maximum number of pending uploads whose size a session remembers.
 	maxReported = 1000
 )
 
 // A pending upload was interrupted, and its owner can resume it.
 //
-// S3 returns no bytes of an open upload. So the parts stay as they are, up to the first missing one. The body of the
-// record holds the bytes after the last whole part. They could not be a part, because S3 takes only a last part below
-// 5 MiB. The number of a part says where it begins (partSizeAt). So a late part, whose session did not know that its
-// client had disconnected, is at the right place too.
+// S3 does not return the bytes of an open upload, so the parts stay in place, up to the first missing one. The bytes
+// after the last whole part are in the body of the record, because S3 accepts no parts below 5 MiB except the last one.
+// The position of a part follows from its number (see partSizeAt). A late part, whose session had not yet noticed that
+// its client had disconnected, is therefore in the right place too.
 //
-// A pending upload is always at least a byte shorter than what its client has sent. A client that found all of its
-// file there would send no more, and no session would complete the upload. So a part counts only when a byte has come
-// after it. S3 may have others of an earlier session: these count when the session that resumes the upload has got
-// their bytes again, and one more (Journal.Resume).
+// A pending upload is always at least one byte shorter than the data that its client has sent. Otherwise a client could
+// find that all of its bytes are already stored and send nothing, and no session would complete the upload. A part
+// therefore counts only if another byte has arrived after it. S3 may have further parts from an earlier session. They
+// count once the resuming session has received their bytes again, and one more (see Journal.Resume).
 type pending struct {
 	journal.Record
 	parts    []*s3api.Part
-	end      int64                   // the offset after the last part
-	checksum types.ChecksumAlgorithm // of the parts, empty for none
+	end      int64                   // offset after the last part
+	checksum types.ChecksumAlgorithm // of the parts, if any
 
-	ended     bool            // the key has changed since
-	condition s3api.Condition // that the key still has what S3 has just shown
+	ended     bool            // the file has changed since the upload began
+	condition s3api.Condition // that the file has not changed since it was read here
 }
 
-// tail returns how many bytes follow the parts. A record with another offset is older than these parts, and its bytes
-// do not count.
+// tail returns the number of bytes in the record that follow the parts. If the record has another offset, it is older
+// than the parts, and its bytes do not count.
 func (p *pending) tail() int64 {
 	if p.TailOffset != p.end {
 		return 0
@@ -69,7 +69,7 @@ func (p *pending) kind() kind {
 	return inParts
 }
 
-// inRecord returns how many bytes the upload has if all of them are in its record, and none are in parts.
+// inRecord returns the size of an upload that has no parts, so that all its bytes are in the record, and 0 for others.
 func (p *pending) inRecord() int64 {
 	if p.kind() != oneRequest {
 		return 0
@@ -77,35 +77,35 @@ func (p *pending) inRecord() int64 {
 	return p.size()
 }
 
-// A ResumeError refuses to write to a file at a wrong offset while an upload of this owner is pending. It also
-// refuses the rest of an upload that has ended since the session was shown it. The owner can go on at Size, or begin
-// a new upload with os.O_TRUNC. The bytes of two uploads must not mix. It is an fs.ErrInvalid.
+// A ResumeError is returned for a write at a wrong offset while an upload of this owner is pending, because the bytes
+// of two uploads must not mix. It is also returned for the rest of an upload that has ended since the session learned
+// of it. The owner can continue at Size, or begin a new upload with os.O_TRUNC. It wraps fs.ErrInvalid.
 type ResumeError struct {
-	Size    int64 // bytes that S3 holds of the pending upload, or of the file if there is none
+	Size    int64 // size of the pending upload, or of the file if no upload is pending
 	Changed bool  // the file has changed, and no upload is pending
 }
 
 // Error implements error.
 func (e *ResumeError) Error() string {
 	if e.Changed {
-		return fmt.Sprintf("this file has changed meanwhile, and has %d bytes: upload it again to replace it", e.Size)
+		return fmt.Sprintf("file has changed and now has %d bytes: upload it again to replace it", e.Size)
 	}
 	return fmt.Sprintf(
 		"an upload of this file was interrupted: resume it at offset %d, or upload the file again", e.Size)
 }
 
-// Unwrap returns an fs.ErrInvalid.
+// Unwrap returns an error that is both fs.ErrInvalid and EINVAL.
 func (e *ResumeError) Unwrap() error { return s3error.ErrInvalid }
 
 var _ contract.PendingError = (*ResumeError)(nil)
 
-// ResumeOffset returns Size. It is for callers that import no driver, such as the one that chooses a reply.
+// ResumeOffset returns Size. It is for callers that must not import the driver, such as the one that chooses a reply.
 func (e *ResumeError) ResumeOffset() int64 { return e.Size }
 
 // FileChanged returns Changed, for the same callers.
 func (e *ResumeError) FileChanged() bool { return e.Changed }
 
-// reported holds the sizes of pending uploads that the driver has reported to a session. An append resumes only such
+// reported holds the sizes of the pending uploads that the client of a session knows about. An append resumes only such
 // an upload.
 type reported struct {
 	mu    sync.Mutex
@@ -121,8 +121,8 @@ func (r *reported) set(key string, size int64) {
 	r.sizes[key] = size
 }
 
-// take returns and forgets the reported size of a pending upload, -1 where there is none. A report counts only for
-// the next time that the session opens the file for writing, whether or not that succeeds.
+// take returns and forgets the reported size of a pending upload, or -1 if none was reported. A report is used only
+// once, when the session next opens the file for writing, even if that fails.
 func (r *reported) take(key string) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,12 +134,12 @@ func (r *reported) take(key string) int64 {
 	return size
 }
 
-// FileSeen forgets the pending upload of a key that the driver has reported: the session knows since that the file
-// exists.
+// FileSeen forgets the reported pending upload of a key. Call it when the session has learned that the file exists.
 func (u *Uploader) FileSeen(key string) { u.reported.take(key) }
 
-// Pending describes the latest interrupted upload to a key that this owner can resume. The error is fs.ErrNotExist if
-// there is none, or if the file exists. The Uploader remembers the reported size for the next append.
+// Pending describes the latest interrupted upload to a key that this owner can resume, as a file of the size to resume
+// at. The error is fs.ErrNotExist if no upload is pending or if the file exists. The Uploader remembers the reported
+// size for the next append.
 func (u *Uploader) Pending(ctx context.Context, key string) (*file.Info, error) {
 	all, object, err := u.pendingUploads(ctx, key)
 	if err != nil {
@@ -155,8 +155,8 @@ func (u *Uploader) Pending(ctx context.Context, key string) (*file.Info, error) 
 		u.Keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &s3object.Attributes{}), nil
 }
 
-// resumeAt returns the upload that the owner can resume at an offset, and one without bytes if none is pending. The
-// error is a ResumeError if uploads are pending at other offsets only.
+// resumeAt returns the pending upload that the owner can resume at an offset, or one without bytes if no upload is
+// pending. The error is a ResumeError if all pending uploads have other sizes.
 func (u *Uploader) resumeAt(ctx context.Context, key string, offset int64) (pending, error) {
 	all, object, err := u.pendingUploads(ctx, key)
 	if err != nil {
@@ -167,7 +167,7 @@ func (u *Uploader) resumeAt(ctx context.Context, key string, offset int64) (pend
 		case p.size() != offset:
 		case !p.ended:
 			return *p, nil
-		case object.Key != "": // its client sends the rest of an upload that has ended
+		case object.Key != "": // the client is about to send the rest of an upload that has ended
 			return pending{}, &ResumeError{Size: object.Size, Changed: true}
 		}
 	}
@@ -177,8 +177,8 @@ func (u *Uploader) resumeAt(ctx context.Context, key string, offset int64) (pend
 	return pending{}, &ResumeError{Size: all[0].size()}
 }
 
-// pendingUploads finds the interrupted uploads to a key of this owner, the latest first. If there are any, it returns
-// the object of the key too, which may have ended some of them.
+// pendingUploads returns the interrupted uploads of this owner to a key, the latest first. If there are any, it also
+// returns the current object, which may have ended some of them.
 func (u *Uploader) pendingUploads(ctx context.Context, key string) (all []*pending, object s3api.Version, err error) {
 	if u.Owner == "" || u.Keys.IsRoot(key) {
 		return nil, object, nil
@@ -207,25 +207,24 @@ func (u *Uploader) pendingUploads(ctx context.Context, key string) (all []*pendi
 	return all, object, err
 }
 
-// readPending reads a record of a key and finds the parts of its upload. It returns nil for an upload that the owner
-// cannot resume.
+// readPending reads a record and lists the parts of its upload. It returns nil if the owner cannot resume the upload.
 func (u *Uploader) readPending(ctx context.Context, key string, listed s3api.Version) (*pending, error) {
 	r, err := u.Journal.Read(ctx, listed)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, journal.ErrNoRecord):
-		// it ended a moment ago, or its metadata are lost
+		// the upload has just ended, or the metadata of the record are lost
 		return nil, nil
 	case err != nil:
 		return nil, err
 	case r.Key != key, !r.CanResume(), u.Journal.IsChanged(r):
 		return nil, nil
-	case u.Inspect != nil && r.Upload != "" && !r.Staged: // its bytes can be read only when they have the name
+	case u.Inspect != nil && r.Upload != "" && !r.Staged: // it could be inspected only after it is visible
 		return nil, nil
 	}
 	p := &pending{Record: *r}
 	err = u.readParts(ctx, p)
 	switch {
-	case s3error.IsNoSuchUpload(err): // another session or program has completed or aborted it
+	case s3error.IsNoSuchUpload(err): // another session or program has completed or aborted the upload
 		if err := u.Journal.Delete(ctx, r); err != nil && !errors.Is(err, journal.ErrTakenOver) {
 			return nil, err
 		}
@@ -236,7 +235,7 @@ func (u *Uploader) readPending(ctx context.Context, key string, listed s3api.Ver
 	return p, nil
 }
 
-// readParts finds the parts that follow each other from the first on, up to the TailOffset of the record.
+// readParts lists the parts of p, from the first one up to a gap or to the TailOffset of the record.
 func (u *Uploader) readParts(ctx context.Context, p *pending) error {
 	if p.Upload == "" {
 		return nil
@@ -256,7 +255,7 @@ func (u *Uploader) readParts(ctx context.Context, p *pending) error {
 	return err
 }
 
-// resume continues a pending upload. It reads the bytes of the record first, because Journal.Resume overwrites them.
+// resume continues the pending upload. It reads the bytes in the record first, because Journal.Resume overwrites them.
 func (w *Writer) resume() error {
 	p := &w.resumed
 	w.offset = p.end
@@ -267,7 +266,7 @@ func (w *Writer) resume() error {
 		}
 	}
 	if p.kind() == oneRequest {
-		// without parts there is no upload to take over: two sessions that resume it each make their own object
+		// there is no multipart upload to take over; if two sessions resume it, each stores an object of its own
 		return nil
 	}
 	e, err := w.u.Journal.Resume(w.ctx, p.Record, p.end, &w.client, w.cancel)
@@ -279,12 +278,12 @@ func (w *Writer) resume() error {
 	w.upload = w.u.multipart(w.ctx, w.partsContext(), of, p.PartSize)
 	w.kind, w.upload.entry = p.kind(), e
 	w.upload.parts, w.upload.number, w.upload.bytes = p.parts, int32(len(p.parts)), p.end
-	w.upload.taken.Store(len(p.parts) > 0)
+	w.upload.accepted.Store(len(p.parts) > 0)
 	return err
 }
 
-// endPending ends the interrupted uploads to this file, which is stored. The journal removes those of which this
-// session does not know.
+// endPending ends all interrupted uploads to the file, which has just been stored. The journal removes those that this
+// session did not resume.
 func (w *Writer) endPending() {
 	w.removeResumed()
 	if w.u.Owner != "" {
@@ -292,7 +291,7 @@ func (w *Writer) endPending() {
 	}
 }
 
-// Remove removes this owner's interrupted uploads to a key, and reports whether there was one.
+// Remove removes this owner's interrupted uploads to a key, and reports whether it found any.
 func (u *Uploader) Remove(ctx context.Context, key string) (bool, error) {
 	if u.Owner == "" {
 		return false, nil

@@ -11,53 +11,53 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// Options is what an [Uploader] needs. Only Quotas, Inspect, Quarantine, Journal and Owner may have
-// their zero values.
+// Options configure an [Uploader]. Quotas, Inspect, Quarantine, Journal and Owner are optional; all other fields are
+// required.
 type Options struct {
 	Bucket *s3api.Bucket
-	Keys   s3object.KeySpace // of the files
+	Keys   s3object.KeySpace // maps the names of files to keys
 	Memory *membudget.Budget
 	Log    *slog.Logger
 
-	Limiter *Limiter // of the parts of all uploads to the S3 server
+	Limiter *Limiter // limits the parts in flight; shared by all uploads to the S3 server
 
 	PartSize     int64 // bytes of the first part, from SmallestPart to s3api.MaxPartSize
-	SmallestPart int64 // bytes that each part but the last has at least
-	CopyLimit    int64 // bytes of an object that S3 copies by one request
+	SmallestPart int64 // minimum bytes of each part except the last
+	CopyLimit    int64 // maximum bytes of an object that S3 copies with one request
 
-	NoOverwrite bool // no upload may replace a file
-	Truncate    bool // an upload that begins at an offset ends the file
+	NoOverwrite bool // uploads must not replace a file
+	Truncate    bool // an upload that begins at an offset discards the old bytes after the new ones
 
-	Quotas       quota.Quotas                // in which the bytes of the files count
+	Quotas       quota.Quotas                // quotas that the bytes of the files count against
 	Objects      s3object.Objects            // attributes of new objects
-	BeforeCommit func(context.Context) error // is called before a file becomes visible; an error prevents that
+	BeforeCommit func(context.Context) error // called before a file becomes visible; an error prevents that
 
-	// Inspect begins the judgement of a file, nil for none. Quarantine is what the keys of refused files begin with,
-	// empty where they are not stored.
-	Inspect    func(ctx context.Context, name string) Inspection
+	// Inspect starts the inspection of a file. If it is nil, files are not inspected.
+	Inspect func(ctx context.Context, name string) Inspection
+	// Quarantine is the key prefix under which rejected files are stored. If it is empty, they are discarded.
 	Quarantine string
 
-	// BeginOperation allows the copy of a large object; end is called when it has ended.
+	// BeginOperation asks for permission to copy a large object. The caller calls end after the copy.
 	BeginOperation func() (end func(), err error)
 
-	Journal *journal.Journal // nil: no upload has a record
+	Journal *journal.Journal // records of multipart uploads; nil disables them
 	Owner   string           // the user that may resume uploads; empty without a Journal
 }
 
-// An Uploader writes files. It is safe for concurrent use; the files that it opens are not, but for their Abort.
+// An Uploader writes files. It is safe for concurrent use. A [Writer] is not, except for its Abort method.
 type Uploader struct {
 	Options
 	reported  *reported
-	copySlots chan struct{} // bounds the parts that S3 copies in parallel; nil: each object has slots of its own
+	copySlots chan struct{} // limits the parts that S3 copies in parallel; if nil, each upload has its own limit
 }
 
-// New returns an Uploader, without a request.
+// New returns an Uploader. It makes no request.
 func New(o Options) *Uploader {
 	return &Uploader{Options: o, reported: &reported{}}
 }
 
-// WithCopySlots returns an Uploader for an operation that has begun. S3 copies at most this many parts in parallel for
-// it, however many files have these parts.
+// WithCopySlots returns an Uploader for an operation that has already begun, such as the copy of a directory. S3 copies
+// at most the given number of parts in parallel for the whole operation.
 func (u *Uploader) WithCopySlots(slots int) *Uploader {
 	limited := *u
 	limited.copySlots = make(chan struct{}, slots)
@@ -65,10 +65,10 @@ func (u *Uploader) WithCopySlots(slots int) *Uploader {
 	return &limited
 }
 
-// largeCopy is how many bytes of an object make its copy an operation of its own. S3 copies fewer within seconds.
+// largeCopy is the number of bytes from which a copy counts as an operation. S3 copies smaller objects within seconds.
 const largeCopy = minCopyPart
 
-// BeginCopy allows a copy of so many bytes; end is called when it has ended.
+// BeginCopy asks for permission to copy the given number of bytes. The caller calls end after the copy.
 func (u *Uploader) BeginCopy(bytes int64) (end func(), err error) {
 	if bytes < largeCopy {
 		return func() {}, nil

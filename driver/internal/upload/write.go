@@ -19,40 +19,40 @@ import (
 )
 
 // A Writer is a file open for writing. It collects bytes in a buffer, sends the full buffer as a part, and continues
-// with another buffer. A file that fits into one buffer becomes an object by one request.
+// with another buffer. A file that fits into one buffer is stored with a single request.
 type Writer struct {
-	name   string // that it was opened with
+	name   string // as passed to Open
 	key    string
 	u      *Uploader
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	owner      string        // the user that can resume the upload; empty for none
+	owner      string        // the user that can resume the upload; empty if it cannot be resumed
 	open       *journal.Open // nil without an owner
 	change     *quota.Reservation
 	attributes s3object.Attributes
-	condition  s3api.Condition // on the object that this one replaces
+	condition  s3api.Condition // on the object that the new one replaces
 
-	resumed pending // the upload that this one continues; it has no bytes if there is none
-	kept    kept    // the object of which bytes stay
-	endCopy func()  // ends the operation that the copy of these bytes is
+	resumed pending // the upload that this one continues; without bytes if it continues none
+	kept    kept    // bytes of the current object that stay
+	endCopy func()  // ends the operation that copies the kept bytes
 
 	kind       kind
 	phase      phase
-	upload     *multipart // of the parts
-	inspection Inspection // of the parts that the client has sent to this session
+	upload     *multipart // nil for a single request
+	inspection Inspection // of the bytes that this session receives
 	client     journal.ClientWait
 
-	offset   int64             // bytes so far
+	offset   int64             // bytes of the file so far, including resumed and kept ones
 	partSize int64             // bytes of the first part
-	part     *membudget.Buffer // that is being filled; nil before its first byte
-	next     [1]byte           // after a full buffer
+	part     *membudget.Buffer // the buffer being filled; nil before its first byte
+	next     [1]byte           // holds the byte that follows a full buffer
 
-	stored s3api.Result // what S3 said of the object that is there in the end
-	err    error        // the first; Close publishes nothing then
+	stored s3api.Result // the response of S3 about the published object
+	err    error        // the first error; if set, Close publishes nothing
 }
 
-// Write appends to what was written.
+// Write implements io.Writer.
 func (w *Writer) Write(p []byte) (int, error) {
 	if len(p) == 0 && !w.phase.isOver() {
 		return 0, nil
@@ -61,9 +61,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return int(n), err
 }
 
-// ReadFrom writes all bytes of r. An error of r other than io.EOF means that bytes are missing, also
-// io.ErrUnexpectedEOF. Close publishes nothing then. When the upload ends, by Abort for example, a waiting Read of r
-// ends too, if r is a connection.
+// ReadFrom implements io.ReaderFrom. If r returns an error other than io.EOF, for example io.ErrUnexpectedEOF, bytes
+// are missing, and Close publishes nothing. If r is a connection, a blocked Read returns when the upload ends, for
+// example after Abort.
 func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 	if w.phase.isOver() {
 		return 0, s3error.PathError("write", w.name, fs.ErrClosed)
@@ -83,14 +83,14 @@ func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 	return n, nil
 }
 
-// fill reads r to its end, straight into the buffers.
+// fill reads r to its end, directly into the buffers.
 //
-// A full buffer becomes a part only when another byte has come. So a file that fits into one buffer is one request.
-// And S3 never holds all bytes of an interrupted upload. A client that found all of its file there would send no
-// more, and no session would complete it.
+// A full buffer is sent as a part only after another byte has arrived. A file that fits into one buffer therefore takes
+// a single request, and S3 never holds all bytes of an interrupted upload. Otherwise a client could find that all of
+// its bytes are already stored and send nothing, and no session would complete the upload.
 func (w *Writer) fill(r io.Reader) (int64, error) {
 	if w.phase == opened {
-		if w.offset > 0 { // the bytes that stay are copied only when another byte follows them
+		if w.offset > 0 { // copy the kept bytes only if another byte follows them
 			first := make([]byte, 1)
 			if _, err := io.ReadFull(r, first); err != nil {
 				return 0, ignoreEOF(err)
@@ -130,7 +130,7 @@ func (w *Writer) fill(r io.Reader) (int64, error) {
 	}
 }
 
-// beginPart sends the full buffer as a part, and puts the byte that has come after it into another buffer.
+// beginPart sends the full buffer as a part and puts the byte that follows it into a new buffer.
 func (w *Writer) beginPart() error {
 	if err := w.flush(); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (w *Writer) beginPart() error {
 	return err
 }
 
-// receive reads from r. While the client sends nothing, another session of the owner may take the upload over.
+// receive reads from r. If the client sends nothing for a while, another session of the owner may take over the upload.
 func (w *Writer) receive(r io.Reader, p []byte) (int, error) {
 	w.client.Begin()
 	n, err := r.Read(p)
@@ -160,7 +160,8 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// bufferSpace returns memory for the bytes at offset. The slice is empty only if the buffer is full.
+// bufferSpace returns free memory of the current buffer, or of a new one. The slice is empty only if the buffer is
+// full.
 func (w *Writer) bufferSpace() ([]byte, error) {
 	if w.part == nil {
 		if w.kind != oneRequest {
@@ -173,7 +174,7 @@ func (w *Writer) bufferSpace() ([]byte, error) {
 	return w.part.Room(w.ctx)
 }
 
-// begin makes the bytes that stay the head of the upload, by resume or by copyHead.
+// begin adds the resumed or kept bytes to the upload, before the first byte of the client.
 func (w *Writer) begin() error {
 	if w.phase != opened {
 		return nil
@@ -188,8 +189,8 @@ func (w *Writer) begin() error {
 	return nil
 }
 
-// read adds the bytes [from, to) of an object to the upload. If the object has little more, it reads the whole
-// object, because S3 sends a checksum of whole objects only. The SDK compares it.
+// read downloads the bytes [from, to) of an object and adds them to the upload. If the object has few other bytes, it
+// reads the whole object, because S3 sends checksums only for whole objects. The SDK verifies them.
 func (w *Writer) read(v s3api.Version, from, to int64) error {
 	begin, end := from, to
 	if v.Size-(to-from) < w.u.SmallestPart {
@@ -207,7 +208,7 @@ func (w *Writer) read(v s3api.Version, from, to int64) error {
 	return err
 }
 
-// flush sends the buffer as a part, which is not the last one.
+// flush sends the buffer as a part that is not the last one.
 func (w *Writer) flush() error {
 	if err := w.change.Grow(w.ctx, w.offset); err != nil {
 		return err
@@ -228,14 +229,14 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// start creates the multipart upload, when the bytes are more than one request sends.
+// start creates the multipart upload, because the file does not fit into one request.
 func (w *Writer) start() (err error) {
 	p := uploadOptions{
 		key: w.key, owner: w.owner, partSize: w.partSize, kind: inParts, cancel: w.cancel, uploaded: w.kept.Key == "",
 		began: time.Now(),
 	}
 	a := &w.attributes
-	if w.u.stages(w.owner != "") {
+	if w.u.needsStaging(w.owner != "") {
 		common := w.u.Objects.Common()
 		p.kind, a = stagedParts, &common
 	}
@@ -248,8 +249,8 @@ func (w *Writer) start() (err error) {
 	return err
 }
 
-// partsContext returns the context of the parts in flight. If the owner can resume the upload, they continue after the
-// client disconnects.
+// partsContext returns the context for sending parts. If the owner can resume the upload, parts in flight continue
+// after the client disconnects.
 func (w *Writer) partsContext() context.Context {
 	if w.owner != "" {
 		return context.WithoutCancel(w.ctx)
@@ -257,7 +258,8 @@ func (w *Writer) partsContext() context.Context {
 	return w.ctx
 }
 
-// Seek finds the end of the written bytes, by any whence. For any other offset the error is errors.ErrUnsupported.
+// Seek implements io.Seeker. The only supported position is the end of the written bytes; for all others the error is
+// errors.ErrUnsupported.
 func (w *Writer) Seek(offset int64, whence int) (int64, error) {
 	if w.phase.isOver() {
 		return 0, s3error.PathError("seek", w.name, fs.ErrClosed)
@@ -271,19 +273,18 @@ func (w *Writer) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Stat describes the file as Close would publish it now: bytes that stay after the written ones count too.
+// Stat describes the file as Close would publish it now, including the kept bytes after the written ones.
 func (w *Writer) Stat() (fs.FileInfo, error) {
 	v := s3api.Version{Key: w.key, Size: max(w.offset, w.kept.end), ETag: w.stored.ETag}
 	return &file.TransferInfo{Info: file.New(w.u.Keys.Base(w.key), &v, &w.attributes), Result: w.stored}, nil
 }
 
-// Memory returns how many bytes of memory the part takes that is being filled. The reader of ReadFrom may ask it
-// during a Read.
+// Memory returns the size in bytes of the buffer being filled. The reader passed to ReadFrom may call it during a Read.
 func (w *Writer) Memory() int64 { return w.part.Memory() }
 
-// Kept reports after Close whether the upload was interrupted, and its owner can resume it.
+// Kept reports, after Close, whether the upload was interrupted and its owner can resume it.
 func (w *Writer) Kept() bool { return w.phase == interrupted }
 
-// Abort ends the upload: Close publishes nothing, and every write and Close return cause. If Close has already asked
-// S3 to publish, Abort does nothing.
+// Abort makes the upload fail with cause, which Close and every later write return. If Close has already sent the
+// request that publishes the file, Abort does nothing. It may be called concurrently with all other methods.
 func (w *Writer) Abort(cause error) { w.cancel(cause) }
