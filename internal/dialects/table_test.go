@@ -122,10 +122,10 @@ func dialects() []dialect {
 			fails: deletes, log: "HTTP 200 from "},
 		{name: "empty-200-list", source: "RFC 9110, section 15.3.1",
 			faults: faults{answer("ListObjectsV2", 200, "", "")},
-			fails:  allListings, log: "the S3 response has no result"},
+			fails:  allListings, log: "S3 response has no result"},
 		{name: "empty-200-create", source: "RFC 9110, section 15.3.1",
 			faults: faults{answer("CreateMultipartUpload", 200, "", "")},
-			fails:  uploads, log: "the S3 response has no result"},
+			fails:  uploads, log: "S3 response has no result"},
 		{name: "json-error",
 			source: "https://docs.aws.amazon.com/apigateway/latest/developerguide/customize-gateway-responses.html",
 			faults: faults{answer("GetObject", 403, "Content-Type: application/json", `{"message":"Forbidden"}`)},
@@ -213,13 +213,13 @@ func dialects() []dialect {
 				r.Header.Del("ETag")
 				return regexp.MustCompile(`<ETag>[^<]*</ETag>`).ReplaceAll(body, nil)
 			}})},
-			fails: uploads, log: "the S3 response has no ETag"},
+			fails: uploads, log: "S3 response has no ETag"},
 		{name: "no-etags-in-heads", source: "apache/ozone#5162", faults: faults{drop("HeadObject", "ETag")},
 			fails: "APPE REST-STOR STOR-resumed", log: "another client has replaced the object"},
 		{name: "no-etags-in-gets", source: "apache/ozone#5162", faults: faults{drop("GetObject", "ETag")}},
 		{name: "no-etags-in-puts", source: "apache/ozone#5162", faults: faults{drop("PutObject", "ETag")}},
 		{name: "no-etags-in-parts", source: "apache/ozone#5162", faults: faults{drop("UploadPart", "ETag")},
-			fails: uploads, log: "the S3 response has no ETag"},
+			fails: uploads, log: "S3 response has no ETag"},
 		{name: "no-etags-in-lists", source: "gaul/s3proxy#1093",
 			faults: faults{replace("ListObjectsV2", `<ETag>[^<]*</ETag>`, "")}},
 
@@ -454,7 +454,7 @@ func dialects() []dialect {
 			faults: faults{drop("", "X-Amz-Request-Id", "X-Amz-Id-2")}},
 		{name: "no-request-ids-no-etags", source: "apache/ozone#5162",
 			faults: faults{drop("", "X-Amz-Request-Id", "X-Amz-Id-2", "ETag")},
-			fails:  putsAndParts, log: "the S3 response has no ETag"},
+			fails:  putsAndParts, log: "S3 response has no ETag"},
 		{name: "metadata-dropped", source: "ar90n/serverless-s3-local#89", real: true,
 			faults: faults{speak("", s3test.Rewriting{Request: func(r *http.Request) *http.Response {
 				for name := range r.Header {

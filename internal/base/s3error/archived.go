@@ -4,5 +4,5 @@ package s3error
 
 import "syscall"
 
-// Archived is the kind of an object that S3 must restore before its bytes can be read.
+// Archived is the kind of error for an object that S3 must restore before it can be read.
 const Archived = syscall.ENODATA

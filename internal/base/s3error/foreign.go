@@ -17,15 +17,15 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// A ForeignError is a response whose body does not come from S3, such as the HTML page of a reverse proxy, of a
-// firewall or of a login portal. Its status decides whether the request can be repeated.
+// A ForeignError is returned if the body of a response does not come from S3, but for example is the HTML page of a
+// reverse proxy, a firewall or a login portal. The HTTP status determines whether the request is repeated.
 type ForeignError struct {
 	Status int
-	Server string // the Server header, or "" if there is none
-	Advice string // what an operator can change, or "" if unknown
+	Server string // value of the Server header, if any
+	Advice string // how an operator can fix the problem, if known
 }
 
-// Problem names the status and the server, on one line.
+// Problem returns a line with the status and the server.
 func (e *ForeignError) Problem() string {
 	if e.Server == "" {
 		return fmt.Sprintf("HTTP %d without an S3 response", e.Status)
@@ -33,7 +33,7 @@ func (e *ForeignError) Problem() string {
 	return fmt.Sprintf("HTTP %d from %s, not from S3", e.Status, e.Server)
 }
 
-// What returns the advice.
+// What returns what an operator should do.
 func (e *ForeignError) What() string { return cmp.Or(e.Advice, "check the log of that server") }
 
 // Error returns the problem and the advice.
@@ -51,7 +51,7 @@ func (e *ForeignError) repeatable() bool {
 	return e.Status < http.StatusMultipleChoices || e.Status >= http.StatusInternalServerError
 }
 
-// kind returns the kind of the error. A 404 or 412 of a proxy says nothing about an object.
+// kind returns the kind of the error. A 404 or 412 from a proxy says nothing about the object, so its kind is EIO.
 func (e *ForeignError) kind() error {
 	switch e.Status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -71,13 +71,13 @@ func (e *ForeignError) kind() error {
 	return syscall.EIO
 }
 
-// causes lists the advice for a response with this status, and with this text in its body if the row has one. The first
-// match counts.
+// causes maps responses to advice. A row matches responses with its status whose body contains its text, if any. The
+// first matching row is used.
 var causes = []struct {
 	status       int
 	text, advice string
 }{
-	// nginx, Apache and Go
+	// the texts are those of nginx, Apache and Go
 	{http.StatusBadRequest, "plain HTTP request was sent to HTTPS", tlsAdvice},
 	{http.StatusBadRequest, "speaking plain HTTP to an SSL-enabled", tlsAdvice},
 	{http.StatusBadRequest, "sent an HTTP request to an HTTPS server", tlsAdvice},
@@ -121,11 +121,11 @@ func adviceFor(r *smithyhttp.Response, head []byte) string {
 	return ""
 }
 
-// headSize is how many bytes of a body are inspected.
+// headSize is the number of bytes of a body that are inspected.
 const headSize = 1 << 10
 
-// DetectForeign is an option for S3 clients that turns each response whose body does not come from S3 into a
-// [ForeignError]. Responses without a body and the content of objects are left alone.
+// DetectForeign is an API option for S3 clients (s3.WithAPIOptions) that turns each response whose body does not come
+// from S3 into a [ForeignError]. It ignores responses without a body and the content of objects.
 func DetectForeign(stack *middleware.Stack) error {
 	const id = "DetectForeign"
 	if _, there := stack.Deserialize.Get(id); there {
@@ -148,7 +148,7 @@ func DetectForeign(stack *middleware.Stack) error {
 			io.Closer
 		}{body, r.Body}
 		if isForeign(head, r.StatusCode, operation) {
-			_, _ = io.Copy(io.Discard, io.LimitReader(body, maxDiscarded)) // so that the connection can be used again
+			_, _ = io.Copy(io.Discard, io.LimitReader(body, maxDiscarded)) // so that the connection can be reused
 			_ = r.Body.Close()
 			server := oneLine(r.Header.Get("Server"))
 			err = &ForeignError{Status: r.StatusCode, Server: server, Advice: adviceFor(r, head)}
@@ -157,11 +157,11 @@ func DetectForeign(stack *middleware.Stack) error {
 	}), middleware.After)
 }
 
-// maxDiscarded limits how much of a foreign body is read.
+// maxDiscarded is the maximum number of bytes of a foreign body that are read.
 const maxDiscarded = 64 << 10
 
-// isForeign reports whether a body that begins with head does not come from S3. A body that ends too early may come
-// from S3.
+// isForeign reports whether a body that begins with head does not come from S3. If the body ends too early to decide,
+// isForeign returns false.
 func isForeign(head []byte, status int, operation string) bool {
 	text := strings.TrimSpace(strings.TrimPrefix(string(head), "\ufeff"))
 	for strings.HasPrefix(text, "<?") || strings.HasPrefix(text, "<!--") {
@@ -199,7 +199,8 @@ func isForeign(head []byte, status int, operation string) bool {
 	return !strings.EqualFold(name, "Error") && !strings.EqualFold(name, "ErrorResponse")
 }
 
-// hasResult reports whether S3 responds to an operation with XML. The SDK parses any other text as an empty result.
+// hasResult reports whether S3 responds to an operation with XML. The SDK would parse any other text as an empty
+// result.
 func hasResult(operation string) bool {
 	switch operation {
 	case "PutObject", "UploadPart", "DeleteObject", "AbortMultipartUpload", "RestoreObject":
@@ -208,13 +209,13 @@ func hasResult(operation string) bool {
 	return true
 }
 
-// oneLine returns a value of a header for a log.
+// oneLine makes the value of a header safe for the log: it replaces control characters and limits the length.
 func oneLine(s string) string {
-	const most = 200
+	const maxBytes = 200
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
-	}, s[:min(len(s), most)])
+	}, s[:min(len(s), maxBytes)])
 }

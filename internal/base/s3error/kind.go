@@ -20,26 +20,26 @@ import (
 	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
-// ErrInvalid is an fs.ErrInvalid that is the errno of it as well: by itself neither matches the other.
+// ErrInvalid matches both fs.ErrInvalid and EINVAL, neither of which matches the other.
 var ErrInvalid = fmt.Errorf("%w (%w)", fs.ErrInvalid, syscall.EINVAL)
 
-// ErrIntoItself is ErrInvalid, and ELOOP: a directory would become a part of itself.
+// ErrIntoItself is returned if a directory would become a part of itself. It matches ErrInvalid and ELOOP.
 var ErrIntoItself = fmt.Errorf("%w: a directory into itself (%w)", ErrInvalid, syscall.ELOOP)
 
-// ErrParentIsFile and ErrIsDirectory report a file where a directory is, or the reverse: S3 allows it, a file system
-// underneath does not. They are EILSEQ, because no object can have the name, and ENOTDIR or EISDIR.
+// ErrParentIsFile and ErrIsDirectory are returned by S3 servers on top of a file system, which cannot store a file and
+// a directory with the same name. They match EILSEQ, because no object can have this name, and ENOTDIR or EISDIR.
 var (
 	ErrParentIsFile = fmt.Errorf("%w: a part of the name is a file (%w)", syscall.EILSEQ, syscall.ENOTDIR)
 	ErrIsDirectory  = fmt.Errorf("%w: the name is that of a directory (%w)", syscall.EILSEQ, syscall.EISDIR)
 )
 
-// An Error is an error of S3, or on the way to it, and the kind it counts as.
+// An Error is an error of a request to S3 together with its kind, an error value of the standard library.
 //
-// errors.Is sees the kind alone: the cause may hold values that would mislead, such as the ENOENT of a Unix socket
-// without a server. errors.As reaches the cause as well, so that a log can show its S3 code and request ID.
+// errors.Is matches only the kind, because the cause may contain misleading values, such as the ENOENT of a missing
+// Unix socket. errors.As also searches the cause, so that a log can show the S3 error code and the request ID.
 type Error struct{ Kind, Cause error }
 
-// Error is one line. That nothing is there says all; other errors tell S3's answer, or what has failed on the way.
+// Error returns the kind and the cause in one line. The cause is omitted if the file does not exist.
 func (e *Error) Error() string {
 	if errors.Is(e.Kind, fs.ErrNotExist) {
 		return e.Kind.Error()
@@ -47,9 +47,9 @@ func (e *Error) Error() string {
 	return e.Kind.Error() + ": " + brief(e.Cause)
 }
 
-// brief is an error of the SDK without the names of its layers. It has the operation, the code and the message of S3,
-// the HTTP status and the request's ID. Without an answer it is what has failed on the way, or why there are no
-// credentials. What a middleware says of the needs of a request that was denied stays.
+// brief formats an error of the SDK without the names of its layers. If S3 has responded, the text contains the
+// operation, the error code and message, the HTTP status, the request ID and, for a denied request, the IAM actions
+// that it needs. Otherwise it contains the network error or the reason why there are no credentials.
 func brief(err error) string {
 	operation, ok := errors.AsType[*smithy.OperationError](err)
 	if !ok {
@@ -66,20 +66,20 @@ func brief(err error) string {
 		return text + foreign.Error()
 	}
 	api, refused := errors.AsType[smithy.APIError](err)
-	response, answered := errors.AsType[*awshttp.ResponseError](err)
+	response, responded := errors.AsType[*awshttp.ResponseError](err)
 	switch send, failed := errors.AsType[*smithyhttp.RequestSendError](err); {
-	case refused && answered && response.HTTPStatusCode() != 0:
-		return fmt.Sprintf("%s%s: %s (%s)", text, api.ErrorCode(), api.ErrorMessage(), answerOf(response))
+	case refused && responded && response.HTTPStatusCode() != 0:
+		return fmt.Sprintf("%s%s: %s (%s)", text, api.ErrorCode(), api.ErrorMessage(), describe(response))
 	case failed:
 		return text + send.Err.Error()
-	case answered && response.HTTPStatusCode() != 0:
-		return fmt.Sprintf("%s%v (%s)", text, response.Err, answerOf(response))
+	case responded && response.HTTPStatusCode() != 0:
+		return fmt.Sprintf("%s%v (%s)", text, response.Err, describe(response))
 	}
 	return text + operation.Err.Error()
 }
 
-// answerOf is the status of an answer, and the request's ID if it has one.
-func answerOf(r *awshttp.ResponseError) string {
+// describe returns the HTTP status of a response and its request ID, if any.
+func describe(r *awshttp.ResponseError) string {
 	if r.RequestID == "" {
 		return fmt.Sprintf("HTTP %d", r.HTTPStatusCode())
 	}
@@ -89,14 +89,14 @@ func answerOf(r *awshttp.ResponseError) string {
 // Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// As finds a type in the kind or in the cause.
+// As implements the interface used by errors.As. It searches the kind and the cause.
 func (e *Error) As(p any) bool { return errors.As(e.Kind, p) || errors.As(e.Cause, p) }
 
-// New is an error of a kind about an answer that is none of S3's errors and yet no good.
+// New returns an error of the given kind for a problem that S3 itself did not report as an error.
 func New(kind error, text string) error { return &Error{Kind: kind, Cause: errors.New(text)} }
 
-// FromSDK gives an error of the SDK its kind. It is the only function that knows S3's error codes. An error that has
-// a kind stays as it is.
+// FromSDK wraps an error of the SDK into an [Error] with its kind. It returns nil and errors that already have a kind
+// unchanged.
 func FromSDK(err error) error {
 	if _, known := errors.AsType[*Error](err); err == nil || known {
 		return err
@@ -109,7 +109,7 @@ func kindOf(err error) error {
 		return context.Canceled
 	}
 	if errors.Is(err, syscall.EAGAIN) || unsent(err) {
-		return syscall.EAGAIN // the provider of credentials has none at the moment
+		return syscall.EAGAIN // for example, there are no credentials at the moment
 	}
 	if foreign, ok := errors.AsType[*ForeignError](err); ok {
 		return foreign.kind()
@@ -123,8 +123,9 @@ func kindOf(err error) error {
 	return kindOfStatus(Status(err))
 }
 
-// unsent tells whether a request was not sent, mostly because there were no credentials to sign it. An answer in the
-// error is then one of STS or of the metadata of the machine. Its 403 or 404 says nothing of the object.
+// unsent reports whether a request was not sent, usually because there were no credentials to sign it. A response in
+// such an error comes from STS or from the metadata service of the machine, so its 403 or 404 says nothing about the
+// object.
 func unsent(err error) bool {
 	if _, ok := errors.AsType[*v4.SigningError](err); ok {
 		return true
@@ -134,7 +135,7 @@ func unsent(err error) bool {
 		return false
 	}
 	if inner, ok := errors.AsType[*smithy.OperationError](operation.Err); ok {
-		return inner.Service() != operation.Service() // an S3 directory bucket gives credentials itself
+		return inner.Service() != operation.Service() // S3 directory buckets issue credentials themselves
 	}
 	_, sent := errors.AsType[*smithyhttp.ResponseError](operation.Err)
 	_, serialization := errors.AsType[*smithy.SerializationError](operation.Err)
@@ -142,17 +143,18 @@ func unsent(err error) bool {
 	return !sent && !serialization && !parameters
 }
 
-// HasNoReason tells whether S3 has refused a request and may not have said why: the answer to HeadObject has no body.
+// HasNoReason reports whether S3 has rejected a HEAD request with a status that is ambiguous without an error code. A
+// response to a HEAD request has no body and therefore no code.
 func HasNoReason(err error) bool {
 	return Status(err) == http.StatusForbidden || IsBadRequest(err)
 }
 
-// IsBadRequest tells whether S3 has answered 400.
+// IsBadRequest reports whether the HTTP status of the response is 400.
 func IsBadRequest(err error) bool { return Status(err) == http.StatusBadRequest }
 
-// kindOfCode maps the error codes that say more than the HTTP status they come with, and returns nil for others. The
-// codes are those of https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html, of MinIO (XMinio...) and of
-// versitygw.
+// kindOfCode maps error codes that are more specific than their HTTP status to kinds, and returns nil for all others.
+// See https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html. Codes that begin with XMinio come from
+// MinIO, and some others from versitygw.
 func kindOfCode(code string) error {
 	switch code {
 	case "NoSuchBucket":
@@ -173,31 +175,30 @@ func kindOfCode(code string) error {
 		return syscall.EDQUOT
 	case "InsufficientStorage", "XMinioStorageFull":
 		return syscall.ENOSPC
-	case "InvalidObjectState": // of a storage class such as Glacier, and not restored
+	case "InvalidObjectState": // archived in a storage class such as Glacier and not restored
 		return Archived
 	case "ExpiredToken", "InvalidToken", "InvalidTokenId", "TokenRefreshRequired", "InvalidAccessKeyId",
 		"XAdminUserNotFound", "SignatureDoesNotMatch",
 		"RequestTimeTooSkewed":
-		// The credentials of the server, or its clock: these say nothing of the object, and pass when someone mends
-		// them.
+		// The credentials of this server or its clock are wrong. That says nothing about the object, and requests
+		// succeed again once an operator has fixed it.
 		return syscall.EAGAIN
 	case "NoSuchUpload", "OperationAborted", "ConditionalRequestConflict", "RequestTimeout", "BadDigest",
 		"IncompleteBody", "XAmzContentSHA256Mismatch",
 		"XAmzContentChecksumMismatch", brokenMPU:
-		// An upload that someone aborted, a conflict with another request, or bytes hurt on the way: all pass when
-		// done again.
+		// The upload was aborted, the request conflicted with another one, or bytes were corrupted in transit. The
+		// client can repeat the command.
 		return syscall.EAGAIN
 	}
 	return nil
 }
 
-// brokenMPU is Swift's code for every conflict with another request, whether there is a multipart upload or not. A
-// write that came later was performed first, or an object that was stored by parts was replaced while its parts were
-// read.
+// brokenMPU is the error code of OpenStack Swift for every conflict with another request, even without a multipart
+// upload: a later write was performed first, or an object consisting of parts was replaced while it was read.
 const brokenMPU = "BrokenMPU"
 
-// IsNoSuchUpload tells whether S3 does not know of a multipart upload, because it was completed or aborted. Where a
-// request can miss nothing else, Ceph (ListParts) and Swift (AbortMultipartUpload) say NoSuchKey.
+// IsNoSuchUpload reports whether a multipart upload is unknown to S3, because it was completed or aborted. Ceph returns
+// NoSuchKey instead for ListParts, and Swift for AbortMultipartUpload.
 func IsNoSuchUpload(err error) bool {
 	switch Code(err) {
 	case "NoSuchUpload":
@@ -229,7 +230,7 @@ func kindOfStatus(status int) error {
 	return syscall.EIO
 }
 
-// unreachable tells whether an error came from the network rather than from S3.
+// unreachable reports whether an error comes from the network and not from S3.
 func unreachable(err error) bool {
 	if errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded) {
 		return true
@@ -241,8 +242,8 @@ func unreachable(err error) bool {
 	return ok
 }
 
-// Unreadable reports whether an answer is not a complete one of S3: it ends early, or something else answered. Its
-// status does not count then, because S3 sends 200 before it is done.
+// Unreadable reports whether a response is not a complete response of S3, because it ends early or does not come from
+// S3. The status of such a response does not count, because S3 may send 200 before it has performed the request.
 func Unreadable(err error) bool {
 	if _, ok := errors.AsType[*smithy.DeserializationError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
 		return true
@@ -251,18 +252,17 @@ func Unreadable(err error) bool {
 	return ok
 }
 
-// ErrNoResult is a response without the body that it must have. The SDK accepts such a response.
-var ErrNoResult = fmt.Errorf("the S3 response has no result: %w", io.ErrUnexpectedEOF)
+// ErrNoResult is returned for a response without the required body, which the SDK accepts.
+var ErrNoResult = fmt.Errorf("S3 response has no result: %w", io.ErrUnexpectedEOF)
 
-// ErrNoETag is a response to a write that has no ETag.
-var ErrNoETag = fmt.Errorf(
-	"the S3 response has no ETag, which a proxy may have removed: %w", io.ErrUnexpectedEOF)
+// ErrNoETag is returned for a response to a write without an ETag.
+var ErrNoETag = fmt.Errorf("S3 response has no ETag, which a proxy may have removed: %w", io.ErrUnexpectedEOF)
 
-// ErrOvertaken is Swift's answer 200 without an ETag. Another request to the same key came later and was performed
-// first, so S3 has not performed this one. By the clocks of several machines it may have come earlier.
+// ErrOvertaken is returned if Swift responds with 200 but without an ETag. It has then not performed the request,
+// because it had already performed another request to the same key that is later by the clocks of its machines.
 var ErrOvertaken = New(syscall.EAGAIN, "S3 has performed a later request to the same key first")
 
-// PathError says what was attempted on which name. The err is of a kind already, or comes from outside.
+// PathError wraps err into an fs.PathError. It returns nil if err is nil.
 func PathError(op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -270,7 +270,7 @@ func PathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// LinkError is PathError for two names.
+// LinkError wraps err into an os.LinkError. It returns nil if err is nil.
 func LinkError(op, oldname, newname string, err error) error {
 	if err == nil {
 		return nil
@@ -278,7 +278,8 @@ func LinkError(op, oldname, newname string, err error) error {
 	return &os.LinkError{Op: op, Old: oldname, New: newname, Err: err}
 }
 
-// Truncated is the error of bytes that end too early. Whatever ended them, they may come whole the next time.
+// Truncated wraps the error that ended the body of a response too early. Unless the request was canceled, the kind is
+// EAGAIN, because the next attempt may succeed.
 func Truncated(err error) error {
 	if errors.Is(FromSDK(err), context.Canceled) {
 		return FromSDK(err)

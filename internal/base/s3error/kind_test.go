@@ -21,7 +21,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// refusal is what the SDK makes of an answer of S3 with an error.
+// refusal returns the SDK's error for an error response of S3.
 func refusal(status int, code string) error {
 	return &smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: &awshttp.ResponseError{
 		ResponseError: &smithyhttp.ResponseError{
@@ -32,7 +32,7 @@ func refusal(status int, code string) error {
 	}}
 }
 
-// unfinished is what the SDK makes of an answer that it cannot make sense of.
+// unfinished returns the SDK's error for a response that it cannot parse.
 func unfinished(status int, err error) error {
 	return &smithy.OperationError{ServiceID: "S3", OperationName: "ListObjectsV2", Err: &awshttp.ResponseError{
 		ResponseError: &smithyhttp.ResponseError{
@@ -41,7 +41,7 @@ func unfinished(status int, err error) error {
 	}}
 }
 
-// sendError is what the SDK makes of a request that was not answered: there is a response in it, an empty one.
+// sendError returns the SDK's error for a request without a response. It contains an empty response.
 func sendError(err error) error {
 	return &smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: &awshttp.ResponseError{
 		ResponseError: &smithyhttp.ResponseError{
@@ -50,7 +50,7 @@ func sendError(err error) error {
 	}}
 }
 
-// identity is what the SDK makes of an error of the provider of credentials.
+// identity returns the SDK's error for an error of the credentials provider.
 func identity(err error) error {
 	return &smithy.OperationError{ServiceID: "S3", OperationName: "PutObject",
 		Err: fmt.Errorf("get identity: get credentials: %w", err)}
@@ -123,21 +123,21 @@ func TestKindOf(t *testing.T) {
 		{"gateway-timeout", refusal(504, "GatewayTimeout"), syscall.EAGAIN},
 		{"too-many-requests", refusal(429, "TooManyRequests"), syscall.EAGAIN},
 		{"request-timeout", refusal(400, "RequestTimeout"), syscall.EAGAIN},
-		{"hurt-on-the-way", refusal(400, "BadDigest"), syscall.EAGAIN},
-		{"cut-on-the-way", refusal(400, "IncompleteBody"), syscall.EAGAIN},
+		{"corrupted-in-transit", refusal(400, "BadDigest"), syscall.EAGAIN},
+		{"truncated-in-transit", refusal(400, "IncompleteBody"), syscall.EAGAIN},
 		{"refused", sendError(dial(syscall.ECONNREFUSED)), syscall.EAGAIN},
 		{"no-socket", sendError(dial(syscall.ENOENT)), syscall.EAGAIN},
 		{"timeout", fmt.Errorf("wrapped: %w", context.DeadlineExceeded), syscall.EAGAIN},
 		{"body-cut", io.ErrUnexpectedEOF, syscall.EAGAIN},
-		{"answer-reset", unfinished(200, &net.OpError{Op: "read", Err: syscall.ECONNRESET}), syscall.EAGAIN},
-		{"answer-ended", unfinished(200, &smithy.DeserializationError{Err: &xml.SyntaxError{Msg: "unexpected EOF"}}),
+		{"response-reset", unfinished(200, &net.OpError{Op: "read", Err: syscall.ECONNRESET}), syscall.EAGAIN},
+		{"response-cut", unfinished(200, &smithy.DeserializationError{Err: &xml.SyntaxError{Msg: "unexpected EOF"}}),
 			syscall.EAGAIN},
-		{"answer-of-another", unfinished(200, &xml.SyntaxError{Msg: "element <br> closed by </body>"}), syscall.EAGAIN},
+		{"not-from-s3", unfinished(200, &xml.SyntaxError{Msg: "element <br> closed by </body>"}), syscall.EAGAIN},
 		{"refusal-cut", unfinished(404, &smithy.DeserializationError{Err: io.ErrUnexpectedEOF}), syscall.EAGAIN},
-		{"cancelled-while-answered", unfinished(200, &smithy.DeserializationError{Err: context.Canceled}),
+		{"canceled-during-response", unfinished(200, &smithy.DeserializationError{Err: context.Canceled}),
 			context.Canceled},
-		{"cancelled", &smithy.CanceledError{Err: context.Canceled}, context.Canceled},
-		{"cancelled-on-the-way", sendError(context.Canceled), context.Canceled},
+		{"canceled", &smithy.CanceledError{Err: context.Canceled}, context.Canceled},
+		{"canceled-in-transit", sendError(context.Canceled), context.Canceled},
 		{"invalid-request", refusal(400, "InvalidRequest"), syscall.EIO},
 		{"anything-else", errors.New("anything else"), syscall.EIO},
 	} {
@@ -149,49 +149,50 @@ func TestKindOf(t *testing.T) {
 			for _, kind := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.EAGAIN, syscall.EIO,
 				context.Canceled} {
 				if !errors.Is(test.kind, kind) && errors.Is(err, kind) {
-					t.Errorf("%v is %v, too", err, kind)
+					t.Errorf("%v also matches %v", err, kind)
 				}
 			}
 		})
 	}
 	if FromSDK(nil) != nil || PathError("test", "name", nil) != nil || LinkError("test", "old", "new", nil) != nil {
-		t.Error("no error became one")
+		t.Error("nil became an error")
 	}
 }
 
-func TestErrorForTheLog(t *testing.T) {
+// TestErrorDetails checks that errors.As still finds the details of an error, but no errno of the cause.
+func TestErrorDetails(t *testing.T) {
 	err := PathError("open", "name", FromSDK(refusal(403, "AccessDenied")))
 	var pathErr *fs.PathError
 	if !errors.As(err, &pathErr) || pathErr.Op != "open" || pathErr.Path != "name" {
-		t.Errorf("%#v is no *fs.PathError", err)
+		t.Errorf("%#v is not an *fs.PathError", err)
 	}
 	var response *awshttp.ResponseError
 	if !errors.As(err, &response) || response.RequestID != "request-7" {
-		t.Errorf("%#v does not tell the request", err)
+		t.Errorf("%#v does not contain the request ID", err)
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) || api.ErrorCode() != "AccessDenied" {
-		t.Errorf("%#v does not tell the code", err)
+		t.Errorf("%#v does not contain the error code", err)
 	}
 	for _, part := range []string{"open name", "permission denied", "AccessDenied", "request-7", "in words"} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
+			t.Errorf("%q does not contain %q", err, part)
 		}
 	}
 	var errno syscall.Errno
 	if err := FromSDK(sendError(os.NewSyscallError("connect", syscall.ENOENT))); !errors.As(err, &errno) ||
 		errno != syscall.EAGAIN {
-		t.Errorf("%v is found as %v", err, errno)
+		t.Errorf("errno of %v is %v, want EAGAIN", err, errno)
 	}
 }
 
-// denied is what a middleware says of the needs of a request.
+// denied is an error of a middleware that knows the IAM action of a denied request.
 type denied struct{ error }
 
 func (denied) Needed() string  { return "s3:PutObject" }
 func (d denied) Unwrap() error { return d.error }
 
-// The text of an error is one short line, without the names of the SDK's layers.
+// TestErrorText checks that the text of an error is one short line without the names of the SDK's layers.
 func TestErrorText(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	for _, test := range []struct {
@@ -231,8 +232,8 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// Ceph and Swift say NoSuchKey of an upload that is missing. Of a copied part, or of a condition, it is the object
-// that is missing.
+// TestNoSuchUpload checks that NoSuchKey means a missing upload only for the operations for which Ceph and Swift return
+// it. For other operations the object is missing.
 func TestNoSuchUpload(t *testing.T) {
 	for operation, want := range map[string]bool{
 		"ListParts": true, "AbortMultipartUpload": true, "CompleteMultipartUpload": false, "UploadPartCopy": false,

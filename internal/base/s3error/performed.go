@@ -8,18 +8,18 @@ import (
 	"net/http"
 )
 
-// Throttled reports whether S3 has refused a request only because it gets too many. It has not begun to perform it,
-// and the same request may succeed a moment later.
+// Throttled reports whether S3 has rejected a request because it receives too many. S3 has not begun to perform it, and
+// the same request may succeed a moment later.
 func Throttled(err error) bool {
 	return Status(err) == http.StatusTooManyRequests ||
 		HasCode(err, "SlowDown", "TooManyRequests", "RequestLimitExceeded", "Throttling", "ThrottlingException")
 }
 
-// NotPerformed reports whether it is certain that S3 has not performed the request that failed: S3 refused it, or
-// never got it. Any other error leaves the doubt that S3 has performed the request, or will: a connection that broke,
-// a time-out, an internal error, an answer that ends early.
+// NotPerformed reports whether S3 has certainly not performed a failed request, because it rejected or never received
+// it. After any other error, such as a broken connection, a timeout, an internal error or a truncated response, S3 may
+// have performed the request or may still do so.
 //
-// It says nothing of an earlier attempt of the same request.
+// The result says nothing about earlier attempts of the same request.
 func NotPerformed(err error) bool {
 	if Throttled(err) || unsent(err) || notConnected(err) || errors.Is(err, ErrOvertaken) {
 		return true
@@ -33,23 +33,23 @@ func NotPerformed(err error) bool {
 	return refused && !Unreadable(err)
 }
 
-// doubtful is an error after which S3 may have performed the request, or may yet perform it.
+// doubtful is an error after which S3 may have performed the request or may still perform it.
 type doubtful struct{ error }
 
-// Unwrap returns the error itself.
+// Unwrap returns the marked error.
 func (d doubtful) Unwrap() error { return d.error }
 
-// Doubtful marks the error of a change that had several attempts: at least one of them got no definite answer. What S3
-// has said of the others, and what a look has shown, says nothing of an attempt that S3 performs late.
+// Doubtful marks the error of a write if at least one of its attempts had no definite result. S3 may still perform such
+// an attempt, whatever its responses to the other attempts or to a later HEAD request were.
 func Doubtful(err error) error { return doubtful{err} }
 
-// IsDoubtful tells whether [Doubtful] has marked an error.
+// IsDoubtful reports whether an error was marked by [Doubtful].
 func IsDoubtful(err error) bool {
 	_, marked := errors.AsType[doubtful](err)
 	return marked
 }
 
-// notConnected reports whether there was no connection to send the request on.
+// notConnected reports whether no connection to S3 could be established.
 func notConnected(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return true
@@ -64,9 +64,9 @@ func notConnected(err error) bool {
 	return ok
 }
 
-// Repeatable reports whether the same request may succeed a moment later. S3 is then overloaded, in trouble or out of
-// reach, or works on another request to the same key. Or it has got bytes that were hurt on the way. Refused
-// credentials take longer than a moment.
+// Repeatable reports whether the same request may succeed a moment later: S3 is overloaded, failing or unreachable, or
+// works on another request to the same key, or bytes were corrupted in transit. Rejected credentials are not
+// repeatable, because it takes longer to fix them.
 func Repeatable(err error) bool {
 	if Throttled(err) || errors.Is(err, ErrOvertaken) {
 		return true
@@ -82,7 +82,7 @@ func Repeatable(err error) bool {
 	}
 	if HasCode(err, "OperationAborted", "ConditionalRequestConflict", brokenMPU, "RequestTimeout", "BadDigest",
 		"IncompleteBody", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", "InternalError",
-		"RequestTimeTooSkewed") { // the SDK has set its clock by the answer
+		"RequestTimeTooSkewed") { // the SDK has corrected its clock with the response
 		return true
 	}
 	if unreachable(err) || Unreadable(err) {

@@ -13,8 +13,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// TestNotPerformed tells the errors after which S3 may yet have performed a request from those after which it
-// certainly has not, and those after which the same request may succeed from others.
+// TestNotPerformed checks for each error whether S3 has certainly not performed the request, whether it was throttled,
+// and whether it can be repeated.
 func TestNotPerformed(t *testing.T) {
 	operation := func(op string, errno syscall.Errno) error {
 		return sendError(&net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, errno)})
@@ -34,7 +34,7 @@ func TestNotPerformed(t *testing.T) {
 		{"unknown-host", sendError(&net.DNSError{Err: "no such host", Name: "s3.invalid"}), true, false, true},
 		{"expired-credentials", refusal(400, "ExpiredToken"), true, false, false},
 		{"canceled", sendError(context.Canceled), false, false, false},
-		{"hurt-on-the-way", refusal(400, "BadDigest"), true, false, true},
+		{"corrupted-in-transit", refusal(400, "BadDigest"), true, false, true},
 		{"internal-error", refusal(500, "InternalError"), false, false, true},
 		{"internal-error-after-200", refusal(200, "InternalError"), false, false, true},
 		{"minio-without-quorum", refusal(503, "SlowDownWrite"), false, false, true},

@@ -1,8 +1,18 @@
-// Package s3error classifies errors of S3 and of the way to it: what the AWS SDK reports becomes an error of a kind
-// that the standard library knows.
+// Package s3error classifies the errors of requests to S3. An error of the AWS SDK becomes an [Error] whose kind is an
+// error value of the standard library, so callers use errors.Is:
 //
-// [FromSDK] is the only place that knows S3's error codes; [New] makes an error of a kind for an answer that is no
-// good. Package driver lists the kinds. [PathError] and [LinkError] wrap them for the caller.
+//	_, err := client.PutObject(ctx, input)
+//	if errors.Is(s3error.FromSDK(err), fs.ErrPermission) {
+//		...
+//	}
+//
+// [FromSDK] maps S3 error codes, HTTP statuses and network errors to kinds; package driver lists the kinds. [New]
+// creates errors for responses that are unusable although the SDK reports no error. [DetectForeign] recognizes
+// responses that come from a proxy and not from S3. [PathError] and [LinkError] add the operation and the name for the
+// caller.
+//
+// [Repeatable], [Throttled] and [NotPerformed] tell the retry logic of the driver what S3 has done with a failed
+// request.
 package s3error
 
 import (
@@ -14,30 +24,31 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Code is the error code of the answer, such as NoSuchKey. It is empty where err is nil, or where no answer came.
+// Code returns the error code of the response, such as NoSuchKey. It is empty if err is nil or without a response.
 func Code(err error) string {
-	if answer, ok := errors.AsType[smithy.APIError](err); ok {
-		return answer.ErrorCode()
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return api.ErrorCode()
 	}
 	return ""
 }
 
-// HasCode tells whether the answer has one of these error codes.
+// HasCode reports whether the response has one of these error codes.
 func HasCode(err error, codes ...string) bool {
 	code := Code(err)
 	return code != "" && slices.Contains(codes, code)
 }
 
-// IsUnconditional tells whether a server has refused a request because it knows no If-Match or If-None-Match.
+// IsUnconditional reports whether a server has rejected a request because it does not support If-Match or
+// If-None-Match.
 func IsUnconditional(err error) bool { return HasCode(err, "NotImplemented", "InvalidArgument") }
 
-// IsConditionFailed tells whether the condition of a request (If-Match, If-None-Match) did not hold. So it is where
-// the object of If-Match is gone, and where another request was about to change it.
+// IsConditionFailed reports whether the condition of a request (If-Match, If-None-Match) did not hold. It returns true
+// also if the object for If-Match does not exist, and if the request conflicted with another one.
 func IsConditionFailed(err error) bool {
 	return HasCode(err, "PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey", "NotFound")
 }
 
-// Status is the HTTP status of the answer, 0 if no answer came.
+// Status returns the HTTP status of the response, or 0 without a response.
 func Status(err error) int {
 	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		return response.HTTPStatusCode()
@@ -45,7 +56,7 @@ func Status(err error) int {
 	return 0
 }
 
-// RequestID returns the ID that S3 gave the request. It is empty if no response came, or one without an ID.
+// RequestID returns the request ID in the response. It is empty if there is no response or if the response has no ID.
 func RequestID(err error) string {
 	if response, ok := errors.AsType[*awshttp.ResponseError](err); ok {
 		return response.RequestID
@@ -53,7 +64,7 @@ func RequestID(err error) string {
 	return ""
 }
 
-// Operation is the name of the request, such as PutObject, for a text.
+// Operation returns the name of the operation, such as PutObject, or "a request" if it is unknown. It is for messages.
 func Operation(err error) string {
 	if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
 		return operation.Operation()

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
-// An answer has a code and a status, and what is no answer has none.
-func TestAnswers(t *testing.T) {
+// TestResponseDetails checks that the code, the status and the operation are found in an error, if it has them.
+func TestResponseDetails(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	bucket, key := s.Bucket(t), "missing"
 	get := func(ctx context.Context) error {
@@ -31,10 +31,10 @@ func TestAnswers(t *testing.T) {
 		status    int
 		operation string
 	}{
-		"answer":    {get(t.Context()), "NoSuchKey", http.StatusNotFound, "GetObject"},
-		"no-answer": {get(ended), "", 0, "GetObject"},
-		"other":     {errors.New("other"), "", 0, "a request"},
-		"none":      {nil, "", 0, "a request"},
+		"response":    {get(t.Context()), "NoSuchKey", http.StatusNotFound, "GetObject"},
+		"no-response": {get(ended), "", 0, "GetObject"},
+		"other":       {errors.New("other"), "", 0, "a request"},
+		"nil":         {nil, "", 0, "a request"},
 	} {
 		t.Run(label, func(t *testing.T) {
 			if code, status, operation := s3error.Code(tc.err), s3error.Status(tc.err),
@@ -48,7 +48,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A condition that does not hold differs from one that the server does not know.
+// TestConditions checks that a failed condition differs from an unsupported one.
 func TestConditions(t *testing.T) {
 	for server, want := range map[string]struct{ unconditional, failed bool }{"sim-aws": {false, true},
 		"sim-strict": {true, false}} {
@@ -58,7 +58,7 @@ func TestConditions(t *testing.T) {
 			_, err := s.Client().PutObject(
 				t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, IfMatch: aws.String(`"0"`)})
 			if got := s3error.IsUnconditional(err); got != want.unconditional {
-				t.Errorf("%v: knows no conditions: %t", err, got)
+				t.Errorf("%v: conditions are unsupported: %t", err, got)
 			}
 			if got := s3error.IsConditionFailed(err); got != want.failed {
 				t.Errorf("%v: the condition failed: %t", err, got)
