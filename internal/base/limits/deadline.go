@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A Deadline is the end of a time that is limited. The zero value limits nothing.
+// A Deadline is a point in time at which something has to end. The zero value means no deadline.
 type Deadline struct{ at time.Time }
 
-// In is the deadline after a time from now. A time of 0 is no limit.
+// In returns the deadline d from now. If d is 0, there is no deadline.
 func In(d time.Duration) Deadline {
 	if d == 0 {
 		return Deadline{}
@@ -16,14 +16,14 @@ func In(d time.Duration) Deadline {
 	return Deadline{time.Now().Add(d)}
 }
 
-// Within returns whether the deadline comes within d from now, and how much time is left then. It is negative after
-// the deadline.
+// Within reports whether less than d is left until the deadline, and how much is left. After the deadline, left is
+// negative.
 func (l Deadline) Within(d time.Duration) (left time.Duration, within bool) {
 	left = time.Until(l.at)
 	return left, !l.at.IsZero() && left < d
 }
 
-// Context ends a context with the deadline.
+// Context returns a copy of ctx with the deadline.
 func (l Deadline) Context(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l.at.IsZero() {
 		return context.WithCancel(ctx)

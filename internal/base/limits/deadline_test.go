@@ -9,11 +9,11 @@ import (
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		if _, within := In(0).Within(time.Hour); within {
-			t.Error("no limit comes within an hour")
+			t.Error("the zero deadline is within an hour")
 		}
 		ctx, cancel := In(0).Context(t.Context())
 		if _, limited := ctx.Deadline(); limited {
-			t.Error("no limit ends a context")
+			t.Error("the zero deadline limits a context")
 		}
 		cancel()
 		d := In(time.Minute)

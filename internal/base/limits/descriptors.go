@@ -5,31 +5,32 @@ import (
 	"syscall"
 )
 
-// A Reserve is how many descriptors stay free of one kind of connections. Where the limit
-// of the process is small, it is a share of that.
+// A Reserve is a number of file descriptors that one kind of connection must leave free. If the process may open only
+// few descriptors, the reserve is a share of them.
 type Reserve uint64
 
 const (
-	// Sessions is what control connections leave to the transfers of those that are open.
-	Sessions Reserve = 64
-	// Transfers is what data connections and connections to S3 leave to all else.
-	Transfers Reserve = 32
+	// SessionReserve is left free by control connections, for the transfers of sessions that are already open.
+	SessionReserve Reserve = 64
+	// TransferReserve is left free by data connections and connections to S3, for everything else.
+	TransferReserve Reserve = 32
 )
 
-// share is the part of the limit that [Sessions] is at most; Transfers is half of it.
+// share limits [SessionReserve] to a quarter of all descriptors, and thus TransferReserve to an eighth.
 const share = 4
 
-// left is how many descriptors above this one are not of the reserve, of limit descriptors in all.
+// left returns how many descriptors can be opened until the reserve is reached, if descriptor is the highest in use and
+// the process may have limit descriptors.
 func (r Reserve) left(descriptor, limit uint64) uint64 {
-	reserve := min(uint64(r), limit/uint64(share*Sessions/r))
+	reserve := min(uint64(r), limit/uint64(share*SessionReserve/r))
 	if descriptor+reserve >= limit {
 		return 0
 	}
 	return limit - reserve - descriptor
 }
 
-// Left is how many descriptors are free for connections of the kind, with the one that conn
-// has. It is a very large number where conn has none.
+// Left returns how many descriptors connections of this kind may use, including the descriptor of conn. It returns
+// math.MaxUint64 if conn has no descriptor.
 func (r Reserve) Left(conn any) uint64 {
 	if c, ok := conn.(syscall.Conn); ok {
 		if raw, err := c.SyscallConn(); err == nil {
@@ -40,7 +41,7 @@ func (r Reserve) Left(conn any) uint64 {
 	return math.MaxUint64
 }
 
-// leftOf is the same for a socket. The error is that of one that is closed.
+// leftOf is like Left for a socket. It returns an error if the socket is closed.
 func (r Reserve) leftOf(conn syscall.RawConn) (left uint64, err error) {
 	left = math.MaxUint64
 	err = conn.Control(func(fd uintptr) {
@@ -51,12 +52,12 @@ func (r Reserve) leftOf(conn syscall.RawConn) (left uint64, err error) {
 	return left, err
 }
 
-// Scarce reports whether a connection or listener has a descriptor of the reserve. It is
-// false for what has no descriptor.
-func (r Reserve) Scarce(conn any) bool { return r.Left(conn) == 0 }
+// IsReached reports whether a connection or listener uses a descriptor of the reserve, so that it should be closed. It
+// returns false if conn has no descriptor.
+func (r Reserve) IsReached(conn any) bool { return r.Left(conn) == 0 }
 
-// Control is for [net.Dialer] and [net.ListenConfig]. It returns EMFILE, as the kernel does
-// without a descriptor, where the new socket has one of the reserve.
+// Control is the Control function for a [net.Dialer] or [net.ListenConfig]. It returns EMFILE, as if no descriptor were
+// free, if the new socket uses a descriptor of the reserve.
 func (r Reserve) Control(_, _ string, conn syscall.RawConn) error {
 	left, err := r.leftOf(conn)
 	if err == nil && left == 0 {

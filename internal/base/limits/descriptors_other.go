@@ -2,5 +2,5 @@
 
 package limits
 
-// limit does not know where the kernel cannot be asked.
+// limit returns false, because the limit of the process is unknown on this system.
 func limit() (uint64, bool) { return 0, false }

@@ -4,7 +4,7 @@ package limits
 
 import "golang.org/x/sys/unix"
 
-// limit is how many descriptors the process may have open now.
+// limit returns the maximum number of open descriptors of the process (RLIMIT_NOFILE).
 func limit() (uint64, bool) {
 	var l unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l)

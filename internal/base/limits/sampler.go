@@ -5,47 +5,48 @@ import (
 	"time"
 )
 
-// sampleEvery is the time in which a [Sampler] passes one event of a key.
+// sampleEvery is the period of a [Sampler].
 const sampleEvery = time.Minute
 
-// A Sampler keeps a flood of events K out of the log. It forgets keys without events. The zero value is ready.
+// A Sampler keeps a flood of similar events out of the log: it passes only the first events of each key in a minute.
+// The zero value is ready to use. It is safe for concurrent use.
 type Sampler[K comparable] struct {
 	mu    sync.Mutex
 	byKey *Expiring[K, *sample]
 }
 
-// A sample holds the time of the first event of a minute, and how many events have passed and have been dropped.
+// A sample counts the events of a key in one period.
 type sample struct {
-	at              time.Time
-	passed, missing int
+	at              time.Time // of the first event
+	passed, dropped int
 }
 
 // Pass reports whether an event is the first of its key in a minute, and how many events were dropped before it.
-func (s *Sampler[K]) Pass(key K) (missing int, ok bool) { return s.PassSome(key, 1) }
+func (s *Sampler[K]) Pass(key K) (dropped int, ok bool) { return s.PassSome(key, 1) }
 
-// PassSome reports whether an event is among the first n of its key in a minute, and for the first one how many events
-// were dropped before it.
-func (s *Sampler[K]) PassSome(key K, n int) (missing int, ok bool) {
+// PassSome reports whether an event is among the first n of its key in a minute. For the first event of a minute, it
+// also returns how many events were dropped before it.
+func (s *Sampler[K]) PassSome(key K, n int) (dropped int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byKey == nil {
-		s.byKey = NewExpiring[K]((*sample).over)
+		s.byKey = NewExpiring[K]((*sample).expired)
 	}
 	last := s.byKey.Get(key)
-	if last != nil && !last.over() {
+	if last != nil && !last.expired() {
 		if last.passed < n {
 			last.passed++
 			return 0, true
 		}
-		last.missing++
+		last.dropped++
 		return 0, false
 	}
 	if last != nil {
-		missing = last.missing
+		dropped = last.dropped
 	}
 	s.byKey.Set(key, &sample{at: time.Now(), passed: 1})
-	return missing, true
+	return dropped, true
 }
 
-// over reports whether the minute of an event has passed.
-func (s *sample) over() bool { return time.Since(s.at) >= sampleEvery }
+// expired reports whether the period of the sample has ended.
+func (s *sample) expired() bool { return time.Since(s.at) >= sampleEvery }

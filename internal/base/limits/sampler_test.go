@@ -9,10 +9,10 @@ import (
 func TestSampler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Sampler[string]
-		pass := func(key string, wantMissing int, want bool) {
+		pass := func(key string, wantDropped int, want bool) {
 			t.Helper()
-			if missing, ok := s.Pass(key); ok != want || missing != wantMissing {
-				t.Errorf("%s: %d, %v, want %d, %v", key, missing, ok, wantMissing, want)
+			if dropped, ok := s.Pass(key); ok != want || dropped != wantDropped {
+				t.Errorf("%s: %d, %v, want %d, %v", key, dropped, ok, wantDropped, want)
 			}
 		}
 		pass("a", 0, true)

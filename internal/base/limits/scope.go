@@ -13,16 +13,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// An Error reports a limit that is reached. It is a [syscall.EBUSY].
+// An Error is returned if a limit is reached. It wraps [syscall.EBUSY].
 type Error struct {
-	Tenant string // empty where the limit is the server's, or an address's
-	Limit  string // its key in the configuration
+	Tenant string // empty for a limit of the server or of an address
+	Limit  string // key of the limit in the configuration
 }
 
-// Error is for the log.
+// Error implements error. The client gets a reply of its own.
 func (e *Error) Error() string { return "the limit " + e.Limit + " is reached" }
 
-// Unwrap returns the kind of the error.
+// Unwrap returns EBUSY.
 func (e *Error) Unwrap() error { return syscall.EBUSY }
 
 // Limits that are not fields of a [Scope].
@@ -32,14 +32,14 @@ const (
 	Descriptors  = "descriptors" // of the process
 
 	Bans = "bans" // the address or the user is banned
-	Deny = "deny" // the address is in a network that is denied
+	Deny = "deny" // the address is in a denied network
 
-	UserDisabled = "user.disabled" // the user of a session may no longer log in
-	UserExpired  = "user.expired"
+	UserDisabled = "user.disabled" // the user of a session was disabled
+	UserExpired  = "user.expired"  // the user of a session has expired
 )
 
-// ServerWide returns the names of all limits that can be reached without a tenant: the limits of the server and of an
-// address, and those that are not fields of a [Scope].
+// ServerWide returns the names of all limits that can be reached without a tenant: the limits of the server and of
+// addresses, and the limits that are not fields of a [Scope].
 func ServerWide() []string {
 	names := []string{LoginTimeout, PassivePorts, Descriptors, Bans, Deny}
 	for _, prefix := range []string{serverPrefix, addressPrefix} {
@@ -48,37 +48,37 @@ func ServerWide() []string {
 	return names
 }
 
-// Limits on sessions at the same time that a client can do something about.
+// Limits on concurrent sessions that clients can avoid by closing other sessions.
 const (
 	AddressSessions = addressPrefix + "sessions"
 	UserSessions    = userPrefix + "sessions"
 )
 
-// Limits of how many there are in a second. The names of an address's and a user's end so.
+// The last parts of the names of limits on logins and commands per second, after "address." for example.
 const (
 	LoginRate   = "login_rate"
 	CommandRate = "command_rate"
 )
 
-// A Scope is what shares its [Bounds]: the server, an address, a tenant or a user. It counts what is in use.
+// A Scope enforces the [Bounds] of the server, an address, a tenant or a user. It is safe for concurrent use.
 type Scope struct {
 	tenant, prefix string
-	counts         [allCounts]slots
+	counts         [allCounts]counter
 	rates          [allRates]meter
 }
 
-// A count is something of which a scope allows a number at the same time.
+// A count is a resource of which a scope allows a number at the same time.
 type count int
 
 const (
 	sessions count = iota
 	transfers
 	operations
-	beforeLogin // sessions that have not logged in, which only the server bounds
+	beforeLogin // sessions that have not logged in; limited only for the whole server
 	allCounts
 )
 
-// A flow is something of which a scope allows a number in a second.
+// A flow is a resource of which a scope allows a number per second.
 type flow int
 
 const (
@@ -89,7 +89,7 @@ const (
 	allRates
 )
 
-// The name of a limit begins with its scope, as in the configuration: "address.sessions" for example.
+// The names of limits begin with their scope, for example "address.sessions".
 const (
 	serverPrefix  = "server."
 	addressPrefix = "address."
@@ -103,16 +103,16 @@ func NewTenant(name string, u Usage) *Scope { return newScope(name, tenantPrefix
 // NewUser returns the scope of a user of a tenant.
 func NewUser(tenant string, u Usage) *Scope { return newScope(tenant, userPrefix, Bounds{Usage: u}) }
 
-// newScope is the table of all limits: the name of each, and its value. A rate of transfers has no name, because it
-// only slows transfers down and refuses nothing. Sessions before the login may take half of the sessions of the server,
-// so that the other half stays for clients that are logged in.
+// newScope contains the table of all limits with their names and values. The rates of transfers have no names, because
+// they slow transfers down and never cause an error. Sessions that have not logged in may use half of the sessions of
+// the server, so that the other half is left for clients that log in.
 func newScope(tenant, prefix string, b Bounds) *Scope {
 	s := &Scope{
 		tenant: tenant, prefix: prefix,
-		counts: [...]slots{
-			sessions:    {limit: prefix + "sessions", most: b.Sessions},
-			transfers:   {limit: prefix + "transfers", most: b.Transfers},
-			operations:  {limit: prefix + "operations", most: b.Operations},
+		counts: [...]counter{
+			sessions:    {limit: prefix + "sessions", maximum: b.Sessions},
+			transfers:   {limit: prefix + "transfers", maximum: b.Transfers},
+			operations:  {limit: prefix + "operations", maximum: b.Operations},
 			beforeLogin: {},
 		},
 	}
@@ -129,12 +129,12 @@ func newScope(tenant, prefix string, b Bounds) *Scope {
 		s.rates[f].set(row.perSecond, row.burst)
 	}
 	if prefix == serverPrefix {
-		s.counts[beforeLogin] = slots{limit: "sessions_before_login", most: (b.Sessions + 1) / 2}
+		s.counts[beforeLogin] = counter{limit: "sessions_before_login", maximum: (b.Sessions + 1) / 2}
 	}
 	return s
 }
 
-// limits returns the names of the limits that refuse something.
+// limits returns the names of all limits that have one.
 func (s *Scope) limits() (names []string) {
 	for i := range s.counts {
 		names = append(names, s.counts[i].limit)
@@ -145,100 +145,101 @@ func (s *Scope) limits() (names []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// Configure sets the limits of a tenant or a user. What is in use stays counted. Nothing ends because it is above a
-// lower limit, and running transfers keep their rate.
+// Configure changes the limits of a tenant or a user. Current counts are kept. If they exceed a new limit, nothing is
+// ended. Running transfers keep their rate.
 func (s *Scope) Configure(u Usage) { s.configure(Bounds{Usage: u}) }
 
 func (s *Scope) configure(b Bounds) {
 	next := newScope(s.tenant, s.prefix, b)
 	for i := range s.counts {
-		s.counts[i].setMost(next.counts[i].most)
+		s.counts[i].setMaximum(next.counts[i].maximum)
 	}
 	for i := range s.rates {
 		s.rates[i].adopt(&next.rates[i])
 	}
 }
 
-// InUse reports whether there is a session.
+// InUse reports whether the scope has any sessions.
 func (s *Scope) InUse() bool { return s.counts[sessions].inUse() > 0 }
 
-// slots counts what is in use at the same time.
-type slots struct {
-	limit string
-	most  int // 0 for no limit
+// A counter counts and limits how many of a resource are in use.
+type counter struct {
+	limit   string
+	maximum int // 0 means no limit
 
-	mu      sync.Mutex
-	used    int
-	refused time.Time // the last one for which there was no room
+	mu        sync.Mutex
+	used      int
+	refusedAt time.Time // when acquire last failed
 }
 
-// enter takes a slot. It returns false if all slots, or share of them, are in use. A share of 0 means no share.
-func (s *slots) enter(share int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.most > 0 && s.used >= s.most || share > 0 && s.used >= share {
-		s.refused = time.Now()
+// acquire counts one more. It returns false if the maximum, or a share of it, is already in use. A share of 0 means the
+// whole maximum.
+func (c *counter) acquire(share int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.maximum > 0 && c.used >= c.maximum || share > 0 && c.used >= share {
+		c.refusedAt = time.Now()
 		return false
 	}
-	s.used++
+	c.used++
 	return true
 }
 
-// limitNow returns the number of slots, 0 for no limit.
-func (s *slots) limitNow() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.most
+// currentMaximum returns the maximum, or 0 for no limit.
+func (c *counter) currentMaximum() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.maximum
 }
 
-func (s *slots) inUse() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return uint64(s.used) //nolint:gosec // what left has entered
+func (c *counter) inUse() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return uint64(c.used) //nolint:gosec // never negative, because each release follows an acquire
 }
 
-// wanted tells whether there was no room for another one in the last minute, and still is none.
-func (s *slots) wanted() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.most > 0 && s.used >= s.most && time.Since(s.refused) < time.Minute
+// hasRefused reports whether acquire has failed in the last minute and would still fail.
+func (c *counter) hasRefused() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.maximum > 0 && c.used >= c.maximum && time.Since(c.refusedAt) < time.Minute
 }
 
-// reenter counts one that has been let in before.
-func (s *slots) reenter() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.used++
+// reacquire counts one more, even above the maximum.
+func (c *counter) reacquire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used++
 }
 
-func (s *slots) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.used--
+func (c *counter) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used--
 }
 
-// setMost sets the number of slots, 0 for no limit.
-func (s *slots) setMost(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.most = n
+// setMaximum sets the maximum; 0 means no limit.
+func (c *counter) setMaximum(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.maximum = n
 }
 
-// A meter limits how many there are in a second.
+// A meter limits how many of a resource may be used per second.
 type meter struct {
 	limit   string
 	limiter atomic.Pointer[rate.Limiter] // nil for no limit
 }
 
-// set sets the limit, 0 for no limit, that allows burst at once.
+// set sets the limit and the burst. A limit of 0 means no limit.
 func (m *meter) set(perSecond, burst int) {
 	if perSecond > 0 {
 		m.limiter.Store(rate.NewLimiter(rate.Limit(perSecond), burst))
 	}
 }
 
-// adopt sets the rate of another meter. A limiter that has this rate stays, with what it has counted. Scopes never
-// share a limiter.
+// adopt copies the rate of another meter. If the rate is the same, the limiter keeps its state. Scopes never share a
+// limiter.
 func (m *meter) adopt(other *meter) {
 	own, next := m.limiter.Load(), other.limiter.Load()
 	switch {
@@ -249,47 +250,46 @@ func (m *meter) adopt(other *meter) {
 	}
 }
 
-// Scopes are those that a session belongs to: the server's first, the user's last.
+// Scopes are the scopes that a session belongs to, from the server to the user.
 type Scopes []*Scope
 
-// EnterSession counts a session in each scope, or in none: then the error is an [Error]. The session calls leave
-// once, when it has ended.
-func (s Scopes) EnterSession() (leave func(), err error) {
-	return s.enter(sessions, nil)
+// AcquireSession counts a session in each scope. If one of them is full, it counts the session in none and returns an
+// [Error]. The session must call release once, when it has ended.
+func (s Scopes) AcquireSession() (release func(), err error) {
+	return s.acquire(sessions, nil)
 }
 
-// LogIn says that a session of [Server.Enter] has logged in. The session calls loggedOut when the login has ended.
+// LogIn must be called when a session of [Server.Admit] has logged in. The session calls loggedOut when its login ends.
 func (s Scopes) LogIn() (loggedOut func()) {
 	for _, scope := range s {
-		scope.counts[beforeLogin].leave()
+		scope.counts[beforeLogin].release()
 	}
 	return func() {
 		for _, scope := range s {
-			scope.counts[beforeLogin].reenter()
+			scope.counts[beforeLogin].reacquire()
 		}
 	}
 }
 
-// EnterTransfer is EnterSession for a transfer.
-func (s Scopes) EnterTransfer() (leave func(), err error) {
-	return s.enter(transfers, nil)
+// AcquireTransfer is like AcquireSession, for a transfer.
+func (s Scopes) AcquireTransfer() (release func(), err error) {
+	return s.acquire(transfers, nil)
 }
 
-// TransfersRefused reports whether a transfer was refused in the last minute because one of these scopes was full, and
-// still is.
+// TransfersRefused reports whether one of the scopes has refused a transfer in the last minute and is still full.
 func (s Scopes) TransfersRefused() bool {
-	return slices.ContainsFunc(s, func(scope *Scope) bool { return scope.counts[transfers].wanted() })
+	return slices.ContainsFunc(s, func(scope *Scope) bool { return scope.counts[transfers].hasRefused() })
 }
 
-// EnterOperation is EnterSession for an operation on a whole directory. A tenant gets at most three quarters of the
-// operations of the server, and a user three quarters of the tenant's, so that others always find a free one.
-func (s Scopes) EnterOperation() (leave func(), err error) {
+// AcquireOperation is like AcquireSession, for an operation on a whole directory. A tenant gets at most three quarters
+// of the operations of the server, and a user three quarters of the tenant's, so that some are always left for others.
+func (s Scopes) AcquireOperation() (release func(), err error) {
 	shares := map[string]int{}
 	for _, scope := range s {
 		if scope.prefix == serverPrefix {
-			ofServer := scope.counts[operations].limitNow()
+			ofServer := scope.counts[operations].currentMaximum()
 			ofTenant := threeQuarters(ofServer)
-			if ofTenant < ofServer { // otherwise the error names the limit that can be raised
+			if ofTenant < ofServer { // otherwise the error names the limit of the server, which can be raised
 				shares[tenantPrefix] = ofTenant
 			}
 			if ofUser := threeQuarters(ofTenant); ofUser < ofTenant {
@@ -297,53 +297,54 @@ func (s Scopes) EnterOperation() (leave func(), err error) {
 			}
 		}
 	}
-	return s.enter(operations, shares)
+	return s.acquire(operations, shares)
 }
 
 // threeQuarters returns three quarters of a number, rounded up, so that 1 stays 1.
 func threeQuarters(n int) int { return (3*n + 3) / 4 }
 
-// enter takes a slot in every scope, or fails and takes no slot. Shares limit slots further, by the prefix of a scope.
-func (s Scopes) enter(c count, shares map[string]int) (leave func(), err error) {
-	for i := len(s) - 1; i >= 0; i-- { // the narrowest scope is the one to name
-		if counted := &s[i].counts[c]; !counted.enter(shares[s[i].prefix]) {
+// acquire counts c in every scope, or fails and counts nothing. shares contains lower maximums, by the prefix of the
+// scope.
+func (s Scopes) acquire(c count, shares map[string]int) (release func(), err error) {
+	for i := len(s) - 1; i >= 0; i-- { // the error names the narrowest scope that is full
+		if counter := &s[i].counts[c]; !counter.acquire(shares[s[i].prefix]) {
 			for _, scope := range s[i+1:] {
-				scope.counts[c].leave()
+				scope.counts[c].release()
 			}
-			return nil, &Error{s[i].tenant, counted.limit}
+			return nil, &Error{s[i].tenant, counter.limit}
 		}
 	}
 	return func() {
 		for _, scope := range s {
-			scope.counts[c].leave()
+			scope.counts[c].release()
 		}
 	}, nil
 }
 
-// Login takes a login in each scope, or returns an [Error].
+// Login counts a login in each scope, or returns an [Error].
 func (s Scopes) Login() error {
 	_, err := s.reserve(logins, 0)
 	return err
 }
 
-// maxCommandWait is how long a command waits at most. Clients with a time limit on replies give up after 15 to 20
-// seconds.
+// maxCommandWait is the maximum delay of a command. Clients with a reply timeout give up after 15 to 20 seconds.
 const maxCommandWait = 10 * time.Second
 
-// Command takes a command in each scope, and returns how long the command has to wait. The error is an [Error] where
-// that is too long.
+// Command counts a command in each scope, and returns how long the command has to wait. If that is too long, it counts
+// nothing and returns an [Error].
 func (s Scopes) Command() (wait time.Duration, err error) {
 	return s.reserve(commands, maxCommandWait)
 }
 
-// CommandNow takes a command in each scope, or returns an [Error] where it would have to wait.
+// CommandNow counts a command in each scope. If the command would have to wait, it counts nothing and returns an
+// [Error].
 func (s Scopes) CommandNow() error {
 	_, err := s.reserve(commands, 0)
 	return err
 }
 
-// reserve takes one from the meter of each scope, or from none if the wait would be longer than most.
-func (s Scopes) reserve(f flow, most time.Duration) (wait time.Duration, err error) {
+// reserve counts one in the meter of each scope, or in none if the wait would exceed maxWait.
+func (s Scopes) reserve(f flow, maxWait time.Duration) (wait time.Duration, err error) {
 	var taken []*rate.Reservation
 	for _, scope := range s {
 		m := &scope.rates[f]
@@ -353,7 +354,7 @@ func (s Scopes) reserve(f flow, most time.Duration) (wait time.Duration, err err
 		}
 		r := limiter.Reserve()
 		taken = append(taken, r)
-		if wait = max(wait, r.Delay()); wait > most {
+		if wait = max(wait, r.Delay()); wait > maxWait {
 			for _, r := range taken {
 				r.Cancel()
 			}
@@ -363,7 +364,7 @@ func (s Scopes) reserve(f flow, most time.Duration) (wait time.Duration, err err
 	return wait, nil
 }
 
-// Pace returns the rates of uploads or of downloads, nil without any.
+// Pace returns the rates of uploads or of downloads, or nil if they are unlimited.
 func (s Scopes) Pace(upload bool) (pace Pace) {
 	f := downloads
 	if upload {
@@ -377,20 +378,20 @@ func (s Scopes) Pace(upload bool) (pace Pace) {
 	return pace
 }
 
-// A Pace bounds the bytes a second of transfers that share its limiters. The nil Pace bounds nothing.
+// A Pace limits the bytes per second of all transfers that share its limiters. The nil Pace has no limit.
 type Pace []*rate.Limiter
 
 const (
-	// paceShare is the part of a second whose bytes move at once, so that a slow transfer moves some in every moment.
+	// paceShare is the number of bursts per second, so that slow transfers move continuously.
 	paceShare = 8
-	// minBurst is the least number of bytes that move at once.
+	// minBurst is the minimum size of a burst in bytes.
 	minBurst = 512
 )
 
-// burst is how many bytes move at once.
+// burst returns the size of a burst in bytes.
 func burst(bytesPerSecond int) int { return max(bytesPerSecond/paceShare, minBurst) }
 
-// Chunk is how many of n bytes may move at once.
+// Chunk returns how many of n bytes may be sent at once.
 func (p Pace) Chunk(n int) int {
 	for _, limiter := range p {
 		n = min(n, limiter.Burst())
@@ -398,7 +399,8 @@ func (p Pace) Chunk(n int) int {
 	return n
 }
 
-// Wait waits for the turn of n bytes, as many as Chunk allows at most. The error is that of ctx.
+// Wait waits until n bytes may be sent. n must not exceed the result of Chunk. If ctx ends first, Wait returns its
+// error.
 func (p Pace) Wait(ctx context.Context, n int) error {
 	var wait time.Duration
 	for _, limiter := range p {
@@ -407,7 +409,7 @@ func (p Pace) Wait(ctx context.Context, n int) error {
 	return Sleep(ctx, wait)
 }
 
-// Take waits for the turn of any number of bytes. The error is that of ctx.
+// Take waits until n bytes may be sent, for any n. If ctx ends first, Take returns its error.
 func (p Pace) Take(ctx context.Context, n int) error {
 	for n > 0 {
 		chunk := p.Chunk(n)
@@ -419,7 +421,7 @@ func (p Pace) Take(ctx context.Context, n int) error {
 	return nil
 }
 
-// Sleep waits for a time. The error is that of ctx.
+// Sleep waits for the given time. If ctx ends first, Sleep returns its error.
 func Sleep(ctx context.Context, wait time.Duration) error {
 	if wait <= 0 {
 		return ctx.Err()
@@ -434,49 +436,51 @@ func Sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// A Session is what a [Guard] may cut.
+// A Session is a session that an [AddressGuard] may end.
 type Session struct {
 	Addr netip.Addr
-	// BeforeLogin is how many sessions there may be that are not logged in, with this one, as far as descriptors go.
-	// With 0 none is left: then the caller ends the session, when Enter has looked for bans and limits.
+	// BeforeLogin is the maximum number of sessions that have not logged in, including this one, for which there are
+	// enough file descriptors. If it is 0, there are not even enough for this session. The caller must then end it
+	// after Admit has checked bans and limits.
 	BeforeLogin uint64
-	// Cut ends the session because of an [Error]. It does not wait, and may be called again, by any goroutine.
+	// Cut ends the session with an [Error]. It does not block, and may be called more than once and by any goroutine.
 	Cut func(error)
 }
 
-// A Guard refuses addresses, and learns of what they do.
-type Guard interface {
-	// Enter returns an [Error] for a session whose address is refused. It may cut any other until that calls leave.
-	Enter(*Session) (leave func(), err error)
-	// Offended notes that an address has sent an unknown command, or was above a limit of its own.
+// An AddressGuard refuses the sessions of banned addresses, and is told about the offenses of addresses.
+type AddressGuard interface {
+	// Admit returns an [Error] if the address of the session is refused. Otherwise the guard may cut the session until
+	// the session calls release.
+	Admit(*Session) (release func(), err error)
+	// Offended must be called if an address has sent an unknown command or has exceeded one of its limits.
 	Offended(netip.Addr)
 }
 
-// A Server has the scope of a server, and one for each address, by [Network].
+// A Server has the scope of the server and a scope for each address, see [Network].
 type Server struct {
-	Guard      Guard // nil for none
+	Guard      AddressGuard // optional
 	scope      *Scope
 	perAddress Bounds
 	mu         sync.Mutex
 	addresses  *Expiring[netip.Prefix, *address]
 }
 
-// An address is a scope, and how many use it.
+// An address is the scope of an address.
 type address struct {
 	*Scope
-	users int
-	since time.Time // when the last one has left
+	users  int       // sessions that use the scope
+	idleAt time.Time // when the last session ended
 }
 
-// NewServer returns the scopes of a server, and of each address.
+// NewServer returns a Server with the limits of the server and of each address.
 func NewServer(server, perAddress Bounds) *Server {
 	return &Server{
 		scope: newScope("", serverPrefix, server), perAddress: perAddress,
-		addresses: NewExpiring[netip.Prefix]((*address).over),
+		addresses: NewExpiring[netip.Prefix]((*address).expired),
 	}
 }
 
-// Configure sets the limits of the server and of all addresses, as [Scope.Configure] does.
+// Configure changes the limits of the server and of all addresses, like [Scope.Configure].
 func (s *Server) Configure(server, perAddress Bounds) {
 	s.scope.configure(server)
 	s.mu.Lock()
@@ -489,51 +493,52 @@ func (s *Server) Configure(server, perAddress Bounds) {
 
 func (s *Server) addressScope() *Scope { return newScope("", addressPrefix, s.perAddress) }
 
-// addressIdle is how long the scope of an address without sessions stays. Its rates are full again after a second.
+// addressIdle is how long the scope of an address without sessions is kept. After one second its rates have recovered,
+// so nothing is lost.
 const addressIdle = 2 * time.Second
 
-// Enter counts a session, and returns the scopes of its address. The session calls leave once, when it has ended. The
-// error is an [Error].
-func (s *Server) Enter(session *Session) (scopes Scopes, leave func(), err error) {
-	pass := func() {}
+// Admit counts a new session, and returns the scopes of the server and its address. The session must call release once,
+// when it has ended. If the session is refused, the error is an [Error].
+func (s *Server) Admit(session *Session) (scopes Scopes, release func(), err error) {
+	releaseGuard := func() {}
 	if s.Guard != nil {
-		if pass, err = s.Guard.Enter(session); err != nil {
+		if releaseGuard, err = s.Guard.Admit(session); err != nil {
 			return nil, nil, err
 		}
 	}
 	a := s.use(Network(session.Addr))
 	scopes = Scopes{s.scope, a.Scope}
-	left, err := scopes.enterBeforeLogin()
+	releaseSession, err := scopes.acquireBeforeLogin()
 	if err == nil && session.BeforeLogin > 0 && s.scope.counts[beforeLogin].inUse() > session.BeforeLogin {
-		left()
+		releaseSession()
 		err = &Error{Limit: s.scope.counts[beforeLogin].limit}
 	}
 	if err != nil {
 		s.release(a)
-		pass()
+		releaseGuard()
 		if reached, ok := errors.AsType[*Error](err); ok && reached.Limit == a.counts[sessions].limit {
 			s.Offended(session.Addr)
 		}
 		return nil, nil, err
 	}
-	return scopes, func() { left(); s.release(a); pass() }, nil
+	return scopes, func() { releaseSession(); s.release(a); releaseGuard() }, nil
 }
 
-// enterBeforeLogin is EnterSession for a session that is not logged in.
-func (s Scopes) enterBeforeLogin() (leave func(), err error) {
-	left, err := s.EnterSession()
+// acquireBeforeLogin is like AcquireSession, for a session that has not logged in.
+func (s Scopes) acquireBeforeLogin() (release func(), err error) {
+	releaseSession, err := s.AcquireSession()
 	if err != nil {
 		return nil, err
 	}
-	leftLogin, err := s.enter(beforeLogin, nil)
+	releaseLogin, err := s.acquire(beforeLogin, nil)
 	if err != nil {
-		left()
+		releaseSession()
 		return nil, err
 	}
-	return func() { left(); leftLogin() }, nil
+	return func() { releaseSession(); releaseLogin() }, nil
 }
 
-// Offended tells the guard, if there is one.
+// Offended forwards an offense to the guard, if there is one.
 func (s *Server) Offended(addr netip.Addr) {
 	if s.Guard != nil {
 		s.Guard.Offended(addr)
@@ -556,8 +561,8 @@ func (s *Server) release(a *address) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a.users--
-	a.since = time.Now()
+	a.idleAt = time.Now()
 }
 
-// over tells whether an address has not been in use for a time.
-func (a *address) over() bool { return a.users == 0 && time.Since(a.since) > addressIdle }
+// expired reports whether the scope has been unused for longer than addressIdle.
+func (a *address) expired() bool { return a.users == 0 && time.Since(a.idleAt) > addressIdle }

@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// limitOf is the name of the limit that an error reports, empty for no error.
+// limitOf returns the tenant and the name of the limit in an error, or "" for nil.
 func limitOf(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
@@ -21,30 +21,30 @@ func limitOf(t *testing.T, err error) string {
 	}
 	reached, ok := errors.AsType[*Error](err)
 	if !ok || !errors.Is(err, syscall.EBUSY) {
-		t.Fatalf("%v is no limit", err)
+		t.Fatalf("%v is not a limits.Error", err)
 	}
 	return reached.Tenant + ":" + reached.Limit
 }
 
-// The narrowest scope that is full is named, and what is refused takes no place in the others.
-func TestSlots(t *testing.T) {
+// TestAcquire checks that the error names the narrowest full scope, and that a refusal counts in no scope.
+func TestAcquire(t *testing.T) {
 	tenant := NewTenant("acme", Usage{Sessions: 3, Transfers: 2})
 	alice, bob := NewUser("acme", Usage{Sessions: 2, Transfers: 1}), NewUser("acme", Usage{})
-	enter := func(user *Scope, want string) func() {
+	acquire := func(user *Scope, want string) func() {
 		t.Helper()
-		leave, err := Scopes{tenant, user}.EnterTransfer()
+		release, err := Scopes{tenant, user}.AcquireTransfer()
 		if got := limitOf(t, err); got != want {
 			t.Errorf("limit %q, want %q", got, want)
 		}
-		return leave
+		return release
 	}
-	first := enter(alice, "")
-	enter(alice, "acme:user.transfers")
-	second := enter(bob, "")
-	enter(bob, "acme:tenant.transfers")
+	first := acquire(alice, "")
+	acquire(alice, "acme:user.transfers")
+	second := acquire(bob, "")
+	acquire(bob, "acme:tenant.transfers")
 	first()
 	second()
-	enter(alice, "")()
+	acquire(alice, "")()
 	for _, scope := range []*Scope{tenant, alice, bob} {
 		if n := scope.counts[transfers].used; n != 0 {
 			t.Errorf("%d transfers after all have ended", n)
@@ -52,11 +52,12 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// entering lets sessions from an address into a server, where they log in, and wants a limit, or none.
-func entering(t *testing.T, s *Server) func(addr, want string) (leave func()) {
+// admitter returns a function that admits a session from an address and logs it in, or checks the limit that refuses
+// it.
+func admitter(t *testing.T, s *Server) func(addr, want string) (release func()) {
 	return func(addr, want string) func() {
 		t.Helper()
-		scopes, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
+		scopes, release, err := s.Admit(&Session{Addr: netip.MustParseAddr(addr)})
 		if got := limitOf(t, err); got != want {
 			t.Errorf("%s: limit %q, want %q", addr, got, want)
 		}
@@ -64,48 +65,48 @@ func entering(t *testing.T, s *Server) func(addr, want string) (leave func()) {
 			return nil
 		}
 		loggedOut := scopes.LogIn()
-		return func() { loggedOut(); leave() }
+		return func() { loggedOut(); release() }
 	}
 }
 
-// Half of the sessions may be not logged in. A session counts as such until it logs in, and again when it has logged
-// out, also above the limit.
+// TestSessionsBeforeLogin checks that at most half of the sessions may be without a login. A session that logs out
+// counts again, even above the limit.
 func TestSessionsBeforeLogin(t *testing.T) {
 	s := NewServer(Bounds{Usage: Usage{Sessions: 5}}, Bounds{})
-	enter := func(addr, want string) (Scopes, func()) {
+	admit := func(addr, want string) (Scopes, func()) {
 		t.Helper()
-		scopes, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
+		scopes, release, err := s.Admit(&Session{Addr: netip.MustParseAddr(addr)})
 		if got := limitOf(t, err); got != want {
 			t.Errorf("%s: limit %q, want %q", addr, got, want)
 		}
-		return scopes, leave
+		return scopes, release
 	}
 	const a, b = "192.0.2.1", "192.0.2.2"
-	first, leaveFirst := enter(a, "")
-	_, leaveSecond := enter(a, "")
+	first, releaseFirst := admit(a, "")
+	_, releaseSecond := admit(a, "")
 	loggedOut := first.LogIn()
-	_, leaveThird := enter(a, "")
-	_, leaveFourth := enter(b, "")
-	enter(b, ":sessions_before_login")
+	_, releaseThird := admit(a, "")
+	_, releaseFourth := admit(b, "")
+	admit(b, ":sessions_before_login")
 	loggedOut()
-	for _, leave := range []func(){leaveFirst, leaveSecond, leaveThird, leaveFourth} {
-		leave()
+	for _, release := range []func(){releaseFirst, releaseSecond, releaseThird, releaseFourth} {
+		release()
 	}
 	if s.scope.counts[beforeLogin].used != 0 || s.scope.counts[sessions].used != 0 {
-		t.Errorf(
-			"%d sessions before login, %d at all, after all have left", s.scope.counts[beforeLogin].used, s.scope.counts[sessions].used)
+		t.Errorf("%d sessions before login and %d in total after all have ended",
+			s.scope.counts[beforeLogin].used, s.scope.counts[sessions].used)
 	}
 }
 
-// A rate of an address outlives its sessions, and ends with time.
+// TestAddressRate checks that the rate of an address is kept after its sessions have ended, and is forgotten later.
 func TestAddressRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(Bounds{}, Bounds{Work: Work{LoginRate: 2}})
 		login := func(addr netip.Addr, want string) {
 			t.Helper()
-			scopes, leave, err := s.Enter(&Session{Addr: addr})
+			scopes, release, err := s.Admit(&Session{Addr: addr})
 			must.OK(t, err)
-			defer leave()
+			defer release()
 			if got := limitOf(t, scopes.Login()); got != want {
 				t.Errorf("limit %q, want %q", got, want)
 			}
@@ -132,7 +133,8 @@ func TestAddressRate(t *testing.T) {
 	})
 }
 
-// Commands wait for their turn. Who would wait for too long is refused, and takes no turn from others.
+// TestCommandRate checks that commands above the rate wait, and that a command is refused if the wait would be too
+// long, without delaying others.
 func TestCommandRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scopes := Scopes{newScope("acme", tenantPrefix, Bounds{Work: Work{CommandRate: 2}}), NewUser("acme", Usage{})}
@@ -156,7 +158,7 @@ func TestCommandRate(t *testing.T) {
 	})
 }
 
-// Transfers share the rate of their scope, and each has its own.
+// TestPace checks that transfers share the rates of their tenant and of their user.
 func TestPace(t *testing.T) {
 	const second, bytes = time.Second, 1 << 20
 	synctest.Test(t, func(t *testing.T) {
@@ -197,8 +199,8 @@ func TestPace(t *testing.T) {
 func TestWithoutLimits(t *testing.T) {
 	scopes := Scopes{NewTenant("acme", Usage{})}
 	for range 100 {
-		_, sessions := scopes.EnterSession()
-		_, operations := scopes.EnterOperation()
+		_, sessions := scopes.AcquireSession()
+		_, operations := scopes.AcquireOperation()
 		wait, commands := scopes.Command()
 		if err := errors.Join(sessions, operations, commands, scopes.Login()); err != nil || wait != 0 {
 			t.Fatalf("%v, waits %v", err, wait)
@@ -212,8 +214,8 @@ func TestWithoutLimits(t *testing.T) {
 	}
 }
 
-// A user and a tenant leave operations of the server to others.
-func TestSharesOfOperations(t *testing.T) {
+// TestAcquireOperation checks that a user and a tenant leave some operations of the server to others.
+func TestAcquireOperation(t *testing.T) {
 	for _, test := range []struct {
 		server, tenant, user int
 		first, second        string // the limits that refuse alice, and then bob
@@ -225,7 +227,7 @@ func TestSharesOfOperations(t *testing.T) {
 		acme, alice, bob := NewTenant("acme", Usage{}), NewUser("acme", Usage{}), NewUser("acme", Usage{})
 		take := func(scopes Scopes) (taken int, limit string) {
 			for ; taken < 200; taken++ {
-				_, err := scopes.EnterOperation()
+				_, err := scopes.AcquireOperation()
 				if reached, ok := errors.AsType[*Error](err); ok {
 					return taken, reached.Limit
 				}
@@ -247,14 +249,14 @@ func TestSharesOfOperations(t *testing.T) {
 	}
 }
 
-// Other limits count for what is in use already, and for rates from then on.
+// TestConfigure checks that new limits take existing counts into account.
 func TestConfigure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // in which no time passes
+	synctest.Test(t, func(t *testing.T) { // so that no time passes
 		user := NewUser("acme", Usage{Sessions: 1, Transfers: 2, UploadRate: 8000})
 		scopes := Scopes{user}
-		leave, err := scopes.EnterSession()
+		release, err := scopes.AcquireSession()
 		must.OK(t, err)
-		if _, err := scopes.EnterTransfer(); err != nil {
+		if _, err := scopes.AcquireTransfer(); err != nil {
 			t.Fatal(err)
 		}
 		before := user.rates[uploads].limiter.Load()
@@ -264,13 +266,13 @@ func TestConfigure(t *testing.T) {
 			scopes.Pace(false).Chunk(1<<20) != 2000 {
 			t.Error("the rates were not configured")
 		}
-		if _, err := scopes.EnterSession(); err != nil {
+		if _, err := scopes.AcquireSession(); err != nil {
 			t.Error(err)
 		}
-		if _, err := scopes.EnterSession(); limitOf(t, err) != "acme:user.sessions" {
+		if _, err := scopes.AcquireSession(); limitOf(t, err) != "acme:user.sessions" {
 			t.Error("a third session")
 		}
-		if _, err := scopes.EnterTransfer(); limitOf(t, err) != "acme:user.transfers" {
+		if _, err := scopes.AcquireTransfer(); limitOf(t, err) != "acme:user.transfers" {
 			t.Error("a second transfer")
 		}
 		if err := scopes.Login(); err != nil {
@@ -279,7 +281,7 @@ func TestConfigure(t *testing.T) {
 		if err := scopes.Login(); limitOf(t, err) != "acme:user.login_rate" {
 			t.Error("a second login within a second")
 		}
-		leave()
+		release()
 		user.Configure(Usage{})
 		if err := scopes.Login(); err != nil || scopes.Pace(true) != nil {
 			t.Error("there are still limits")
@@ -289,27 +291,27 @@ func TestConfigure(t *testing.T) {
 
 func TestConfigureServer(t *testing.T) {
 	s := NewServer(Bounds{Usage: Usage{Sessions: 2}}, Bounds{Usage: Usage{Sessions: 2}})
-	enter := entering(t, s)
-	leave := enter("192.0.2.1", "")
-	enter("192.0.2.1", "")
+	admit := admitter(t, s)
+	release := admit("192.0.2.1", "")
+	admit("192.0.2.1", "")
 	s.Configure(Bounds{Usage: Usage{Sessions: 4}}, Bounds{Usage: Usage{Sessions: 1}})
-	enter("192.0.2.1", ":address.sessions")
-	enter("192.0.2.2", "")
-	enter("192.0.2.2", ":address.sessions")
-	leave()
-	enter("192.0.2.1", ":address.sessions")
-	enter("192.0.2.3", "")
-	enter("192.0.2.4", "")
-	enter("192.0.2.5", ":server.sessions")
+	admit("192.0.2.1", ":address.sessions")
+	admit("192.0.2.2", "")
+	admit("192.0.2.2", ":address.sessions")
+	release()
+	admit("192.0.2.1", ":address.sessions")
+	admit("192.0.2.3", "")
+	admit("192.0.2.4", "")
+	admit("192.0.2.5", ":server.sessions")
 }
 
-// Each address has limiters of its own, also after a reload that changes the rates.
-func TestConfiguredRatesAreOfOneAddress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // in which no time passes
+// TestConfigureSeparatesAddresses checks that addresses do not share limiters after a reload that changes the rates.
+func TestConfigureSeparatesAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // so that no time passes
 		s := NewServer(Bounds{}, Bounds{Work: Work{LoginRate: 1}})
 		var addresses []Scopes
 		for _, addr := range []string{"192.0.2.1", "192.0.2.2"} {
-			scopes, _, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
+			scopes, _, err := s.Admit(&Session{Addr: netip.MustParseAddr(addr)})
 			must.OK(t, err)
 			addresses = append(addresses, scopes)
 		}
@@ -317,7 +319,7 @@ func TestConfiguredRatesAreOfOneAddress(t *testing.T) {
 		for range 2 {
 			for _, scopes := range addresses {
 				if err := scopes.Login(); err != nil {
-					t.Error("another address has taken the logins of this one")
+					t.Error("another address has used up the logins of this one")
 				}
 			}
 		}
@@ -332,13 +334,13 @@ func TestConfiguredRatesAreOfOneAddress(t *testing.T) {
 	})
 }
 
-// Limits change while they refuse sessions; the race detector sees whether that is safe.
+// TestConfigureWhileSessionsAreRefused changes limits concurrently for the race detector.
 func TestConfigureWhileSessionsAreRefused(t *testing.T) {
 	s := NewServer(Bounds{}, Bounds{Usage: Usage{Sessions: 1}})
 	session := &Session{Addr: netip.MustParseAddr("192.0.2.1")}
-	_, leave, err := s.Enter(session)
+	_, release, err := s.Admit(session)
 	must.OK(t, err)
-	defer leave()
+	defer release()
 	var configuring sync.WaitGroup
 	configuring.Go(func() {
 		for range 100 {
@@ -346,7 +348,7 @@ func TestConfigureWhileSessionsAreRefused(t *testing.T) {
 		}
 	})
 	for range 100 {
-		if _, _, err := s.Enter(session); limitOf(t, err) != ":address.sessions" {
+		if _, _, err := s.Admit(session); limitOf(t, err) != ":address.sessions" {
 			t.Errorf("a second session: %v", err)
 		}
 	}

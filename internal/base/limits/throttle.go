@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// firstDelay is the time between the first failure and the next attempt. Each further failure doubles it.
+	// firstDelay is the delay after the first failure. Each further failure doubles it.
 	firstDelay = 250 * time.Millisecond
-	// scoreHalfLife is the time in which half of the failures are forgotten.
+	// scoreHalfLife is the time after which half of the failures are forgotten.
 	scoreHalfLife = 5 * time.Minute
-	// maxScore bounds how many failures of a cause count, and so how long they are remembered.
+	// maxScore is the maximum number of failures of a cause that count. It limits how long they are remembered.
 	maxScore = 8
 	// forgotten is the score below which a key is removed.
 	forgotten = 0.5
-	// maxFailing is how many causes of a key have failures of their own. The failures of further causes count together.
+	// maxFailing is the maximum number of causes of a key that have a score of their own. Further causes share one.
 	maxFailing = 8
-	// maxCauses is how many causes of a key are remembered, with those that have succeeded.
+	// maxCauses is the maximum number of remembered causes of a key, including those that have succeeded.
 	maxCauses = 64
 )
 
-// A Throttle makes keys K wait that fail again and again, longer with each failure. Failures have a cause C: a key
-// that guesses at several causes waits for all of them. Failures are forgotten with time. A success forgets at once
-// those of its own cause, and lets the next attempt for this cause begin without a wait, because others may share the
-// key.
+// A Throttle delays the attempts of keys that fail repeatedly, longer with each failure. In the server, a key is the
+// address of a client, and the cause of a failure is the name of the user. A key waits for the failures of all its
+// causes. Failures are forgotten over time. A success forgets the failures of its cause immediately and allows the next
+// attempt for this cause without a delay, because other users may share the address.
 type Throttle[K, C comparable] struct {
 	longest time.Duration
 
@@ -33,43 +33,42 @@ type Throttle[K, C comparable] struct {
 	failed *Expiring[K, *failures[C]]
 }
 
-// failures are those of a key.
+// failures are the failures of a key.
 type failures[C comparable] struct {
 	causes map[C]*cause
-	others cause     // the failures of causes that are not remembered
+	others cause     // shared by the causes that are not in the map
 	last   time.Time // when the last attempt began or failed
 }
 
-// A cause has the failures of a cause.
+// A cause contains the failures of a cause.
 type cause struct {
 	score Score
-	free  bool // whether the next attempt waits for nothing, after a success
+	free  bool // the next attempt need not wait, because the last one succeeded
 }
 
-// NewThrottle makes a Throttle in which an attempt waits for the time longest at most; with
-// 0 none waits.
+// NewThrottle returns a Throttle that delays attempts by at most longest. If longest is 0, it delays none.
 func NewThrottle[K, C comparable](longest time.Duration) *Throttle[K, C] {
 	return &Throttle[K, C]{longest: longest, failed: NewExpiring[K](func(f *failures[C]) bool {
 		return f.score(time.Now()) < forgotten
 	})}
 }
 
-// SetLongest sets the longest wait. The failures stay.
+// SetLongest changes the maximum delay. The failures are kept.
 func (t *Throttle[K, C]) SetLongest(longest time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.longest = longest
 }
 
-// Wait waits until a key may make an attempt. It comes before the attempt and not after a
-// failure, because a client that knows that failures take longer would hang up early.
-// Attempts at the same time get one turn after another. The error is that of ctx.
+// Wait waits until a key may make an attempt. Call it before the attempt: if the delay came after a failure instead, a
+// client that knows about it could hang up early. Concurrent attempts of a key wait for each other. If ctx ends first,
+// Wait returns its error.
 func (t *Throttle[K, C]) Wait(ctx context.Context, key K, of C) error {
 	return Sleep(ctx, t.reserve(key, of, time.Now()))
 }
 
-// reserve returns how long an attempt has to wait: it begins no sooner than the delay for the failures after the last
-// attempt began, or failed.
+// reserve returns how long an attempt has to wait. The delay is counted from the beginning or the failure of the last
+// attempt.
 func (t *Throttle[K, C]) reserve(key K, of C, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +85,7 @@ func (t *Throttle[K, C]) reserve(key K, of C, now time.Time) time.Duration {
 	return wait
 }
 
-// Failed notes that an attempt has failed.
+// Failed records a failed attempt.
 func (t *Throttle[K, C]) Failed(key K, of C) {
 	now := time.Now()
 	t.mu.Lock()
@@ -99,12 +98,12 @@ func (t *Throttle[K, C]) Failed(key K, of C) {
 	c := f.failing(of)
 	c.score = c.score.Add(min(1, maxScore-c.score.At(now, scoreHalfLife)), now, scoreHalfLife)
 	c.free = false
-	if now.After(f.last) { // attempts at the same time have begun, or wait, until later
+	if now.After(f.last) { // otherwise a concurrent attempt has a later turn
 		f.last = now
 	}
 }
 
-// failing is the cause of a failure, or what counts in its place.
+// failing returns the cause that a failure is counted in. It may be f.others.
 func (f *failures[C]) failing(of C) *cause {
 	c := f.causes[of]
 	if c != nil && c.score != (Score{}) {
@@ -129,7 +128,7 @@ func (f *failures[C]) failing(of C) *cause {
 	return c
 }
 
-// Succeeded forgets the failures of a cause of a key. The key waits for its other failures.
+// Succeeded records a successful attempt and forgets the failures of its cause. The failures of other causes are kept.
 func (t *Throttle[K, C]) Succeeded(key K, of C) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,7 +144,7 @@ func (t *Throttle[K, C]) Succeeded(key K, of C) {
 	}
 }
 
-// score is that of all causes.
+// score returns the sum of the scores of all causes.
 func (f *failures[C]) score(now time.Time) float64 {
 	all := f.others.score.At(now, scoreHalfLife)
 	for _, c := range f.causes {
@@ -154,7 +153,7 @@ func (f *failures[C]) score(now time.Time) float64 {
 	return all
 }
 
-// delay is the time between two attempts at a score.
+// delay returns the time between two attempts of a key with this score.
 func (t *Throttle[K, C]) delay(score float64) time.Duration {
 	if score < forgotten {
 		return 0

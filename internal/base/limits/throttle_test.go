@@ -11,12 +11,12 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// waited is how long an attempt of a key waits.
+// waited returns how long an attempt of a key has to wait.
 func waited(t *testing.T, throttle *Throttle[string, string], key, cause string) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	must.OK(t, throttle.Wait(t.Context(), key, cause))
-	return time.Since(begin).Round(10 * time.Millisecond) // the failures decay a little meanwhile
+	return time.Since(begin).Round(10 * time.Millisecond) // because the score decays during the wait
 }
 
 func TestThrottle(t *testing.T) {
@@ -45,8 +45,8 @@ func TestThrottle(t *testing.T) {
 	})
 }
 
-// Of a client that guesses in parallel sessions, and hangs up as soon as the answer takes longer than a right one
-// does, few guesses a second are tried.
+// TestThrottleBoundsGuesses checks that a client cannot try more passwords by guessing in parallel sessions, even if it
+// hangs up as soon as a reply takes longer than the reply to a correct password.
 func TestThrottleBoundsGuesses(t *testing.T) {
 	const sessions, minutes = 50, 10
 	for _, tc := range []struct {
@@ -93,8 +93,8 @@ func TestThrottleBoundsGuesses(t *testing.T) {
 	}
 }
 
-// A client that logs in between guesses at another user gets no more guesses. A user whose password is right does not
-// wait for the guesses of others at the same address.
+// TestThrottleOfCauses checks that a client does not get more guesses by logging in as another user between them, and
+// that a user with the correct password does not wait because of guesses from the same address.
 func TestThrottleOfCauses(t *testing.T) {
 	guesses := func(between func(*testing.T, *Throttle[string, string])) (n int) {
 		synctest.Test(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestThrottleOfCauses(t *testing.T) {
 		if got := waited(t, throttle, "a", "right99"); got < 14*time.Second {
 			t.Errorf("a cause that is not remembered waits %v", got)
 		}
-		throttle.Succeeded("a", "0") // not those of the others
+		throttle.Succeeded("a", "0") // does not forget the failures of other causes
 		if got := waited(t, throttle, "a", "1"); got < 14*time.Second {
 			t.Errorf("after a success of another cause an attempt waits %v", got)
 		}
@@ -159,7 +159,7 @@ func TestThrottleGivesUp(t *testing.T) {
 	}
 }
 
-// The memory of failures ends with them.
+// TestThrottleForgets checks that keys without recent failures are removed.
 func TestThrottleForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		throttle := NewThrottle[int, string](time.Second)

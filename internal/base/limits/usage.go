@@ -26,7 +26,7 @@ type Work struct {
 	Operations int `yaml:"operations" default:"no limit"`
 }
 
-// Bounds are all limits of a scope. To add a limit, add a field to Usage or Work, and a row to newScope.
+// Bounds are all limits of a scope. To add a limit, add a field to Usage or Work and a row to newScope.
 type Bounds struct {
 	Usage
 	Work

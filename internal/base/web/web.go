@@ -173,7 +173,7 @@ func (s *Server) setBusy(c *conn, busy bool) {
 
 // enter counts a connection, which may cost another one its place. It returns nil where there is no place.
 func (s *Server) enter(accepted net.Conn) *conn {
-	scarce := limits.Transfers.Scarce(accepted)
+	scarce := limits.TransferReserve.IsReached(accepted)
 	if scarce && !s.opts.Probes {
 		return nil
 	}

@@ -31,7 +31,7 @@ func (s *session) Cut() {
 // session has ended. Most sessions wait in next for a command, so other work is in functions of its own whose
 // stack is not kept.
 func (s *session) Run() {
-	scopes, leave, err := s.cfg.Limits.Enter(s.identity.guarded)
+	scopes, leave, err := s.cfg.Limits.Admit(s.identity.guarded)
 	if err == nil && s.identity.guarded.BeforeLogin == 0 {
 		leave()
 		err = &limits.Error{Limit: limits.Descriptors}

@@ -80,7 +80,7 @@ func newSession(ctx context.Context, shared *shared, cfg *Config, conn net.Conn,
 		address: remote, networkCharset: cfg.Backend.Charset(remote),
 		locale: reply.NewLocale(reply.Preferences{Bundle: cfg.Bundle, DefaultLanguage: cfg.DefaultLanguage}),
 		// Sessions before login may not use the last descriptors, which are reserved for users.
-		guarded: &limits.Session{Addr: remote, BeforeLogin: limits.Sessions.Left(conn), Cut: s.cancel},
+		guarded: &limits.Session{Addr: remote, BeforeLogin: limits.SessionReserve.Left(conn), Cut: s.cancel},
 	}
 	s.identity.setTenant(nil)
 	s.client = &report.Client{ID: s.id, Remote: conn.RemoteAddr().String(),

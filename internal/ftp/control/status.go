@@ -28,7 +28,7 @@ func (s *session) pathStatus(arg string) (wire.Reply, error) {
 	if err != nil {
 		return wire.Reply{}, err
 	}
-	leave, err := s.identity.scopes().EnterTransfer() // it costs as much as LIST
+	leave, err := s.identity.scopes().AcquireTransfer() // it costs as much as LIST
 	if err != nil {
 		return wire.Reply{}, err
 	}

@@ -271,7 +271,7 @@ func TestStoppingCommands(t *testing.T) {
 // aGuard lets a test cut sessions like a ban does.
 type aGuard chan *limits.Session
 
-func (g aGuard) Enter(s *limits.Session) (leave func(), err error) {
+func (g aGuard) Admit(s *limits.Session) (leave func(), err error) {
 	g <- s
 	return func() {}, nil
 }

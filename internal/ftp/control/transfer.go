@@ -22,7 +22,7 @@ func (s *session) runTransfer(t *transfer, verb, name string, work func(op *oper
 	if s.mustEncrypt() && !s.data.private {
 		return s.reply(521, i18n.ProtectionRequired)
 	}
-	leave, err := s.identity.scopes().EnterTransfer()
+	leave, err := s.identity.scopes().AcquireTransfer()
 	if err != nil {
 		return wire.Reply{}, err
 	}

@@ -28,7 +28,7 @@ func (a *active) Open(ctx context.Context) (net.Conn, error) {
 	defer stop()
 	dialer := net.Dialer{
 		KeepAlive: -1, // stalls are detected here
-		Control:   limits.Transfers.Control,
+		Control:   limits.TransferReserve.Control,
 	}
 	if a.local.Is4() == a.address.Addr().Is4() { // they may differ behind a proxy
 		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.local, 0))

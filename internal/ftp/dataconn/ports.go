@@ -263,7 +263,7 @@ func (p *Ports) count(c Client, n int) {
 
 // listen opens a port and accepts connections on it.
 func (p *Ports) listen(ctx context.Context, at netip.AddrPort) (*listener, error) {
-	config := net.ListenConfig{KeepAlive: -1, Control: limits.Transfers.Control} // stalls are detected by Conn
+	config := net.ListenConfig{KeepAlive: -1, Control: limits.TransferReserve.Control} // stalls are detected by Conn
 	tcp, err := config.Listen(ctx, "tcp", ListenAddress(at.Addr(), at.Port()))
 	if err != nil {
 		return nil, err
@@ -360,7 +360,7 @@ func (l *listener) match(conn net.Conn, arrived time.Time) bool {
 	}
 	w.remove()
 	// If the listener has closed, its descriptor is free for the connection.
-	if (l.stays || len(l.waiting) > 0) && limits.Transfers.Scarce(conn) {
+	if (l.stays || len(l.waiting) > 0) && limits.TransferReserve.IsReached(conn) {
 		w.settle(nil, syscall.EMFILE)
 		return false
 	}

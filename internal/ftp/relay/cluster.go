@@ -121,7 +121,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 		peer.Look(c.ctx, lookupTTL) // so that the first relay need not wait
 	}
 	own := Slice(c.Ports, c.Replica, len(c.Peers))
-	config := net.ListenConfig{Control: limits.Transfers.Control}
+	config := net.ListenConfig{Control: limits.TransferReserve.Control}
 	for n := range c.Ports.Size() {
 		port := c.Ports.First + uint16(n)
 		if own.Contains(port) {
@@ -201,7 +201,7 @@ func (c *Cluster) pass(conn net.Conn, port uint16, arrived time.Time) {
 		return
 	}
 	defer release()
-	if limits.Transfers.Scarce(conn) {
+	if limits.TransferReserve.IsReached(conn) {
 		c.refuse(TooMany, from, "raise the limit of descriptors")
 		return
 	}
@@ -250,7 +250,7 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match dataconn.Match
 		return true
 	}
 	// a replica that has a new address is a peer too
-	if limits.Transfers.Scarce(conn) || stranger && !c.peers.confirm(c.ctx, from) {
+	if limits.TransferReserve.IsReached(conn) || stranger && !c.peers.confirm(c.ctx, from) {
 		return false
 	}
 	proxied, err := readHeader(conn)

@@ -70,7 +70,7 @@ func (c *Cluster) dialOwner(ctx context.Context, port uint16) (*net.TCPConn, err
 	if from.IsUnspecified() {
 		from = netip.Addr{}
 	}
-	conn, err := dial(ctx, c.owner(port), net.Dialer{Control: limits.Transfers.Control}, from, port)
+	conn, err := dial(ctx, c.owner(port), net.Dialer{Control: limits.TransferReserve.Control}, from, port)
 	if err != nil {
 		return nil, err
 	}

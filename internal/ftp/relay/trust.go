@@ -51,7 +51,7 @@ func (t *Trust) Accept(conn net.Conn) (net.Conn, error) {
 	if !t.contains(from) {
 		return conn, nil
 	}
-	if limits.Transfers.Scarce(conn) {
+	if limits.TransferReserve.IsReached(conn) {
 		_ = conn.Close()
 		return nil, syscall.EMFILE
 	}

@@ -63,7 +63,7 @@ func LoadEnvironment(ctx context.Context, log *slog.Logger) (*aws.Config, error)
 
 // control prepares the socket of a new connection.
 func control(network, address string, conn syscall.RawConn) error {
-	if err := limits.Transfers.Control(network, address, conn); err != nil {
+	if err := limits.TransferReserve.Control(network, address, conn); err != nil {
 		return err
 	}
 	return setUserTimeout(conn)

@@ -55,7 +55,7 @@ func TestChangeKeeps(t *testing.T) {
 	r := registryWith(t, cfg, buckets)
 	before := maps.Clone(r.current.Load().tenants)
 	alice := before["acme"].users["alice"]
-	release, err := limits.Scopes{before["acme"].state.scope, alice.state.scope}.EnterSession()
+	release, err := limits.Scopes{before["acme"].state.scope, alice.state.scope}.AcquireSession()
 	must.OK(t, err)
 	alice.state.loggedIn(time.Unix(1, 0))
 	isRight := func(u *User) bool {
@@ -79,7 +79,7 @@ func TestChangeKeeps(t *testing.T) {
 	if now == alice || now.state != alice.state {
 		t.Errorf("the user is %+v", now)
 	}
-	if _, err := (limits.Scopes{after["acme"].state.scope}).EnterSession(); err == nil {
+	if _, err := (limits.Scopes{after["acme"].state.scope}).AcquireSession(); err == nil {
 		t.Error("the earlier session does not count")
 	}
 	release()
@@ -162,7 +162,7 @@ func TestLoginWhileTheBucketChanges(t *testing.T) {
 func scopesWithLoginRate(t *testing.T, rate int) limits.Scopes {
 	t.Helper()
 	server := limits.NewServer(limits.Bounds{Work: limits.Work{LoginRate: rate}}, limits.Bounds{})
-	scopes, _, err := server.Enter(&limits.Session{Addr: netip.MustParseAddr("192.0.2.1")})
+	scopes, _, err := server.Admit(&limits.Session{Addr: netip.MustParseAddr("192.0.2.1")})
 	must.OK(t, err)
 	return scopes
 }
@@ -179,7 +179,7 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 			r := registryWith(t, cfg, buckets)
 			acme := r.current.Load().tenants["acme"]
 			alice := acme.users["alice"]
-			release, err := limits.Scopes{acme.state.scope, alice.state.scope}.EnterSession()
+			release, err := limits.Scopes{acme.state.scope, alice.state.scope}.AcquireSession()
 			must.OK(t, err)
 			for _, cfg := range between {
 				change(t, r, cfg, buckets)
@@ -229,10 +229,10 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 	if _, err := r.externalUser(before, "bob", &config.User{Quota: 1000}); !errors.Is(err, errReplaced) {
 		t.Errorf("the old tenant returns %v", err)
 	}
-	release, err := limits.Scopes{bob.state.scope}.EnterTransfer()
+	release, err := limits.Scopes{bob.state.scope}.AcquireTransfer()
 	must.OK(t, err)
 	defer release()
-	if _, err := (limits.Scopes{bob.state.scope}).EnterTransfer(); err == nil {
+	if _, err := (limits.Scopes{bob.state.scope}).AcquireTransfer(); err == nil {
 		t.Error("the new limit does not count")
 	}
 }
@@ -266,7 +266,7 @@ func TestExternalUserWhileAChangeIsPrepared(t *testing.T) {
 	}
 	r.forgetIdle(before)
 	bob := bring()
-	release, err := limits.Scopes{bob.state.scope}.EnterSession()
+	release, err := limits.Scopes{bob.state.scope}.AcquireSession()
 	must.OK(t, err)
 	defer release()
 	prepared.Apply()

@@ -244,7 +244,7 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 	if now := r.quotas(first); len(now) != 1 || now[0].Limit != 2000 || now[0].Usage != due[0].Usage {
 		t.Errorf("the quotas of a session from before are %+v", now)
 	}
-	release, err := limits.Scopes{second.state.scope}.EnterSession()
+	release, err := limits.Scopes{second.state.scope}.AcquireSession()
 	must.OK(t, err)
 	defer release()
 	for i := range maxRemembered + 1 {

@@ -94,10 +94,10 @@ func (r *Registry) mounts(
 			objects = m.bucket.RefusingClient()
 		}
 		opts := r.storageOptions(r.current.Load().files, u, m)
-		opts.BeforeCommit, opts.BeginOperation = req.BeforeCommit, scopes.EnterOperation
+		opts.BeforeCommit, opts.BeginOperation = req.BeforeCommit, scopes.AcquireOperation
 		opts.Truncate = client.StorAfterRest == config.TruncateRest
 		opts.BeginHash = func() (func(context.Context, int) error, func(), error) {
-			end, err := scopes.EnterTransfer()
+			end, err := scopes.AcquireTransfer()
 			return scopes.Pace(false).Take, end, err
 		}
 		storage, err := driver.New(objects, m.bucket.Name, &opts)

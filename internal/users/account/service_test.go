@@ -164,7 +164,7 @@ func TestBansOfTheService(t *testing.T) {
 	r.bans = bans.New(config.Bans{UserScore: 2, Time: long, HalfLife: long}, config.Networks{},
 		slog.New(slog.DiscardHandler), func(bans.Ban) {})
 	session := &limits.Session{Addr: netip.MustParseAddr("192.0.2.1"), Cut: func(error) {}}
-	_, err := r.bans.Enter(session)
+	_, err := r.bans.Admit(session)
 	must.OK(t, err)
 	down := errors.New("down")
 	for _, step := range []struct {

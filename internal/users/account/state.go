@@ -70,7 +70,7 @@ func (s *states) beginSession(u *User, own limits.Scopes) (release func(), err e
 	if s.all[u.stateKey()] != u.state {
 		return nil, errReplaced
 	}
-	return own.EnterSession()
+	return own.AcquireSession()
 }
 
 // drop removes the state of a user unless a session uses it. It reports whether it was removed.

@@ -2,7 +2,7 @@
 // them.
 //
 // A [List] keeps a score for each address and user, which failures increase and which decays over time. A score that
-// reaches the maximum becomes a [Ban]. [List.Enter] refuses connections (reply 421, RFC 959, section 4.2.1), and
+// reaches the maximum becomes a [Ban]. [List.Admit] refuses connections (reply 421, RFC 959, section 4.2.1), and
 // [List.Check] and [List.LogIn] refuse logins, all with a [limits.Error]. A new ban also ends sessions that are in
 // progress.
 //
@@ -152,8 +152,8 @@ func (l *List) UnknownUser(name string) string {
 	return "unknown-" + hex.EncodeToString(sum.Sum(nil))[:digits] + "@"
 }
 
-// Enter implements [limits.Guard].
-func (l *List) Enter(s *limits.Session) (release func(), err error) {
+// Admit implements [limits.AddressGuard].
+func (l *List) Admit(s *limits.Session) (release func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.refusal(s.Addr, ""); err != nil {
@@ -246,7 +246,7 @@ func (l *List) namesOf(addr netip.Addr, names []string) []string {
 	return names
 }
 
-// Offended implements [limits.Guard].
+// Offended implements [limits.AddressGuard].
 func (l *List) Offended(addr netip.Addr) {
 	l.count("unknown commands or refused connections", offencePoints, addr, "")
 }

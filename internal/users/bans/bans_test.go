@@ -204,7 +204,7 @@ func TestBansCutSessions(t *testing.T) {
 					}
 					cut[open] = true
 				}}
-				leave, err := l.Enter(s)
+				leave, err := l.Admit(s)
 				must.OK(t, err)
 				if open.user != anonymous {
 					loggedOut, err := l.LogIn(s, open.user)
@@ -238,7 +238,7 @@ func TestBanDuringLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(config.Bans{Time: time.Hour}, config.Networks{}, slog.New(slog.DiscardHandler), func(Ban) {})
 		s := &limits.Session{Addr: netip.MustParseAddr("203.0.113.7"), Cut: func(error) {}}
-		leave, err := l.Enter(s)
+		leave, err := l.Admit(s)
 		must.OK(t, err)
 		l.Add("alice@acme", 0)
 		if _, err := l.LogIn(s, "alice@acme"); refusedBy(err) != limits.Bans {
@@ -246,11 +246,11 @@ func TestBanDuringLogin(t *testing.T) {
 		}
 		leave()
 		l.Add("203.0.113.0/24", time.Minute)
-		if _, err := l.Enter(s); refusedBy(err) != limits.Bans {
+		if _, err := l.Admit(s); refusedBy(err) != limits.Bans {
 			t.Errorf("an address of a network that is banned enters: %v", err)
 		}
 		time.Sleep(time.Minute)
-		if _, err := l.Enter(s); err != nil {
+		if _, err := l.Admit(s); err != nil {
 			t.Error(err)
 		}
 	})
