@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// NewClamd makes an inspector of a clamd, at "unix:" and the path of its socket, or at "tcp://HOST:PORT". It fails
-// where clamd takes no bytes, or does not answer after the last one, for longer than the timeout. It also fails for a
-// file that is longer than StreamMaxLength, and where the client pauses longer than ReadTimeout, both of clamd.conf.
+// NewClamd returns an inspector that uses a clamd at "unix:" followed by the path of its socket, or at
+// "tcp://HOST:PORT". An inspection fails if clamd accepts no bytes, or does not respond after the last one, for longer
+// than the timeout. It also fails if the file is longer than StreamMaxLength of clamd.conf, or if the client pauses for
+// longer than ReadTimeout.
 func NewClamd(address string, timeout time.Duration) (*Inspector, error) {
 	d := dialer{timeout: timeout}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok && strings.HasPrefix(path, "/") {
@@ -23,14 +24,14 @@ func NewClamd(address string, timeout time.Duration) (*Inspector, error) {
 	} else if u, err := url.Parse(address); err == nil && u.Scheme == "tcp" && u.Port() != "" {
 		d.network, d.address = "tcp", u.Host
 	} else {
-		return nil, fmt.Errorf("%q is no address of clamd: want unix:/run/clamav/clamd.ctl or tcp://HOST:3310", address)
+		return nil, fmt.Errorf("invalid clamd address %q: want unix:/run/clamav/clamd.ctl or tcp://HOST:3310", address)
 	}
-	return &Inspector{judge: func(ctx context.Context, _ string, r io.Reader) error {
+	return &Inspector{inspect: func(ctx context.Context, _ string, r io.Reader) error {
 		return d.exchange(ctx, func(conn net.Conn) error { return sendInstream(conn, r) }, receiveClamd)
 	}}, nil
 }
 
-// sendInstream sends the command INSTREAM: chunks with their lengths, of which the last is empty (clamd(8)).
+// sendInstream sends the command INSTREAM followed by chunks with their lengths. The last chunk is empty. See clamd(8).
 func sendInstream(conn net.Conn, r io.Reader) error {
 	if _, err := io.WriteString(conn, "zINSTREAM\x00"); err != nil {
 		return err
@@ -40,7 +41,7 @@ func sendInstream(conn net.Conn, r io.Reader) error {
 		n, err := r.Read(chunk[header:])
 		ended := errors.Is(err, io.EOF)
 		if err != nil && !ended {
-			_ = conn.Close() // without the empty chunk there is no answer to wait for
+			_ = conn.Close() // without the empty chunk there will be no response
 			return err
 		}
 		if n > 0 {
@@ -56,22 +57,22 @@ func sendInstream(conn net.Conn, r io.Reader) error {
 	}
 }
 
-// receiveClamd reads the answer, "stream: OK" for example.
+// receiveClamd reads the response, for example "stream: OK".
 func receiveClamd(conn net.Conn) error {
-	answer, err := bufio.NewReader(io.LimitReader(conn, maxAnswer)).ReadString(0)
+	response, err := bufio.NewReader(io.LimitReader(conn, maxResponse)).ReadString(0)
 	switch {
-	case err != nil && answer != "": // such as COMMAND READ TIMED OUT, which has no NUL
-		return fmt.Errorf("clamd answers %q", strings.TrimSpace(answer))
+	case err != nil && response != "": // such as COMMAND READ TIMED OUT, which is not terminated by NUL
+		return fmt.Errorf("unexpected response of clamd: %q", strings.TrimSpace(response))
 	case err != nil:
 		return err
 	}
-	answer = strings.TrimSuffix(answer, "\x00")
-	result, ok := strings.CutPrefix(answer, "stream: ")
+	response = strings.TrimSuffix(response, "\x00")
+	result, ok := strings.CutPrefix(response, "stream: ")
 	if ok && result == "OK" {
 		return nil
 	}
 	if name, found := strings.CutSuffix(result, " FOUND"); ok && found {
 		return refuse(name)
 	}
-	return fmt.Errorf("clamd answers %q", answer)
+	return fmt.Errorf("unexpected response of clamd: %q", response)
 }

@@ -1,9 +1,9 @@
 package inspect
 
-// These are for the tests, whose inspectors come from a package that imports this one.
+// Exported for the tests, which are in another package because package servicetest imports this one.
 const (
-	BufferSize = bufferSize
-	MaxAnswer  = maxAnswer
+	BufferSize  = bufferSize
+	MaxResponse = maxResponse
 )
 
 // ErrEarly is errEarly.

@@ -17,17 +17,18 @@ import (
 	"github.com/babelftp/babelftp/internal/base/web"
 )
 
-// NameHeader is the header of a hook's request that has the pathname of the file, percent-encoded (RFC 3986).
+// NameHeader is the request header with the pathname of the file, percent-encoded (RFC 3986).
 const NameHeader = "Babelftp-Name"
 
-// NewHook makes an inspector of an HTTP server. It gets the bytes of each file as the body of a POST, with chunks, and
-// in the trailer the signature of [web.Sign] over the body. It answers 200 with {"accept": true}, or with {"accept":
-// false, "reason": {"en": "..."}} by languages. It fails where it takes no bytes, or does not answer after the last
-// one, for longer than the timeout. Nil authorities are those of the system.
+// NewHook returns an inspector that posts each file to an HTTP server. The request body is chunked and contains the
+// bytes of the file; the trailer contains the signature of the body, see [web.Sign]. The server must respond with
+// status 200 and {"accept": true} or {"accept": false, "reason": {"en": "..."}}, with a reason in any number of
+// languages. An inspection fails if the server accepts no bytes, or does not respond after the last one, for longer
+// than the timeout. If authorities is nil, the server's certificate is verified with the authorities of the system.
 func NewHook(address, secret string, authorities *x509.CertPool, timeout time.Duration) (*Inspector, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return nil, errors.New("the URL of a hook begins with https:// or http:// and a host")
+		return nil, errors.New("invalid URL of the hook: want https:// or http:// and a host")
 	}
 	client := web.NewClient(&http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -36,13 +37,13 @@ func NewHook(address, secret string, authorities *x509.CertPool, timeout time.Du
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
 		TLSHandshakeTimeout: timeout, ResponseHeaderTimeout: timeout, IdleConnTimeout: time.Minute,
 	}, 0)
-	return &Inspector{judge: func(ctx context.Context, name string, r io.Reader) error {
-		return askHook(ctx, client, address, []byte(secret), name, r, timeout)
+	return &Inspector{inspect: func(ctx context.Context, name string, r io.Reader) error {
+		return postToHook(ctx, client, address, []byte(secret), name, r, timeout)
 	}}, nil
 }
 
-// askHook posts one file.
-func askHook(
+// postToHook posts one file and parses the response.
+func postToHook(
 	ctx context.Context, client *http.Client, address string, secret []byte, name string, r io.Reader,
 	timeout time.Duration,
 ) error {
@@ -55,7 +56,7 @@ func askHook(
 		return err
 	}
 	request.Trailer = http.Header{web.SignatureHeader: nil}
-	// The trailer is sent after the end of the body has been read.
+	// The HTTP client sends the trailer after it has read the body to its end.
 	request.Body = io.NopCloser(&atEnd{io.TeeReader(r, signer), func() {
 		request.Trailer.Set(web.SignatureHeader, signer.Signature())
 	}})
@@ -70,28 +71,28 @@ func askHook(
 	defer response.Body.Close()
 	defer time.AfterFunc(timeout, cancel).Stop()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("the hook answers %s", response.Status)
+		return fmt.Errorf("the hook responded with status %s", response.Status)
 	}
-	var answer struct {
+	var result struct {
 		Accept *bool             `json:"accept"`
 		Reason map[string]string `json:"reason"`
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if err != nil {
 		return err
 	}
-	switch err := json.Unmarshal(text, &answer); {
+	switch err := json.Unmarshal(text, &result); {
 	case err != nil:
-		return fmt.Errorf("the hook's answer is no such JSON: %w", err)
-	case answer.Accept == nil:
-		return errors.New(`the hook's answer has no "accept"`)
-	case !*answer.Accept:
-		return &Refusal{Reason: answer.Reason}
+		return fmt.Errorf("invalid JSON in the response of the hook: %w", err)
+	case result.Accept == nil:
+		return errors.New(`missing "accept" in the response of the hook`)
+	case !*result.Accept:
+		return &Refusal{Reason: result.Reason}
 	}
 	return nil
 }
 
-// atEnd calls a function when all has been read.
+// atEnd is a Reader that calls a function at the end of the data.
 type atEnd struct {
 	io.Reader
 	ended func()

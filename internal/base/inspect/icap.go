@@ -17,24 +17,24 @@ import (
 	"time"
 )
 
-// icapPort is the port of a URL without one (RFC 3507, 4.2).
+// icapPort is the default port (RFC 3507, section 4.2).
 const icapPort = "1344"
 
-// NewICAP makes an inspector of a service of an ICAP server, at "icap://HOST:1344/SERVICE". The service gets each file
-// as the body of a PUT (REQMOD), or else as that of an answer (RESPMOD), by what it offers. The file is accepted if it
-// comes back as it was, or the service says that it stays so (204). It fails where it takes no bytes, or does not
-// answer after the last one, for longer than the timeout.
+// NewICAP returns an inspector that uses a service of an ICAP server, for example "icap://HOST:1344/SERVICE". Depending
+// on the methods that the service supports, it gets each file as the body of a PUT request (REQMOD) or as the body of a
+// response (RESPMOD). The file is accepted if the service returns it unmodified or responds with 204. An inspection
+// fails if the service accepts no bytes, or does not respond after the last one, for longer than the timeout.
 func NewICAP(address string, timeout time.Duration) (*Inspector, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "icap" || u.Hostname() == "" || u.User != nil {
-		return nil, fmt.Errorf("%q is no address of an ICAP service: want icap://HOST:1344/SERVICE", address)
+		return nil, fmt.Errorf("invalid URL of an ICAP service %q: want icap://HOST:1344/SERVICE", address)
 	}
 	port := u.Port()
 	if port == "" {
 		port = icapPort
 	}
 	d := dialer{"tcp", net.JoinHostPort(u.Hostname(), port), timeout}
-	return &Inspector{judge: func(ctx context.Context, name string, r io.Reader) error {
+	return &Inspector{inspect: func(ctx context.Context, name string, r io.Reader) error {
 		method, err := icapMethod(ctx, d, u)
 		if err != nil {
 			return err
@@ -44,7 +44,8 @@ func NewICAP(address string, timeout time.Duration) (*Inspector, error) {
 	}}, nil
 }
 
-// icapMethod asks which method the service offers: REQMOD, which has a way to refuse, rather than RESPMOD (4.10).
+// icapMethod returns the method to use with a service, from its response to OPTIONS (section 4.10). REQMOD is
+// preferred, because it defines how a service rejects a request.
 func icapMethod(ctx context.Context, d dialer, service *url.URL) (method string, err error) {
 	return method, d.exchange(ctx, func(conn net.Conn) error {
 		_, err := fmt.Fprintf(
@@ -61,25 +62,25 @@ func icapMethod(ctx context.Context, d dialer, service *url.URL) (method string,
 				return nil
 			}
 		}
-		return fmt.Errorf("the service answers OPTIONS with %q and the methods %q", status, methods)
+		return fmt.Errorf("the service supports neither REQMOD nor RESPMOD: status %q, methods %q", status, methods)
 	})
 }
 
-// readICAP reads the first line of an answer without its protocol, such as "204 No Content", and the headers. What
-// follows comes from the reader that it returns.
+// readICAP reads the status line and the headers of a response. It returns the status without the protocol, such as
+// "204 No Content", and a reader for the body.
 func readICAP(conn net.Conn) (status string, header textproto.MIMEHeader, _ *bufio.Reader, _ error) {
-	limited := &io.LimitedReader{R: conn, N: maxAnswer}
+	limited := &io.LimitedReader{R: conn, N: maxResponse}
 	body := bufio.NewReader(limited)
 	line, header, err := readHead(body)
 	limited.N = math.MaxInt64
 	status, ok := strings.CutPrefix(line, "ICAP/1.0 ")
 	if err == nil && !ok {
-		err = fmt.Errorf("the answer is not that of an ICAP server: %q", line)
+		err = fmt.Errorf("invalid status line %q: not an ICAP server", line)
 	}
 	return status, header, body, err
 }
 
-// readHead reads a first line and headers. Their reader bounds them.
+// readHead reads a first line and headers. The caller limits their size.
 func readHead(r *bufio.Reader) (line string, header textproto.MIMEHeader, err error) {
 	text := textproto.NewReader(r)
 	if line, err = text.ReadLine(); err == nil {
@@ -88,24 +89,25 @@ func readHead(r *bufio.Reader) (line string, header textproto.MIMEHeader, err er
 	return line, header, err
 }
 
-// An icapExchange has one file judged by REQMOD (4.8) or RESPMOD (4.9).
+// An icapExchange is the inspection of one file by REQMOD (section 4.8) or RESPMOD (section 4.9).
 type icapExchange struct {
 	service      *url.URL
 	method, name string
 
 	sum   []byte        // SHA-256 of the file
-	ended chan struct{} // closed when the last byte was sent, and sum is there
+	ended chan struct{} // closed when the last byte was sent and sum is set
 }
 
-// send sends the request: the headers of an HTTP message, and the file as its body in chunks (4.4.1).
+// send sends the request: the headers of an encapsulated HTTP message, and the file as its chunked body (section
+// 4.4.1).
 func (x *icapExchange) send(conn net.Conn, file io.Reader) error {
-	const host = "babelftp.invalid" // for the HTTP message, which goes nowhere
+	const host = "babelftp.invalid" // of the HTTP message, which is sent to no HTTP server
 	path := "/" + strings.TrimPrefix((&url.URL{Path: x.name}).EscapedPath(), "/")
 	head, sections := fmt.Sprintf("PUT http://%s%s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", host, path), ""
 	if x.method == "RESPMOD" {
 		request := fmt.Sprintf("GET http://%s%s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", host, path)
-		answer := "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n\r\n"
-		head = request + answer
+		response := "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n\r\n"
+		head = request + response
 		sections = fmt.Sprintf("req-hdr=0, res-hdr=%d, res-body=%d", len(request), len(head))
 	} else {
 		sections = fmt.Sprintf("req-hdr=0, req-body=%d", len(head))
@@ -116,7 +118,7 @@ func (x *icapExchange) send(conn net.Conn, file io.Reader) error {
 		return err
 	}
 	hash := sha256.New()
-	buffered := bufio.NewWriterSize(conn, bufferSize+64) // a chunk with its length
+	buffered := bufio.NewWriterSize(conn, bufferSize+64) // room for a chunk with its length
 	chunks := httputil.NewChunkedWriter(buffered)
 	for buffer := make([]byte, bufferSize); ; {
 		n, err := file.Read(buffer)
@@ -130,7 +132,7 @@ func (x *icapExchange) send(conn net.Conn, file io.Reader) error {
 			break
 		}
 		if err != nil {
-			_ = conn.Close() // without the last chunk there is no answer to wait for
+			_ = conn.Close() // without the last chunk there will be no response
 			return err
 		}
 		if err := buffered.Flush(); err != nil {
@@ -148,7 +150,7 @@ func (x *icapExchange) send(conn net.Conn, file io.Reader) error {
 	return buffered.Flush()
 }
 
-// receive reads the answer: 204, or 200 with an HTTP message (4.8.2, 4.9.2).
+// receive reads the response: 204, or 200 with an HTTP message (sections 4.8.2 and 4.9.2).
 func (x *icapExchange) receive(conn net.Conn) error {
 	status, header, body, err := readICAP(conn)
 	if err != nil {
@@ -163,19 +165,19 @@ func (x *icapExchange) receive(conn net.Conn) error {
 		return nil
 	case "200":
 	default:
-		return fmt.Errorf("the service answers %q", status)
+		return fmt.Errorf("unexpected ICAP status %q", status)
 	}
 	sections := header.Get("Encapsulated")
 	if strings.HasPrefix(strings.TrimSpace(sections), "null-body") {
-		return errors.New("the service answers 200 without a message")
+		return errors.New("missing HTTP message in the ICAP response")
 	}
 	line, _, err := readHead(body)
 	if err != nil {
 		return err
 	}
-	answer := strings.HasPrefix(line, "HTTP/") // a request comes back as it was, or an answer instead
-	if x.method == "REQMOD" && answer || answer && strings.Fields(line + " 0 0")[1] != "200" {
-		return &Refusal{}
+	isResponse := strings.HasPrefix(line, "HTTP/")
+	if x.method == "REQMOD" && isResponse || isResponse && strings.Fields(line + " 0 0")[1] != "200" {
+		return &Refusal{} // the service has replaced the message by an error page
 	}
 	returned := sha256.New()
 	if !strings.Contains(sections, "null-body") {
@@ -186,7 +188,7 @@ func (x *icapExchange) receive(conn net.Conn) error {
 	select {
 	case <-x.ended:
 	default:
-		return &Refusal{} // it cannot return bytes that it has not got
+		return &Refusal{} // the service has returned another body before it received all of the file
 	}
 	if !bytes.Equal(returned.Sum(nil), x.sum) {
 		return &Refusal{}
@@ -194,7 +196,7 @@ func (x *icapExchange) receive(conn net.Conn) error {
 	return nil
 }
 
-// threat returns the name of what a service has found, by the headers that most of them have
+// threat returns the name of the threat that a service has found. It parses the headers that most services send
 // (draft-stecher-icap-subid).
 func threat(header textproto.MIMEHeader) (name string, found bool) {
 	infection, virus := header.Get("X-Infection-Found"), header.Get("X-Virus-Id")

@@ -1,8 +1,17 @@
-// Package inspect has files judged while they are uploaded: by clamd (command INSTREAM), by an ICAP server (RFC 3507),
-// or by a hook that gets the bytes by HTTP.
+// Package inspect inspects files while they are uploaded, for example for viruses. The inspector is a clamd (command
+// INSTREAM), an ICAP server (RFC 3507) or an HTTP server that gets the bytes with a POST request.
 //
-// An [Inspector] begins a [File] for each upload. Its Write passes bytes on as fast as the inspector takes them, and
-// keeps none. So a slow inspector slows the client down, and takes no memory. Its Verdict follows the last byte.
+// For each upload, [Inspector.Begin] returns a [File]:
+//
+//	f := inspector.Begin(ctx, "/invoices/1.pdf")
+//	defer f.Close()
+//	if _, err := io.Copy(f, upload); err != nil {
+//		return err // the inspector has refused the file early, or failed
+//	}
+//	err := f.Verdict() // nil: accepted; a *Refusal: refused; otherwise ErrUnjudged
+//
+// Write sends the bytes on as fast as the inspector accepts them and buffers none, so a slow inspector slows down the
+// client but uses no memory.
 package inspect
 
 import (
@@ -18,37 +27,37 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
-// ErrUnjudged is the error of a file that could not be judged, wrapped.
+// ErrUnjudged is wrapped by the error for a file that could not be inspected.
 var ErrUnjudged = errors.New("the inspector could not judge the file")
 
 const (
-	// bufferSize is how many bytes of a file are sent at once. Each upload that is judged has one such buffer.
+	// bufferSize is the maximum number of bytes that are sent at once. Each inspection uses one such buffer.
 	bufferSize = 32 << 10
 
-	// redialAfter is how long a file waits for a place in the queue of a Unix socket until it tries again.
+	// redialAfter is the delay before the next attempt if the queue of a Unix socket is full.
 	redialAfter = 10 * time.Millisecond
 
-	// maxAnswer is how many bytes an answer may have, or its headers where the file follows.
-	maxAnswer = 64 << 10
+	// maxResponse is the maximum number of bytes of a response, or of its headers if the file follows them.
+	maxResponse = 64 << 10
 )
 
-// errEarly is why an inspector that accepts a file has failed.
+// errEarly is the error for an inspector that accepts a file before it has received all of it.
 var errEarly = errors.New("it accepted the file before the last byte")
 
-// errClosed ends the judgement of a file whose upload has ended.
+// errClosed cancels the inspection of a file whose upload has ended.
 var errClosed = errors.New("the upload has ended")
 
-// refuse refuses a file because of a signature or a threat of this name.
+// refuse returns the Refusal of a file because of a signature or a threat with this name.
 func refuse(name string) error { return &Refusal{Reason: map[string]string{"": name}} }
 
-// An Inspector judges files. It is safe for concurrent use.
+// An Inspector inspects files. It is safe for concurrent use.
 type Inspector struct {
-	// judge reads a file to its end, or until the file is refused. Nil accepts it, a Refusal does not, and any other
-	// error says why it could not be judged.
-	judge func(ctx context.Context, name string, r io.Reader) error
+	// inspect reads a file to its end, or until it is refused. It returns nil if the file is accepted, a Refusal if it
+	// is refused, and another error if the inspection failed.
+	inspect func(ctx context.Context, name string, r io.Reader) error
 }
 
-// Probe has a harmless file judged, and returns an error if it could not be. A refusal is none.
+// Probe inspects a small harmless file, and returns an error if the inspection failed. It ignores a refusal.
 func (i *Inspector) Probe(ctx context.Context) error {
 	f := i.Begin(ctx, "/babelftp-probe.txt")
 	defer f.Close()
@@ -61,17 +70,18 @@ func (i *Inspector) Probe(ctx context.Context) error {
 	return nil
 }
 
-// A File is one that an inspector is judging. It is for one goroutine.
+// A File is a file being inspected. It must be used by one goroutine only.
 type File struct {
 	ctx     context.Context
 	bytes   *io.PipeWriter
 	cancel  context.CancelFunc
 	ended   <-chan error
 	verdict error
-	judged  bool // verdict is there
+	decided bool // verdict is set
 }
 
-// Begin has a file judged whose pathname is name. The end of ctx ends that. The caller closes the File.
+// Begin starts the inspection of the file with this pathname. The inspection ends with ctx. The caller must close the
+// File.
 func (i *Inspector) Begin(ctx context.Context, name string) *File {
 	ctx, cancel := context.WithCancel(ctx)
 	r, w := io.Pipe()
@@ -80,21 +90,21 @@ func (i *Inspector) Begin(ctx context.Context, name string) *File {
 	return &File{ctx: ctx, bytes: w, cancel: cancel, ended: panics.Start(func() (err error) {
 		defer func() {
 			stop()
-			_ = r.CloseWithError(errClosed) // a Write that waits, or comes later, fails
+			_ = r.CloseWithError(errClosed) // makes current and later calls of Write fail
 		}()
-		err = panics.Catch(func() error { return i.judge(ctx, name, source) })
+		err = panics.Catch(func() error { return i.inspect(ctx, name, source) })
 		if err == nil && !source.ended.Load() {
 			err = errEarly
 		}
 		if _, refused := errors.AsType[*Refusal](err); err != nil && !refused {
-			err = fmt.Errorf("%w: %v", ErrUnjudged, err) //nolint:errorlint // its kind is not that of an error of S3
+			err = fmt.Errorf("%w: %v", ErrUnjudged, err) //nolint:errorlint // its errno is not from S3
 		}
 		return err
 	})}
 }
 
-// Write passes bytes on, and waits until the inspector has taken them. Its error is that of Verdict, where an inspector
-// refuses or fails before the last byte.
+// Write sends bytes to the inspector, and waits until it has accepted them. If the inspector refuses the file or fails
+// before the last byte, Write returns the error of Verdict.
 func (f *File) Write(p []byte) (int, error) {
 	n, err := f.bytes.Write(p)
 	if err != nil {
@@ -105,14 +115,15 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Verdict says that the file is whole, and returns nil if it is accepted. Otherwise the error is a [Refusal], or says
-// why the inspector could not judge the file.
+// Verdict must be called after the last byte. It returns nil if the inspector accepts the file, a [Refusal] if it
+// refuses the file, and an error that wraps [ErrUnjudged] if the inspection failed.
 func (f *File) Verdict() error {
 	_ = f.bytes.CloseWithError(context.Cause(f.ctx)) // nil: the end of the file
 	return f.wait()
 }
 
-// Close ends the judgement. Without a Verdict there is none. It waits until the connection is closed.
+// Close ends the inspection and waits until the connection is closed. If Verdict has not been called, the inspector
+// never receives the end of the file, and the file counts as refused.
 func (f *File) Close() {
 	_ = f.bytes.CloseWithError(errClosed)
 	f.cancel()
@@ -120,14 +131,15 @@ func (f *File) Close() {
 }
 
 func (f *File) wait() error {
-	if !f.judged {
-		f.verdict, f.judged = <-f.ended, true
+	if !f.decided {
+		f.verdict, f.decided = <-f.ended, true
 		f.cancel()
 	}
 	return f.verdict
 }
 
-// A source is the bytes of a file. It knows when the last of them has been read: before it can have been sent.
+// A source is a Reader that records whether it was read to the end. An inspector that responds before that cannot have
+// received the whole file.
 type source struct {
 	r     io.Reader
 	ended atomic.Bool
@@ -141,7 +153,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A dialer connects to an inspector. What the inspector does not take within the timeout ends the connection.
+// A dialer connects to an inspector. Writes to its connections time out.
 type dialer struct {
 	network, address string
 	timeout          time.Duration
@@ -158,7 +170,7 @@ func (d dialer) dial(ctx context.Context) (net.Conn, error) {
 		if !errors.Is(err, syscall.EAGAIN) {
 			return nil, err
 		}
-		// The queue of a Unix socket is full. Another client has to be accepted first.
+		// The queue of the Unix socket is full.
 		select {
 		case <-time.After(redialAfter):
 		case <-ctx.Done():
@@ -167,9 +179,9 @@ func (d dialer) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// exchange sends a file and receives the answer at the same time, because some inspectors answer before the last byte.
-// The answer has to begin within the timeout after that, and so has each of its packets. An answer counts also if the
-// inspector has not taken the rest of the file.
+// exchange sends a file and receives the response at the same time, because some inspectors respond before the last
+// byte. Otherwise the response must arrive within the timeout after the last byte. A response counts even if the
+// inspector has not accepted the rest of the file.
 func (d dialer) exchange(ctx context.Context, send, receive func(net.Conn) error) error {
 	conn, err := d.dial(ctx)
 	if err != nil {
@@ -194,7 +206,7 @@ func (d dialer) exchange(ctx context.Context, send, receive func(net.Conn) error
 	}
 }
 
-// A timedConn lets each Write wait no longer than timeout.
+// A timedConn is a connection with a timeout for each Write.
 type timedConn struct {
 	net.Conn
 	timeout time.Duration

@@ -24,14 +24,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// long is so long that no inspector that answers meets it, and short is for those that do not.
+// long is a timeout that a working inspector never reaches. short is for inspectors that do not respond.
 const (
 	long  = time.Minute
 	short = 100 * time.Millisecond
 )
 
-// made returns an inspector that was made without an error.
-func made(t *testing.T) func(i *inspect.Inspector, err error) *inspect.Inspector {
+// mustMake returns a function that returns the inspector, or fails the test if there is an error.
+func mustMake(t *testing.T) func(i *inspect.Inspector, err error) *inspect.Inspector {
 	return func(i *inspect.Inspector, err error) *inspect.Inspector {
 		t.Helper()
 		must.OK(t, err)
@@ -39,8 +39,8 @@ func made(t *testing.T) func(i *inspect.Inspector, err error) *inspect.Inspector
 	}
 }
 
-// judge sends a file by pieces, and returns the verdict.
-func judge(t *testing.T, i *inspect.Inspector, content []byte) error {
+// verdict inspects a file, which is sent in pieces.
+func verdict(t *testing.T, i *inspect.Inspector, content []byte) error {
 	t.Helper()
 	f := i.Begin(t.Context(), "/invoices/été 1.pdf")
 	defer f.Close()
@@ -54,26 +54,26 @@ func judge(t *testing.T, i *inspect.Inspector, content []byte) error {
 	return f.Verdict()
 }
 
-// wantJudged has good files of several sizes accepted, and bad ones refused. The inspector names the signature in those
-// below so many bytes.
-func wantJudged(t *testing.T, i *inspect.Inspector, signature string, named int) {
+// checkVerdicts checks that good files of several sizes are accepted and bad ones refused. For files below maxNamed
+// bytes, the refusal must name the signature.
+func checkVerdicts(t *testing.T, i *inspect.Inspector, signature string, maxNamed int) {
 	t.Helper()
 	for _, size := range []int{0, 1, inspect.BufferSize, inspect.BufferSize + 1, 3_000_000} {
-		if err := judge(t, i, bytes.Repeat([]byte("a "), size)[:size]); err != nil {
+		if err := verdict(t, i, bytes.Repeat([]byte("a "), size)[:size]); err != nil {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 		if size == 0 {
 			continue
 		}
-		err := judge(t, i, append([]byte(servicetest.BadFile+"\n"), bytes.Repeat([]byte("a "), size)...)[:size+44])
+		err := verdict(t, i, append([]byte(servicetest.BadFile+"\n"), bytes.Repeat([]byte("a "), size)...)[:size+44])
 		refusal, ok := errors.AsType[*inspect.Refusal](err)
-		if !ok || (refusal.Reason[""] != signature && size < named) {
+		if !ok || (refusal.Reason[""] != signature && size < maxNamed) {
 			t.Errorf("%d bad bytes: verdict %v, want a refusal because of %q", size, err, signature)
 		}
 	}
 }
 
-// wantFailure wants an error that is no refusal, and says why.
+// wantFailure checks that err is not a refusal and contains a text.
 func wantFailure(t *testing.T, err error, why string) {
 	t.Helper()
 	if err == nil || errors.Is(err, inspect.ErrRefused) || !strings.Contains(err.Error(), why) {
@@ -82,23 +82,23 @@ func wantFailure(t *testing.T, err error, why string) {
 }
 
 func TestClamd(t *testing.T) {
-	i := made(t)(inspect.NewClamd("unix:"+servicetest.StartClamd(t), long))
-	wantJudged(t, i, servicetest.BadSignature, math.MaxInt)
-	wantFailure(t, judge(t, i, make([]byte, 2*servicetest.MaxStream)), "size limit exceeded")
+	i := mustMake(t)(inspect.NewClamd("unix:"+servicetest.StartClamd(t), long))
+	checkVerdicts(t, i, servicetest.BadSignature, math.MaxInt)
+	wantFailure(t, verdict(t, i, make([]byte, 2*servicetest.MaxStream)), "size limit exceeded")
 }
 
 func TestCICAP(t *testing.T) {
 	address := servicetest.StartCICAP(t, servicetest.StartClamd(t))
-	// c-icap begins to return a longer file before it asks clamd, so that no header can name what clamd finds.
-	const named = inspect.BufferSize
-	wantJudged(t, made(t)(inspect.NewICAP("icap://"+address+"/virus_scan", long)), servicetest.BadSignature, named)
-	if err := judge(t, made(t)(inspect.NewICAP("icap://"+address+"/echo", long)), make([]byte, 3_000_000)); err != nil {
+	// c-icap begins to return a longer file before clamd has inspected it, so no header can contain the signature.
+	const maxNamed = inspect.BufferSize
+	checkVerdicts(t, mustMake(t)(inspect.NewICAP("icap://"+address+"/virus_scan", long)), servicetest.BadSignature, maxNamed)
+	if err := verdict(t, mustMake(t)(inspect.NewICAP("icap://"+address+"/echo", long)), make([]byte, 3_000_000)); err != nil {
 		t.Errorf("echo: %v", err)
 	}
-	wantFailure(t, judge(t, made(t)(inspect.NewICAP("icap://"+address+"/none", long)), nil), "404")
+	wantFailure(t, verdict(t, mustMake(t)(inspect.NewICAP("icap://"+address+"/none", long)), nil), "404")
 }
 
-// listen serves connections one after another until the test ends.
+// listen accepts connections and serves them one after another until the test ends.
 func listen(t *testing.T, serve func(net.Conn)) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -122,26 +122,26 @@ func listen(t *testing.T, serve func(net.Conn)) (address string) {
 	return l.Addr().String()
 }
 
-// TestICAPAnswers has a server that follows RFC 3507, by REQMOD or RESPMOD, answer in each way.
-func TestICAPAnswers(t *testing.T) {
+// TestICAPResponses checks the verdict for each kind of response (RFC 3507) to REQMOD and RESPMOD.
+func TestICAPResponses(t *testing.T) {
 	const file = "the file"
 	message := func(head, body string) string {
 		return fmt.Sprintf("ICAP/1.0 200 OK\r\nISTag: \"1\"\r\nEncapsulated: res-hdr=0, res-body=%d\r\n\r\n%s%x\r\n%s\r\n0\r\n\r\n",
 			len(head), head, len(body), body)
 	}
 	const ok, put, forbidden = "HTTP/1.1 200 OK\r\nA: b\r\n\r\n", "PUT http://a/ HTTP/1.1\r\n\r\n", "HTTP/1.1 403 No\r\n\r\n"
-	for name, test := range map[string]struct{ method, answer, want string }{
-		"unmodified":    {"REQMOD", "ICAP/1.0 204 No\r\n\r\n", ""},
-		"same-request":  {"REQMOD", message(put, file), ""},
-		"same-answer":   {"RESPMOD", message(ok, file), ""},
-		"other-request": {"REQMOD", message(put, "harmless"), "refused"},
-		"other-answer":  {"RESPMOD", message(ok, "a page"), "refused"},
-		"forbidden":     {"RESPMOD", message(forbidden, file), "refused"},
-		"page":          {"REQMOD", message(ok, file), "refused"},
-		"threat":        {"REQMOD", "ICAP/1.0 204 No\r\nX-Infection-Found: Type=0; Resolution=2; Threat=Worm;\r\n\r\n", "Worm"},
-		"error":         {"REQMOD", "ICAP/1.0 500 Bad\r\n\r\n", "500 Bad"},
-		"cut":           {"RESPMOD", message(ok, file)[:100], "EOF"},
-		"http":          {"REQMOD", "HTTP/1.1 200 OK\r\n\r\n", "no"},
+	for name, test := range map[string]struct{ method, response, want string }{
+		"unmodified":     {"REQMOD", "ICAP/1.0 204 No\r\n\r\n", ""},
+		"same-request":   {"REQMOD", message(put, file), ""},
+		"same-response":  {"RESPMOD", message(ok, file), ""},
+		"other-request":  {"REQMOD", message(put, "harmless"), "refused"},
+		"other-response": {"RESPMOD", message(ok, "a page"), "refused"},
+		"forbidden":      {"RESPMOD", message(forbidden, file), "refused"},
+		"page":           {"REQMOD", message(ok, file), "refused"},
+		"threat":         {"REQMOD", "ICAP/1.0 204 No\r\nX-Infection-Found: Type=0; Resolution=2; Threat=Worm;\r\n\r\n", "Worm"},
+		"error":          {"REQMOD", "ICAP/1.0 500 Bad\r\n\r\n", "500 Bad"},
+		"cut":            {"RESPMOD", message(ok, file)[:100], "EOF"},
+		"http":           {"REQMOD", "HTTP/1.1 200 OK\r\n\r\n", "not an ICAP server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := listen(t, func(conn net.Conn) {
@@ -157,10 +157,10 @@ func TestICAPAnswers(t *testing.T) {
 					for received := ""; err == nil && !strings.HasSuffix(received, "0\r\n\r\n"); received += line {
 						line, err = r.ReadString('\n')
 					}
-					_, _ = io.WriteString(conn, test.answer)
+					_, _ = io.WriteString(conn, test.response)
 				}
 			})
-			err := judge(t, made(t)(inspect.NewICAP("icap://"+address+"/service", long)), []byte(file))
+			err := verdict(t, mustMake(t)(inspect.NewICAP("icap://"+address+"/service", long)), []byte(file))
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("verdict %v, want %q", err, test.want)
 			}
@@ -170,7 +170,7 @@ func TestICAPAnswers(t *testing.T) {
 
 func TestHook(t *testing.T) {
 	secret, name := "s3cret", ""
-	answer := func(body []byte) string {
+	respond := func(body []byte) string {
 		if bytes.Contains(body, []byte(servicetest.BadFile)) {
 			return `{"accept": false, "reason": {"": "bad", "fr": "mauvais"}}`
 		}
@@ -183,22 +183,24 @@ func TestHook(t *testing.T) {
 			t.Errorf("signature %q, want %q, %v", got, want, err)
 		}
 		name = r.Header.Get(inspect.NameHeader)
-		_, _ = io.WriteString(w, answer(body))
+		_, _ = io.WriteString(w, respond(body))
 	}))
 	defer server.Close()
-	i := made(t)(inspect.NewHook(server.URL, secret, nil, long))
-	wantJudged(t, i, "bad", math.MaxInt)
+	i := mustMake(t)(inspect.NewHook(server.URL, secret, nil, long))
+	checkVerdicts(t, i, "bad", math.MaxInt)
 	if want := "/invoices/%C3%A9t%C3%A9%201.pdf"; name != want {
 		t.Errorf("name %q, want %q", name, want)
 	}
-	for _, lie := range []string{``, `{}`, `yes`, `{"accept": "true"}`, strings.Repeat(" ", inspect.MaxAnswer) + `{"accept": true}`} {
-		answer = func([]byte) string { return lie }
-		wantFailure(t, judge(t, i, []byte("a")), "hook")
+	for _, invalid := range []string{
+		``, `{}`, `yes`, `{"accept": "true"}`, strings.Repeat(" ", inspect.MaxResponse) + `{"accept": true}`,
+	} {
+		respond = func([]byte) string { return invalid }
+		wantFailure(t, verdict(t, i, []byte("a")), "hook")
 	}
 }
 
-// TestBadHooks wants a failure where a hook hangs, accepts too early, or dies.
-func TestBadHooks(t *testing.T) {
+// TestBrokenHooks checks that an inspection fails if a hook hangs, accepts too early, crashes or redirects.
+func TestBrokenHooks(t *testing.T) {
 	stop := make(chan struct{})
 	for name, test := range map[string]struct {
 		timeout time.Duration
@@ -217,25 +219,25 @@ func TestBadHooks(t *testing.T) {
 			if test.timeout == short {
 				defer func() { stop <- struct{}{} }()
 			}
-			i := made(t)(inspect.NewHook(server.URL, "", nil, test.timeout))
-			wantFailure(t, judge(t, i, make([]byte, 32<<20)), test.want)
+			i := mustMake(t)(inspect.NewHook(server.URL, "", nil, test.timeout))
+			wantFailure(t, verdict(t, i, make([]byte, 32<<20)), test.want)
 		})
 	}
 }
 
-// TestManyFiles has more files judged at the same time than clamd takes connections.
+// TestManyFiles inspects more files at the same time than clamd accepts connections.
 func TestManyFiles(t *testing.T) {
 	clamd := servicetest.StartClamd(t)
 	icap := servicetest.StartCICAP(t, clamd)
 	for name, i := range map[string]*inspect.Inspector{
-		"clamd": made(t)(inspect.NewClamd("unix:"+clamd, long)),
-		"icap":  made(t)(inspect.NewICAP("icap://"+icap+"/virus_scan", long)),
+		"clamd": mustMake(t)(inspect.NewClamd("unix:"+clamd, long)),
+		"icap":  mustMake(t)(inspect.NewICAP("icap://"+icap+"/virus_scan", long)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var work sync.WaitGroup
 			for range 1000 {
 				work.Go(func() {
-					if err := judge(t, i, make([]byte, 10_000)); err != nil {
+					if err := verdict(t, i, make([]byte, 10_000)); err != nil {
 						t.Error(err)
 					}
 				})
@@ -245,7 +247,7 @@ func TestManyFiles(t *testing.T) {
 	}
 }
 
-// TestEndedUpload wants the inspector to learn that a file is not whole, and no verdict.
+// TestEndedUpload checks that an inspector can tell that an aborted upload is incomplete, and that it is not accepted.
 func TestEndedUpload(t *testing.T) {
 	received := make(chan error, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -255,14 +257,14 @@ func TestEndedUpload(t *testing.T) {
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, end := range []func(*inspect.File){(*inspect.File).Close, func(*inspect.File) { cancel() }} {
-		f := made(t)(inspect.NewHook(server.URL, "", nil, long)).Begin(ctx, "/a")
+		f := mustMake(t)(inspect.NewHook(server.URL, "", nil, long)).Begin(ctx, "/a")
 		must.Write(t, f, "half")
 		end(f)
 		if err := f.Verdict(); err == nil {
 			t.Error("an ended upload was accepted")
 		}
 		if err := <-received; err == nil {
-			t.Error("the inspector takes half of a file for all of it")
+			t.Error("the inspector received a complete request")
 		}
 	}
 }
@@ -270,23 +272,23 @@ func TestEndedUpload(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	for _, address := range []string{"", "unix:", "unix:a", "tcp://host", "http://host:1", "/run/clamd"} {
 		if _, err := inspect.NewClamd(address, long); err == nil {
-			t.Errorf("%q is taken for an address of clamd", address)
+			t.Errorf("%q is accepted as an address of clamd", address)
 		}
 	}
 	for _, address := range []string{"", "host:1344", "icap:///a", "http://host/a"} {
 		if _, err := inspect.NewICAP(address, long); err == nil {
-			t.Errorf("%q is taken for an ICAP service", address)
+			t.Errorf("%q is accepted as a URL of an ICAP service", address)
 		}
 	}
 	for _, address := range []string{"", "host", "ftp://host/", "https:///a"} {
 		if _, err := inspect.NewHook(address, "", nil, long); err == nil {
-			t.Errorf("%q is taken for a hook", address)
+			t.Errorf("%q is accepted as a URL of a hook", address)
 		}
 	}
 }
 
-// TestReasons chooses a reason for a reader, and keeps of it what can be shown.
-func TestReasons(t *testing.T) {
+// TestRefusalText checks which reason is chosen for a reader, and that it is made printable.
+func TestRefusalText(t *testing.T) {
 	both := map[string]string{"en": "bad", "fr": "mauvais", "zh-Hant": "不好"}
 	for name, test := range map[string]struct {
 		reasons      map[string]string

@@ -11,21 +11,21 @@ import (
 	"golang.org/x/text/language"
 )
 
-// maxReason is how many characters of a reason are shown.
+// maxReason is the maximum length of a reason in characters. Longer reasons are truncated.
 const maxReason = 200
 
-// ErrRefused is the error of a file that the inspector has refused. It is an [fs.ErrInvalid]: no session may resume the
-// upload.
+// ErrRefused is wrapped by the error for a file that the inspector has refused. It wraps [fs.ErrInvalid], so the upload
+// cannot be resumed.
 var ErrRefused = fmt.Errorf("the inspector has refused the file: %w", fs.ErrInvalid)
 
-// A Refusal is an [ErrRefused] with its reason.
+// A Refusal is an [ErrRefused] with a reason.
 type Refusal struct {
-	// Reason is what the inspector says, by language (BCP 47). What has no language, such as the name of a signature,
-	// has the key "". It may be empty.
+	// Reason contains the reason by language (BCP 47). A text without a language, such as the name of a signature, has
+	// the key "". The map may be empty.
 	Reason map[string]string
 }
 
-// Error has the reason in English, or as it is.
+// Error returns the reason in English, if there is one.
 func (r *Refusal) Error() string {
 	if reason := r.Text(language.English); reason != "" {
 		return "the inspector has refused the file: " + reason
@@ -36,9 +36,9 @@ func (r *Refusal) Error() string {
 // Unwrap returns ErrRefused.
 func (r *Refusal) Unwrap() error { return ErrRefused }
 
-// Text is the reason for who reads a language, else the one without a language, else that in English, else any. It is
-// empty where there is none. It is one line of 200 characters at most, and all of them can be printed: the inspector
-// may have it from the file.
+// Text returns the reason in the reader's language if possible, otherwise the reason without a language, in English or
+// in any language, in this order. It returns "" without a reason. The text may come from the uploaded file, so Text
+// returns only one line of at most 200 printable characters.
 func (r *Refusal) Text(reader language.Tag) string {
 	var tags []language.Tag
 	var texts []string
@@ -61,9 +61,9 @@ func (r *Refusal) Text(reader language.Tag) string {
 	return printable(chosen)
 }
 
-// printable keeps of a text what can be shown in a line.
+// printable returns the printable characters of a text as one line.
 func printable(text string) string {
-	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d' // which some scripts need
+	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d' // needed by some scripts
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
