@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// NewClient makes a client that follows no redirect, because another server must not get what a request has: a file, a
-// password or names. It asks through the proxy that the environment names (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), but not
-// for localhost. A timeout of 0 is none.
+// NewClient returns an HTTP client that does not follow redirects, because requests may contain files, passwords and
+// names that another server must not receive. It uses the proxy from the environment (HTTPS_PROXY, HTTP_PROXY,
+// NO_PROXY), but not for localhost. A timeout of 0 means no timeout.
 func NewClient(transport *http.Transport, timeout time.Duration) *http.Client {
 	transport.Proxy = http.ProxyFromEnvironment
 	return &http.Client{
@@ -18,7 +18,7 @@ func NewClient(transport *http.Transport, timeout time.Duration) *http.Client {
 	}
 }
 
-// WithoutURL is the error of a client without the URL, whose query may hold a key.
+// WithoutURL removes the URL from an error of an HTTP client, because its query may contain a key.
 func WithoutURL(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err

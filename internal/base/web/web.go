@@ -1,10 +1,11 @@
-// Package web makes the HTTP servers of the program: metrics and probes, administration, the challenges of ACME. It
-// also makes clients that follow no redirects, and posts to webhooks: events, and lines of the audit log.
+// Package web contains the HTTP servers and clients of the program. [NewServer] is used for metrics and probes, for the
+// administration and for ACME challenges. [NewClient] returns clients that do not follow redirects, and a [Webhook]
+// posts signed events and audit log lines.
 //
-// Strangers may reach each server. A [Server] bounds how long a client may take to send a request, to read the answer
-// and to be idle, and how many connections there are. One connection too many costs another that has no request, the
-// oldest of its network first. So clients that hold connections keep out no probe, nor do those that read no answers.
-// The last descriptors of the process stay free: see [limits.Reserve].
+// The servers may be reachable from the internet. A [Server] therefore limits how long a client may take to send a
+// request, to read the response and to be idle, and how many connections are open. When there are too many, it closes
+// an idle one, preferably the oldest of the same network. Clients that keep connections open or do not read responses
+// therefore cannot block probes. The last file descriptors of the process stay free, see [limits.Reserve].
 package web
 
 import (
@@ -28,39 +29,43 @@ import (
 const (
 	// readTimeout is how long a client may take to send a request.
 	readTimeout = 10 * time.Second
-	// writeTimeout is how long an answer may take. Some ask S3.
+	// writeTimeout is how long a response may take. Some responses need requests to S3.
 	writeTimeout = time.Minute
-	// idleTimeout is how long a connection stays open between requests, and longer than most probes and scrapes pause.
+	// idleTimeout is how long a connection stays open between requests. It is longer than the usual interval of probes
+	// and scrapes.
 	idleTimeout = time.Minute
-	// maxHeader is how many bytes the header of a request has at most.
+	// maxHeader is the maximum size of a request header in bytes.
 	maxHeader = 16 << 10
-	// maxConnections is how many connections there may be.
+	// maxConnections is the default maximum number of connections.
 	maxConnections = 64
-	// maxPerNetwork is the same for one network, so that it leaves some to others. A browser has six at most.
+	// maxPerNetwork is the default maximum number of connections from one network. It leaves some for other networks. A
+	// browser opens at most six.
 	maxPerNetwork = 32
 )
 
-// Options are what servers differ in. The zero value is a server with the limits of this package.
+// Options configure a [Server]. The zero value uses the defaults of this package.
 type Options struct {
-	// Probes says that the server may use the last descriptors of the process, which others leave to it.
+	// Probes lets the server use the last file descriptors of the process, which all others leave free for it.
 	Probes bool
-	// Timeout bounds each request and the time between two. The default is a minute, and ten seconds to send a request.
+	// Timeout limits each request and the time between requests. The default is a minute, but ten seconds for sending a
+	// request.
 	Timeout time.Duration
-	// Connections is how many there may be at the same time, and PerNetwork how many of them of one client, by
+	// Connections is the maximum number of concurrent connections, and PerNetwork the maximum from one network, see
 	// [limits.Network].
 	Connections, PerNetwork int
-	// Wrap puts TLS above a connection, or returns it as it is. Without it there is no TLS.
+	// Wrap returns a TLS connection on top of a connection, or the connection itself. If it is nil, the server does not
+	// use TLS.
 	Wrap func(net.Conn) net.Conn
-	// Connected returns the context of the requests of a connection, which is ctx or made of it. It gets the connection
-	// below TLS. Without it the context is ctx.
+	// Connected returns the context for the requests of a connection, derived from ctx. Its argument conn is the
+	// connection below TLS. If it is nil, requests use ctx.
 	Connected func(ctx context.Context, conn net.Conn) context.Context
-	// Protocols are handlers of what TLS has negotiated instead of HTTP, by the name in TLS.
+	// Protocols contains handlers for protocols other than HTTP, by the name negotiated in TLS (ALPN).
 	Protocols map[string]func(*tls.Conn)
-	// Log gets what goes wrong at debug level, because strangers can cause it.
+	// Log receives errors of connections at debug level, because anyone can cause them.
 	Log *slog.Logger
 }
 
-// A Server answers HTTP/1.1 with limits.
+// A Server is an HTTP/1.1 server with limits.
 type Server struct {
 	opts Options
 	http *http.Server
@@ -70,7 +75,7 @@ type Server struct {
 	count map[netip.Prefix]int
 }
 
-// NewServer makes a server of a handler.
+// NewServer returns a Server that calls handler.
 func NewServer(handler http.Handler, opts Options) *Server {
 	opts.Connections, opts.PerNetwork = cmp.Or(opts.Connections, maxConnections), cmp.Or(opts.PerNetwork, maxPerNetwork)
 	s := &Server{opts: opts, count: make(map[netip.Prefix]int)}
@@ -84,9 +89,8 @@ func NewServer(handler http.Handler, opts Options) *Server {
 		ReadHeaderTimeout: cmp.Or(opts.Timeout, readTimeout), ReadTimeout: cmp.Or(opts.Timeout, readTimeout),
 		WriteTimeout: cmp.Or(opts.Timeout, writeTimeout), IdleTimeout: cmp.Or(opts.Timeout, idleTimeout),
 		MaxHeaderBytes: maxHeader,
-		// strangers fill it
-		ErrorLog:  slog.NewLogLogger(cmp.Or(opts.Log, slog.New(slog.DiscardHandler)).Handler(), slog.LevelDebug),
-		Protocols: new(http.Protocols),
+		ErrorLog:       slog.NewLogLogger(cmp.Or(opts.Log, slog.New(slog.DiscardHandler)).Handler(), slog.LevelDebug),
+		Protocols:      new(http.Protocols),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			own := connOf(c)
 			if opts.Connected != nil && own != nil {
@@ -95,7 +99,7 @@ func NewServer(handler http.Handler, opts Options) *Server {
 			return context.WithValue(ctx, connKey{}, own)
 		},
 	}
-	s.http.Protocols.SetHTTP1(true) // so that few connections are few requests
+	s.http.Protocols.SetHTTP1(true) // a connection then has only one request at a time
 	s.http.TLSNextProto = make(map[string]func(*http.Server, *tls.Conn, http.Handler))
 	for name, handle := range opts.Protocols {
 		s.http.TLSNextProto[name] = func(_ *http.Server, c *tls.Conn, _ http.Handler) { handle(c) }
@@ -103,16 +107,16 @@ func NewServer(handler http.Handler, opts Options) *Server {
 	return s
 }
 
-// Serve answers until Close. The error is never nil.
+// Serve accepts connections until Close. The error is never nil.
 func (s *Server) Serve(l net.Listener) error { return s.http.Serve(&listener{l, s}) }
 
-// Close ends all connections.
+// Close closes all connections and listeners.
 func (s *Server) Close() error { return s.http.Close() }
 
-// A listener accepts connections within the limits.
+// A listener enforces the limits of a server on the connections that it accepts.
 type listener struct {
 	net.Listener
-	of *Server
+	server *Server
 }
 
 // Accept implements [net.Listener].
@@ -121,12 +125,12 @@ func (l *listener) Accept() (net.Conn, error) {
 		accepted, err := l.Listener.Accept()
 		if err != nil {
 			if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-				l.of.evict(nil) // the server tries again
+				l.server.evict(nil) // http.Server calls Accept again
 			}
 			return nil, err
 		}
-		c := l.of.enter(accepted)
-		switch wrap := l.of.opts.Wrap; {
+		c := l.server.admit(accepted)
+		switch wrap := l.server.opts.Wrap; {
 		case c == nil:
 			_ = accepted.Close()
 		case wrap != nil:
@@ -137,17 +141,17 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// A conn is a connection that counts.
+// A conn is a connection that counts towards the limits.
 type conn struct {
 	net.Conn
 	network netip.Prefix
-	busy    bool // whether a request is being answered; guarded by the server
-	leave   func()
+	busy    bool   // a request is being handled; guarded by Server.mu
+	release func() // stops counting the connection
 }
 
 type connKey struct{}
 
-// connOf is the connection that counts below TLS.
+// connOf returns the conn below TLS.
 func connOf(c net.Conn) *conn {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -158,7 +162,7 @@ func connOf(c net.Conn) *conn {
 
 // Close implements [net.Conn].
 func (c *conn) Close() error {
-	defer c.leave()
+	defer c.release()
 	return c.Conn.Close()
 }
 
@@ -171,30 +175,30 @@ func (s *Server) setBusy(c *conn, busy bool) {
 	c.busy = busy
 }
 
-// enter counts a connection, which may cost another one its place. It returns nil where there is no place.
-func (s *Server) enter(accepted net.Conn) *conn {
-	scarce := limits.TransferReserve.IsReached(accepted)
-	if scarce && !s.opts.Probes {
+// admit counts a new connection and may close another one for it. It returns nil if the connection has to be refused.
+func (s *Server) admit(accepted net.Conn) *conn {
+	inReserve := limits.TransferReserve.IsReached(accepted)
+	if inReserve && !s.opts.Probes {
 		return nil
 	}
 	c := &conn{Conn: accepted, network: limits.Network(netaddr.Of(accepted.RemoteAddr()))}
-	c.leave = sync.OnceFunc(func() { s.forget(c) })
-	switch last := s.add(c); {
-	case last == c:
-		c.leave() // the listener closes it
+	c.release = sync.OnceFunc(func() { s.remove(c) })
+	switch surplus := s.add(c); {
+	case surplus == c:
+		c.release() // the listener closes it
 		return nil
-	case last != nil:
-		_ = last.Close()
-	case scarce:
+	case surplus != nil:
+		_ = surplus.Close()
+	case inReserve:
 		s.evict(c)
 	}
 	return c
 }
 
-// add counts a connection, and returns the one that is to be closed for it. Where each other is busy that is the
-// connection itself. A server of probes closes the oldest: its answers take milliseconds, except to clients that do not
-// read them.
-func (s *Server) add(c *conn) (last *conn) {
+// add counts a connection, and returns the connection that has to be closed if there are too many. If all others are
+// busy, this is c itself. But a server for probes then closes the oldest one: its responses take only milliseconds, so
+// a connection that is busy for longer belongs to a client that does not read.
+func (s *Server) add(c *conn) (surplus *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = append(s.open, c)
@@ -206,32 +210,32 @@ func (s *Server) add(c *conn) (last *conn) {
 	case len(s.open) <= s.opts.Connections:
 		return nil
 	}
-	if last = s.oldestOf(among); last == c && s.opts.Probes {
-		last = s.open[slices.IndexFunc(s.open, among)]
+	if surplus = s.oldestIdle(among); surplus == c && s.opts.Probes {
+		surplus = s.open[slices.IndexFunc(s.open, among)]
 	}
-	return last
+	return surplus
 }
 
-// oldestOf is the oldest connection without a request that a test passes. The caller holds the lock.
-func (s *Server) oldestOf(test func(*conn) bool) *conn {
-	i := slices.IndexFunc(s.open, func(c *conn) bool { return !c.busy && test(c) })
+// oldestIdle returns the oldest connection without a request that matches, or nil. The caller must hold s.mu.
+func (s *Server) oldestIdle(matches func(*conn) bool) *conn {
+	i := slices.IndexFunc(s.open, func(c *conn) bool { return !c.busy && matches(c) })
 	if i < 0 {
 		return nil
 	}
 	return s.open[i]
 }
 
-// evict closes the oldest connection without a request, but for one of them.
-func (s *Server) evict(but *conn) {
+// evict closes the oldest connection without a request, except keep.
+func (s *Server) evict(keep *conn) {
 	s.mu.Lock()
-	oldest := s.oldestOf(func(c *conn) bool { return c != but })
+	oldest := s.oldestIdle(func(c *conn) bool { return c != keep })
 	s.mu.Unlock()
 	if oldest != nil {
 		_ = oldest.Close()
 	}
 }
 
-func (s *Server) forget(c *conn) {
+func (s *Server) remove(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = slices.DeleteFunc(s.open, func(other *conn) bool { return other == c })

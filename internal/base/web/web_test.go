@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// serve returns the address of a server.
+// serve starts a server and returns its address.
 func serve(t *testing.T, handler http.HandlerFunc, opts web.Options) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,8 +31,8 @@ func serve(t *testing.T, handler http.HandlerFunc, opts web.Options) string {
 	return l.Addr().String()
 }
 
-// ask sends a request, or its beginning.
-func ask(t *testing.T, address, request string) net.Conn {
+// send connects and sends a request or its beginning.
+func send(t *testing.T, address, request string) net.Conn {
 	t.Helper()
 	conn := must.Dial(t, address)
 	must.Write(t, conn, request)
@@ -41,70 +41,71 @@ func ask(t *testing.T, address, request string) net.Conn {
 
 const request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-// answered reads the first answer on a connection, empty where the server has closed it.
-func answered(t *testing.T, conn net.Conn) string {
+// response reads the beginning of a response. It returns "" if the server has closed the connection.
+func response(t *testing.T, conn net.Conn) string {
 	t.Helper()
 	must.OK(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
-	answer := make([]byte, 1000)
-	n, err := conn.Read(answer)
+	received := make([]byte, 1000)
+	n, err := conn.Read(received)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatal("the connection is open and has no answer")
+		t.Fatal("the connection is open but there is no response")
 	}
-	return string(answer[:n])
+	return string(received[:n])
 }
 
 func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }
 
-// However many connections a client leaves idle, silent or in the middle of a request, the next one is answered, and
-// the oldest closed.
-func TestNextIsAnswered(t *testing.T) {
+// TestOldestIsClosed checks that a new connection is served even if a client keeps many connections idle, silent or in
+// the middle of a request. The oldest of them is closed.
+func TestOldestIsClosed(t *testing.T) {
 	for name, held := range map[string]string{"idle": request, "silent": "",
 		"header": "GET / HTTP/1.1\r\nHost: local"} {
 		for limit, opts := range map[string]web.Options{"network": {PerNetwork: 3}, "all": {Connections: 3}} {
 			t.Run(name+"-"+limit, func(t *testing.T) {
 				address := serve(t, ok, opts)
-				first := ask(t, address, held)
+				first := send(t, address, held)
 				if held == request {
-					answered(t, first)
+					response(t, first)
 				}
 				for range 20 {
-					if answer := answered(t, ask(t, address, request)); !strings.HasPrefix(answer, "HTTP/1.1 200") {
-						t.Fatalf("a probe gets %q", answer)
+					if got := response(t, send(t, address, request)); !strings.HasPrefix(got, "HTTP/1.1 200") {
+						t.Fatalf("response to a probe: %q", got)
 					}
 				}
-				if answer := answered(t, first); answer != "" {
-					t.Errorf("the oldest connection reads %q, want its end", answer)
+				if got := response(t, first); got != "" {
+					t.Errorf("the oldest connection is open and has received %q", got)
 				}
 			})
 		}
 	}
 }
 
-// A request that is being answered keeps its connection, and one too many is closed at once.
-func TestRequestsAreKept(t *testing.T) {
+// TestBusyConnectionsStayOpen checks that connections with a request are not closed for a new one, which is refused.
+func TestBusyConnectionsStayOpen(t *testing.T) {
 	begun, end := make(chan struct{}), make(chan struct{})
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		begun <- struct{}{}
 		<-end
 		ok(w, r)
 	}, web.Options{PerNetwork: 2})
-	kept := []net.Conn{ask(t, address, request), ask(t, address, request)}
+	kept := []net.Conn{send(t, address, request), send(t, address, request)}
 	for range kept {
 		<-begun
 	}
-	if answer := answered(t, ask(t, address, "")); answer != "" {
-		t.Errorf("a connection too many reads %q", answer)
+	if got := response(t, send(t, address, "")); got != "" {
+		t.Errorf("a connection above the limit receives %q", got)
 	}
 	close(end)
 	for _, conn := range kept {
-		if answer := answered(t, conn); !strings.HasPrefix(answer, "HTTP/1.1 200") {
-			t.Errorf("a request that was running gets %q", answer)
+		if got := response(t, conn); !strings.HasPrefix(got, "HTTP/1.1 200") {
+			t.Errorf("response to a running request: %q", got)
 		}
 	}
 }
 
-// Where each connection has an answer that its client does not read, the next probe costs the oldest its place.
-func TestUnreadAnswersKeepOutNoProbe(t *testing.T) {
+// TestProbesReplaceBusyConnections checks that a server for probes closes the oldest connection if the clients of all
+// connections do not read their responses.
+func TestProbesReplaceBusyConnections(t *testing.T) {
 	for limit, opts := range map[string]web.Options{
 		"network": {PerNetwork: 2, Probes: true}, "all": {Connections: 2, Probes: true},
 	} {
@@ -117,30 +118,30 @@ func TestUnreadAnswersKeepOutNoProbe(t *testing.T) {
 					return
 				}
 				begun <- struct{}{}
-				<-end // as a write does that the client does not read
+				<-end // blocks like a write to a client that does not read
 			}, opts)
 			var held []net.Conn
 			for range 2 {
-				held = append(held, ask(t, address, strings.Replace(request, "GET / ", "GET /metrics ", 1)))
+				held = append(held, send(t, address, strings.Replace(request, "GET / ", "GET /metrics ", 1)))
 				<-begun
 			}
-			if answer := answered(t, ask(t, address, request)); !strings.HasPrefix(answer, "HTTP/1.1 200") {
-				t.Errorf("a probe gets %q", answer)
+			if got := response(t, send(t, address, request)); !strings.HasPrefix(got, "HTTP/1.1 200") {
+				t.Errorf("response to a probe: %q", got)
 			}
-			if answer := answered(t, held[0]); answer != "" {
-				t.Errorf("the oldest connection reads %q, want its end", answer)
+			if got := response(t, held[0]); got != "" {
+				t.Errorf("the oldest connection is open and has received %q", got)
 			}
 		})
 	}
 }
 
-// No connection stays open without a request.
-func TestIdleConnectionsEnd(t *testing.T) {
+// TestIdleTimeout checks that connections without a complete request are closed.
+func TestIdleTimeout(t *testing.T) {
 	address := serve(t, ok, web.Options{Timeout: 50 * time.Millisecond})
 	for name, held := range map[string]string{"idle": request, "silent": "",
 		"header": "GET / HTTP/1.1\r\nHost: local"} {
 		t.Run(name, func(t *testing.T) {
-			conn := ask(t, address, held)
+			conn := send(t, address, held)
 			must.OK(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
 			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Error("the connection stays open")

@@ -16,57 +16,59 @@ import (
 	"time"
 )
 
-// The headers of a request.
+// Headers of signed requests.
 const (
 	TimestampHeader = "Babelftp-Timestamp" // seconds since 1970
-	SignatureHeader = "Babelftp-Signature" // [Sign]
+	SignatureHeader = "Babelftp-Signature" // see [Sign]
 )
 
-// maxAnswer is how much of an answer is read so that its connection can be used again, in bytes.
-const maxAnswer = 64 << 10
+// maxDiscarded is the maximum number of bytes of a response that are read so that the connection can be reused.
+const maxDiscarded = 64 << 10
 
-// idleTime is how long a connection to the receiver stays that no request uses.
-const idleTime = time.Minute
+// clientIdleTimeout is how long an idle connection to the receiver stays open.
+const clientIdleTimeout = time.Minute
 
-// A Webhook posts arrays of JSON objects to a receiver, signed by HMAC-SHA256 (RFC 2104).
+// A Webhook posts JSON arrays to a receiver, signed with HMAC-SHA256 (RFC 2104).
 type Webhook struct {
 	url    string
 	secret []byte
 	client *http.Client
 }
 
-// NewWebhook makes a webhook. Without authorities, its certificate must come from one of the system's.
+// NewWebhook returns a Webhook. If authorities is nil, the receiver's certificate is verified with the authorities of
+// the system.
 func NewWebhook(address, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
 	return &Webhook{url: address, secret: []byte(secret), client: NewClient(&http.Transport{
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
-		IdleConnTimeout: idleTime,
+		IdleConnTimeout: clientIdleTimeout,
 	}, timeout)}
 }
 
-// Close closes the connections that no request uses. Requests that run go on.
+// Close closes idle connections. Requests in flight are not affected.
 func (w *Webhook) Close() { w.client.CloseIdleConnections() }
 
-// Sign is the signature of a body: "v1=" and the HMAC-SHA256 (RFC 2104) over the timestamp, "." and the body, in hex.
+// Sign returns the signature of a body: "v1=" followed by the HMAC-SHA256 (RFC 2104) of the timestamp, "." and the
+// body, in hexadecimal.
 func Sign(secret []byte, timestamp string, body []byte) string {
 	s := NewSigner(secret, timestamp)
 	s.Write(body)
 	return s.Signature()
 }
 
-// A Signer makes the signature of a body that is written to it.
+// A Signer computes the signature of the body that is written to it.
 type Signer struct{ hash.Hash }
 
-// NewSigner begins a signature.
+// NewSigner returns a Signer for a request with this timestamp.
 func NewSigner(secret []byte, timestamp string) Signer {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(timestamp + "."))
 	return Signer{mac}
 }
 
-// Signature is [Sign] of what was written.
+// Signature returns the signature of the bytes written so far, see [Sign].
 func (s Signer) Signature() string { return "v1=" + hex.EncodeToString(s.Sum(nil)) }
 
-// Post sends a JSON array. The error says that the receiver has not answered 2xx.
+// Post sends a JSON array. It returns an error unless the receiver responds with a 2xx status.
 func (w *Webhook) Post(ctx context.Context, body []byte) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
@@ -81,9 +83,9 @@ func (w *Webhook) Post(ctx context.Context, body []byte) error {
 		return WithoutURL(err)
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxDiscarded))
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("the receiver answers %s", response.Status)
+		return fmt.Errorf("the receiver responded with status %s", response.Status)
 	}
 	return nil
 }
