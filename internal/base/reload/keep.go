@@ -1,11 +1,10 @@
 package reload
 
-// Keep replaces each value of next with the value that before has under the same key, if equal reports that they are
-// equal. What the server has made of the old value stays in use: for example clients, connections and what it has
-// learned about them. The tenants of a configuration and the buckets are kept by it.
+// Keep replaces each value of next with the value for the same key in before, if equal returns true for the two. The
+// server then continues to use what belongs to the old value, for example clients, connections and cached information.
+// Keep is used for tenants and buckets when the configuration is reloaded.
 //
-// The function KeepFixed of package server does the opposite. It goes back to the old values where the new ones differ
-// and need a restart, so the two share no code.
+// KeepFixed of package server is for the opposite case: it restores old values that differ but need a restart.
 func Keep[K comparable, V any](next, before map[K]V, equal func(key K, next, before V) bool) {
 	for key, v := range next {
 		if old, ok := before[key]; ok && equal(key, v, old) {

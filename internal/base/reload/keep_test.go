@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A kept has a name, to tell two that are equal apart.
+// A kept is compared by value. Its name distinguishes equal ones.
 type kept struct{ name, value string }
 
 func TestKeep(t *testing.T) {
@@ -26,7 +26,7 @@ func TestKeep(t *testing.T) {
 			before := maps.Clone(tc.before)
 			Keep(tc.next, tc.before, func(key string, next, before kept) bool {
 				if next.name != "new" || before.name != "old" {
-					t.Errorf("%s and %s are compared", next.name, before.name)
+					t.Errorf("compared %s with %s", next.name, before.name)
 				}
 				return key != "never" && next.value == before.value
 			})

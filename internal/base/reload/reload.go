@@ -1,8 +1,11 @@
 // Package reload reloads files when they change.
 //
-// A [Watcher] notices it at once, for the files that a configuration was read from. It watches folders (inotify and its
-// relatives, by package fsnotify), because editors and Kubernetes replace files: a mounted ConfigMap or Secret changes
-// by the link ..data, which leads to another folder then. A [Value] looks at its files whenever it is asked for.
+// A [Watcher] is for the files of the configuration and notices changes immediately. It watches directories with
+// package fsnotify (inotify on Linux), because editors and Kubernetes replace files instead of writing them. For
+// example, Kubernetes updates a mounted ConfigMap or Secret by pointing the link ..data to another directory.
+//
+// A [Value] is for certificates and similar files. It checks its files whenever it is used. [Keep] preserves values
+// that have not changed.
 package reload
 
 import (
@@ -16,29 +19,30 @@ import (
 )
 
 const (
-	// quiet is how long nothing must change before the files are read, so that several changes count as one.
-	quiet = 200 * time.Millisecond
-	// missing is how often a folder that has gone is looked for.
-	missing = time.Second
-	// maxLinks is how many symbolic links may lead to a file, as in Linux.
+	// settleDelay is the time without further changes before the files are read, so that several changes cause only one
+	// reload.
+	settleDelay = 200 * time.Millisecond
+	// retryInterval is how often the watcher checks for a missing directory.
+	retryInterval = time.Second
+	// maxLinks is the maximum number of symbolic links that are followed, as in Linux.
 	maxLinks = 40
 )
 
-// A Watcher says when the files of a configuration have changed.
+// A Watcher reloads the configuration when its files change.
 type Watcher struct {
-	// Files are the names of the files and folders that were read last.
+	// Files returns the names of the files and directories that were last read.
 	Files func() []string
-	// Changed reports whether one of them has another content than was read.
+	// Changed reports whether the content of one of these files differs from what was last read.
 	Changed func() bool
-	// Now has a value for each demand to read all again, whether something has changed or not.
+	// Now triggers an unconditional reload with each value, for example with SIGHUP.
 	Now <-chan os.Signal
-	// Reload reads all again, for a demand or because files have changed.
+	// Reload reads all files again. demanded is true for a reload triggered by Now.
 	Reload func(demanded bool)
 	Log    *slog.Logger
 }
 
-// Run calls Reload when files have changed, or for a demand, until ctx ends. Where folders cannot be watched, only
-// demands count.
+// Run calls Reload when files have changed and when Now receives a value, until ctx ends. If directories cannot be
+// watched, it logs a warning and only Now triggers reloads.
 func (w *Watcher) Run(ctx context.Context) {
 	var events chan fsnotify.Event
 	var errs chan error
@@ -58,26 +62,26 @@ func (w *Watcher) Run(ctx context.Context) {
 			w.Reload(true)
 			timer.Reset(0)
 		case e := <-events:
-			if p.lead(e.Name) {
-				timer.Reset(quiet)
+			if p.matches(e.Name) {
+				timer.Reset(settleDelay)
 			}
 			if p.folders[e.Name] {
 				p.folders[e.Name] = false // until it is watched again
 			}
 		case err := <-errs: // events were lost
-			w.Log.Debug("watch files of the configuration", "err", err)
-			timer.Reset(quiet)
+			w.Log.Debug("watching the configuration files failed", "err", err)
+			timer.Reset(settleDelay)
 		case <-timer.C:
-			// First the watches, then the look: a folder that was replaced just before sends no event.
+			// Update the watches before checking for changes: a directory that was just replaced sends no event.
 			if notifier != nil {
 				p = w.watch(notifier, p)
 			}
 			switch {
 			case w.Changed():
 				w.Reload(false)
-				timer.Reset(quiet) // the files may be others now
-			case p.missing():
-				timer.Reset(missing)
+				timer.Reset(settleDelay) // the configuration may consist of other files now
+			case p.anyMissing():
+				timer.Reset(retryInterval)
 			}
 		case <-ctx.Done():
 			return
@@ -87,11 +91,11 @@ func (w *Watcher) Run(ctx context.Context) {
 
 func (w *Watcher) cannotWatch(err error) {
 	w.Log.Warn(
-		"changed files of the configuration are not noticed; send SIGHUP after a change, or allow more watches "+
+		"configuration files could not be watched; send SIGHUP after a change, or allow more watches "+
 			"(fs.inotify.max_user_watches)", "err", err)
 }
 
-// watch watches the folders of all files, and no others.
+// watch watches exactly the folders of the current files, and returns them.
 func (w *Watcher) watch(notifier *fsnotify.Watcher, before paths) paths {
 	p := paths{names: map[string]bool{}, folders: map[string]bool{}}
 	for _, name := range w.Files() {
@@ -99,7 +103,7 @@ func (w *Watcher) watch(notifier *fsnotify.Watcher, before paths) paths {
 	}
 	for folder := range before.folders {
 		if _, stays := p.folders[folder]; !stays {
-			_ = notifier.Remove(folder) // it may have gone
+			_ = notifier.Remove(folder) // fails if the folder no longer exists
 		}
 	}
 	for folder := range p.folders {
@@ -109,37 +113,37 @@ func (w *Watcher) watch(notifier *fsnotify.Watcher, before paths) paths {
 			if !before.failed {
 				w.cannotWatch(err)
 			}
-			p.failed, p.folders[folder] = true, true // it is there
+			p.failed, p.folders[folder] = true, true // the folder exists
 		}
 	}
 	return p
 }
 
-// paths are the files and links that lead to the content of files, with the folders that they are in.
+// paths are the files of the configuration, the symbolic links that lead to them, and the folders of both.
 type paths struct {
 	names   map[string]bool
-	folders map[string]bool // and whether they are there
+	folders map[string]bool // the value is true if the folder exists
 	failed  bool            // a folder could not be watched
 }
 
-// lead reports whether a change of name may change a content. A folder itself changes when it is renamed or removed,
-// to make way for another one.
-func (p *paths) lead(name string) bool {
+// matches reports whether an event for name may affect the content of a file. Events for a folder itself count, because
+// it may have been renamed or removed to be replaced by another one.
+func (p *paths) matches(name string) bool {
 	_, folder := p.folders[name]
 	return folder || p.names[name] || p.names[filepath.Dir(name)]
 }
 
-// missing reports whether a folder is not there.
-func (p *paths) missing() bool {
-	for _, there := range p.folders {
-		if !there {
+// anyMissing reports whether one of the folders does not exist.
+func (p *paths) anyMissing() bool {
+	for _, exists := range p.folders {
+		if !exists {
 			return true
 		}
 	}
 	return false
 }
 
-// trace adds a file or a folder, and all links on the way to it.
+// trace adds a file or a folder and all symbolic links on the path to it.
 func (p *paths) trace(name string) {
 	name, err := filepath.Abs(name)
 	if err != nil {
@@ -152,8 +156,8 @@ func (p *paths) trace(name string) {
 	}
 }
 
-// resolve returns a name without links, and adds those that it follows, up to a number of them for each folder on the
-// way.
+// resolve returns a name without symbolic links and adds the links that it follows. It follows at most links of them
+// for each element of the path.
 func (p *paths) resolve(name string, links int) string {
 	folder := filepath.Dir(name)
 	if folder == name || links == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A source is files that a Watcher watches, with the contents that were read last.
+// A source contains the files that a Watcher watches and the contents that were last read.
 type source struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -53,7 +53,7 @@ func (s *source) reload(bool) {
 	s.reads <- struct{}{}
 }
 
-// await waits until the files have been read as they are now.
+// await waits until the current contents of the files have been read.
 func (s *source) await() {
 	s.t.Helper()
 	for {
@@ -63,7 +63,7 @@ func (s *source) await() {
 				return
 			}
 		case <-time.After(time.Minute):
-			s.t.Fatal("the change is not noticed")
+			s.t.Fatal("the change was not noticed")
 		}
 	}
 }
@@ -95,7 +95,7 @@ func watch(t *testing.T, names ...string) (*source, chan os.Signal) {
 	return s, now
 }
 
-// What editors, deployments and Kubernetes do to files is noticed.
+// TestChanges changes files in the ways in which editors, deployments and Kubernetes change them.
 func TestChanges(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -117,7 +117,7 @@ func TestChanges(t *testing.T) {
 	s.write(in("etc/later"), "now")
 	s.await()
 
-	// A link in the middle of the way leads elsewhere.
+	// A symbolic link in the middle of a path changes.
 	s.write(in("releases/1/file"), "first")
 	s.write(in("releases/2/file"), "second")
 	s.must(os.Symlink("1", in("releases/current")))
@@ -135,7 +135,7 @@ func TestChanges(t *testing.T) {
 	<-s.reads
 }
 
-// A folder is renamed to make way for another one, which comes at once or later, or is created again.
+// TestFolderIsReplaced renames or removes a folder and creates another one in its place, immediately or later.
 func TestFolderIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -157,7 +157,7 @@ func TestFolderIsReplaced(t *testing.T) {
 	s.await()
 }
 
-// A file that changed before it was watched is read again.
+// TestChangeBeforeTheWatch checks that a file is read again if it changed before it was watched.
 func TestChangeBeforeTheWatch(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "config")
 	must.WriteFile(t, name, "changed")
@@ -165,15 +165,15 @@ func TestChangeBeforeTheWatch(t *testing.T) {
 	s.await()
 }
 
-// Links that lead to each other end.
-func TestLinksInACircle(t *testing.T) {
+// TestLinkLoop checks that symbolic links that point to each other do not cause an endless loop.
+func TestLinkLoop(t *testing.T) {
 	dir := t.TempDir()
 	for from, to := range map[string]string{"a": "b", "b": "a"} {
 		must.OK(t, os.Symlink(to, filepath.Join(dir, from)))
 	}
 	p := paths{names: map[string]bool{}, folders: map[string]bool{}}
 	p.trace(filepath.Join(dir, "a"))
-	if !p.lead(filepath.Join(dir, "a")) || !p.lead(filepath.Join(dir, "b")) || p.lead(filepath.Join(dir, "c")) {
+	if !p.matches(filepath.Join(dir, "a")) || !p.matches(filepath.Join(dir, "b")) || p.matches(filepath.Join(dir, "c")) {
 		t.Errorf("the names are %v", p.names)
 	}
 }

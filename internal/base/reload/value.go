@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// A Value is what some files say. It is safe for concurrent use.
+// A Value is loaded from files and reloaded when they change. It is safe for concurrent use.
 type Value[T any] struct {
 	names   []string
 	load    func() (T, error)
@@ -18,20 +18,21 @@ type Value[T any] struct {
 	loaded bool
 	value  T
 	err    error         // of the last attempt
-	files  []os.FileInfo // that were read last, nil for one that cannot be found
+	files  []os.FileInfo // as of the last attempt; an element is nil if the file was not found
 }
 
-// Open reads the files by load for the first time, and returns its error. After each later change that was read it
-// calls changed with the error of load.
+// Open loads the value for the first time and returns the error of load. After each later change of the files, the
+// Value calls load again and then changed with the error of load.
 func Open[T any](load func() (T, error), changed func(err error), names ...string) (*Value[T], error) {
 	v := &Value[T]{names: names, load: load, changed: changed}
 	_, err := v.Current()
 	return v, err
 }
 
-// Current returns what the files say. While they cannot be used, because a change is half done, that is what they
-// said before. The error is that of load, where they could never be used. To look at a few files costs little
-// compared to a TLS handshake. A file that could not be read is read again each time.
+// Current returns the current value. If the files have changed but load fails, for example because a change is not
+// complete, it returns the previous value. It returns an error only if load has never succeeded. Each call checks the
+// files with stat, which is cheap compared to a TLS handshake. A file that could not be read is read again by each
+// call.
 func (v *Value[T]) Current() (T, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -46,7 +47,7 @@ func (v *Value[T]) Current() (T, error) {
 	before := v.err
 	v.err, v.files = err, files
 	if _, unread := errors.AsType[*fs.PathError](err); unread {
-		v.files = nil // what makes a file readable, such as another mode, is no change of it
+		v.files = nil // the file may become readable without a change that unchanged detects, such as another mode
 	}
 	if !v.loaded && err != nil {
 		return value, err
@@ -60,8 +61,8 @@ func (v *Value[T]) Current() (T, error) {
 	return v.value, nil
 }
 
-// Check reads files that have changed, and returns the error of the last attempt, also while Current returns what the
-// files said before.
+// Check reloads the value if the files have changed. It returns the error of the last attempt, even while Current
+// returns the previous value.
 func (v *Value[T]) Check() error {
 	if _, err := v.Current(); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (v *Value[T]) Check() error {
 	return v.err
 }
 
-// unchanged tells whether two looks at a name have found the same file, or none.
+// unchanged reports whether a and b describe the same unmodified file, or are both nil.
 func unchanged(a, b os.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

@@ -10,7 +10,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A link that leads to another file is a change, even if both files have one size and one time.
+// TestLinkToAnotherFile checks that a symbolic link to another file counts as a change, even if both files have the
+// same size and modification time.
 func TestLinkToAnotherFile(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -41,8 +42,8 @@ func TestLinkToAnotherFile(t *testing.T) {
 	}
 }
 
-// A file that could not be read is read again when it can be, although nothing else about it has changed. A failure
-// that lasts is reported once.
+// TestFileThatBecomesReadable checks that an unreadable file is read as soon as it becomes readable, even if nothing
+// else about it has changed. A lasting failure is reported only once.
 func TestFileThatBecomesReadable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must.WriteFile(t, file, "old")
@@ -56,7 +57,7 @@ func TestFileThatBecomesReadable(t *testing.T) {
 		return string(text), err
 	}, func(err error) { reported = append(reported, err) }, file)
 	must.OK(t, err)
-	refused = &fs.PathError{Op: "open", Path: file, Err: fs.ErrPermission} // root reads files of any mode
+	refused = &fs.PathError{Op: "open", Path: file, Err: fs.ErrPermission} // chmod has no effect if root runs the test
 	must.WriteFile(t, file, "renewed")
 	for range 3 {
 		if text, err := v.Current(); err != nil || text != "old" || v.Check() == nil {
