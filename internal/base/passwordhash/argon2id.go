@@ -7,25 +7,25 @@ import (
 	"github.com/alexedwards/argon2id"
 )
 
-// Bounds of the parameters of argon2id. Below the minimums the algorithm is not defined or too weak (RFC 9106,
-// section 3.1). Above the maximums a few logins at the same time would take the machine's memory, or minutes of its
-// time. Time goes by memory and iterations together: pure-pw takes 8 MiB, and as many iterations as the machine does in
-// about a second, such as 127 or 511.
+// Bounds of the parameters of argon2id. Below the minimums, the algorithm is undefined or too weak (RFC 9106, section
+// 3.1). Above the maximums, a few concurrent logins would exhaust the memory of the machine or take minutes. The time
+// depends on the product of memory and iterations. For example, pure-pw uses 8 MiB and the number of iterations that
+// the machine performs in about a second, such as 127 or 511.
 const (
 	maxArgon2idMemory = 1 << 20        // KiB
-	maxArgon2idWork   = 16 * (1 << 20) // KiB, in all iterations: some ten seconds
+	maxArgon2idWork   = 16 * (1 << 20) // KiB multiplied by iterations; takes about ten seconds
 	minArgon2idSalt   = 8              // bytes
 	minArgon2idKey    = 16             // bytes
 )
 
-// Problems that hashes of several kinds have.
+// Problems of several kinds of hashes.
 const (
 	tooWeak      = "has parameters too weak for "
 	tooExpensive = "has parameters that would make each login too expensive"
 )
 
-// New returns the argon2id hash of a password in the PHC string format. It costs what OWASP's cheat sheet on password
-// storage recommends: little memory, because many logins may come at once, and two passes for it.
+// New returns the argon2id hash of a password in the PHC string format. Of the parameters that OWASP's Password Storage
+// Cheat Sheet recommends, it uses those with little memory and two passes, because many logins may arrive at once.
 func New(password string) (string, error) {
 	text, err := argon2id.CreateHash(prepare(password), &argon2id.Params{
 		Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32,

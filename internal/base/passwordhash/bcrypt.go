@@ -7,18 +7,18 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// Lengths of a bcrypt hash, in characters: $2b$10$, and 53 of salt and key.
+// Lengths in characters of a bcrypt hash ($2b$10$ followed by salt and key) and of its salt and key.
 const (
 	bcryptLength = 60
 	bcryptKey    = 53
 )
 
-// maxBcryptCost is where a comparison takes several seconds. Each step above doubles that.
+// maxBcryptCost is the maximum cost. A comparison then takes several seconds; each further step would double the time.
 const maxBcryptCost = 16
 
 type bcryptHash struct {
 	text string
-	log2 int // of the iterations
+	log2 int // base-2 logarithm of the number of iterations
 }
 
 func readBcrypt(text string) (hash, error) {
@@ -46,7 +46,7 @@ func (h bcryptHash) spend(password string, rounds int) {
 	}
 }
 
-// matches compares the first 72 bytes of a password, as bcrypt does everywhere.
+// matches implements hash. Like all implementations of bcrypt, it ignores all but the first 72 bytes of the password.
 func (h bcryptHash) matches(password string) bool {
 	return bcrypt.CompareHashAndPassword([]byte(h.text), []byte(password)) == nil
 }

@@ -1,8 +1,8 @@
-// Package passwordhash hashes passwords, and compares them with hashes of this server and of others: argon2id (RFC
-// 9106), bcrypt, and the SHA-512 and SHA-256 of crypt(3), which vsftpd and ProFTPD have. A hash is the text that a
-// configuration holds.
+// Package passwordhash hashes passwords and verifies them. [New] returns argon2id hashes (RFC 9106). A [Set] verifies
+// passwords against argon2id, bcrypt, and the SHA-512 and SHA-256 hashes of crypt(3), which vsftpd and ProFTPD use. A
+// hash is the text in the configuration; [Problem] checks it.
 //
-// Passwords are compared in the form of RFC 8265, section 4.2.
+// Passwords are normalized as described in RFC 8265, section 4.2, before they are hashed or compared.
 package passwordhash
 
 import (
@@ -13,24 +13,25 @@ import (
 	"golang.org/x/text/secure/precis"
 )
 
-// A hash is a password hash that was read.
+// A hash is a parsed password hash.
 type hash interface {
-	// problem is why the hash cannot be used, empty for a good one.
+	// problem returns why the hash cannot be used, or "" for a valid hash.
 	problem() string
-	// kind is what a comparison costs, but for its rounds: of two hashes of a kind, the one with more rounds costs
-	// more.
+	// kind identifies everything that determines the cost of a comparison, except the number of rounds: for two hashes
+	// of the same kind, the one with more rounds costs more.
 	kind() string
 	rounds() int
-	// spend costs what so many rounds of a comparison do. A comparison is never a part of one where there is one
-	// round only.
+	// spend takes as long as the given number of rounds of a comparison. If a comparison has only one round, it cannot
+	// be divided, and spend performs whole comparisons.
 	spend(password string, rounds int)
+	// matches compares a normalized password with the hash.
 	matches(password string) bool
 }
 
-// errUnknown is the error for a text that is a hash of no known kind.
+// errUnknown is returned for a hash of an unknown kind.
 var errUnknown = errors.New("is not a hash of argon2id, bcrypt, SHA-512 crypt or SHA-256 crypt")
 
-// read reads a hash.
+// read parses a hash.
 func read(text string) (hash, error) {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(text, "$"), "$")
 	switch {
@@ -46,7 +47,8 @@ func read(text string) (hash, error) {
 	return nil, errUnknown
 }
 
-// Problem is why a text, which it does not show, is no hash that passwords can be compared with, empty for a good one.
+// Problem returns why a text cannot be used as a password hash, or "" for a valid hash. The result does not contain the
+// text, which may be a password.
 func Problem(text string) string {
 	h, err := read(text)
 	if err != nil {
@@ -55,16 +57,16 @@ func Problem(text string) string {
 	return h.problem()
 }
 
-// isCrypt64 reports whether a text has only the 64 characters in which crypt(3) and bcrypt write bytes.
+// isCrypt64 reports whether a text consists of the 64 characters that crypt(3) and bcrypt use to encode bytes.
 func isCrypt64(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return r != '.' && r != '/' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	})
 }
 
-// prepare gives a password the one form that RFC 8265, section 4.2 asks for, so that the é of one keyboard is that of
-// another. What that profile does not allow is taken as it is. So is a password that is not UTF-8, in which the
-// profile would make all other bytes equal.
+// prepare normalizes a password with the OpaqueString profile (RFC 8265, section 4.2), so that for example an é matches
+// regardless of how a keyboard encodes it. It returns passwords that the profile does not allow unchanged. It also
+// returns passwords that are not UTF-8 unchanged, because the profile would make all invalid bytes equal.
 func prepare(password string) string {
 	prepared, err := precis.OpaqueString.String(password)
 	if err != nil || !utf8.ValidString(password) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// hashes are those of other programs, each with its password. crypt(3) of libxcrypt made those of bcrypt and SHA-crypt.
+// hashes contains hashes of other programs with their passwords. The bcrypt and SHA-crypt hashes come from crypt(3) of
+// libxcrypt.
 var hashes = []struct{ name, hash, password string }{
 	{"argon2id", "$argon2id$v=19$m=8,t=1,p=1$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo",
 		"correct horse"},
@@ -33,7 +34,7 @@ var hashes = []struct{ name, hash, password string }{
 		strings.Repeat("y", maxSHAPassword)},
 }
 
-// matches compares a password with one hash.
+// matches compares a password with a hash.
 func matches(text, password string) (bool, error) {
 	h, err := read(text)
 	return err == nil && h.matches(prepare(password)), err
@@ -63,7 +64,7 @@ func TestNew(t *testing.T) {
 		t.Fatal(hash, Problem(hash), err)
 	}
 	if match, err := matches(hash, "caf\u00e9"); err != nil || !match {
-		t.Errorf("the other form of Unicode: %v, %v", match, err)
+		t.Errorf("the composed form of the password: %v, %v", match, err)
 	}
 }
 
@@ -116,7 +117,7 @@ func TestProblem(t *testing.T) {
 	}
 }
 
-// BenchmarkMatches shows what comparisons cost.
+// BenchmarkMatches measures the cost of comparisons.
 func BenchmarkMatches(b *testing.B) {
 	for _, hash := range []string{
 		"$argon2id$v=19$m=19456,t=2,p=1$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo",

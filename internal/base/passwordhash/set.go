@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// A Set is the hashes of all users of a server. All passwords that it refuses cost the same, so that the time of a
-// refusal tells neither whether a user exists nor what kind of hash the user has.
+// A Set verifies the passwords of all users of a server. Each rejected password takes the same time, so that the time
+// reveals neither whether a user exists nor which kind of hash the user has.
 //
-// A refusal costs one comparison of each kind. So hashes of several kinds make it expensive, and a server should have
-// few kinds.
-type Set struct{ dummies []hash } // of each kind one with the most rounds
+// A rejection therefore costs one comparison with each kind of hash, and a server should use only few kinds.
+type Set struct{ dummies []hash } // for each kind, a hash with the most rounds
 
-// NewSet takes the hashes of all users, and skips what is no hash. Without any, a refusal costs what the hashes of
-// [New] do.
+// NewSet returns a Set for the hashes of all users. It skips invalid hashes. If no hash is valid, a rejection takes as
+// long as with a hash of [New].
 func NewSet(texts []string) (*Set, error) {
 	kinds := map[string]hash{}
 	for _, text := range texts {
@@ -22,7 +21,7 @@ func NewSet(texts []string) (*Set, error) {
 		if err != nil {
 			continue
 		}
-		if most := kinds[h.kind()]; most == nil || h.rounds() > most.rounds() {
+		if slowest := kinds[h.kind()]; slowest == nil || h.rounds() > slowest.rounds() {
 			kinds[h.kind()] = h
 		}
 	}
@@ -40,8 +39,8 @@ func NewSet(texts []string) (*Set, error) {
 	return s, nil
 }
 
-// Matches reports whether a hash is that of a password. An empty text is that of an unknown user, and is of no
-// password. The error is for a text that is no hash.
+// Matches reports whether a password matches a hash. For an unknown user, text must be empty; no password matches then.
+// It returns an error if text is not a valid hash.
 func (s *Set) Matches(text, password string) (bool, error) {
 	var own hash
 	if text != "" {
@@ -60,14 +59,14 @@ func (s *Set) Matches(text, password string) (bool, error) {
 	return false, nil
 }
 
-// A part is a part of what a refusal costs.
+// A part is a part of the cost of a rejection.
 type part struct {
 	hash   hash
 	rounds int
 }
 
-// rest is what a refusal costs beyond the comparison with a hash, nil for none. There are two parts of each kind,
-// because a part with few rounds costs something too.
+// rest returns the cost of a rejection that remains after the comparison with own, which is nil for an unknown user.
+// Each kind has two parts in total, because a part has a fixed cost even with few rounds.
 func (s *Set) rest(own hash) (parts []part) {
 	for _, dummy := range s.dummies {
 		if own != nil && own.kind() == dummy.kind() {

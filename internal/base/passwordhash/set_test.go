@@ -9,8 +9,9 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Each refusal costs the same number of rounds of each kind, in the same number of parts, whatever hash the user has.
-func TestRefusalsCostTheSame(t *testing.T) {
+// TestRejectionCost checks that each rejection costs the same number of rounds of each kind in the same number of
+// parts, regardless of the user's hash.
+func TestRejectionCost(t *testing.T) {
 	const salted = "c29tZXNhbHQ$RdescudvJCsgt3ub+b/dWAAAAAAAAAAAAAAAAAAAAAA"
 	argon2id := func(parameters string) string { return "$argon2id$v=19$" + parameters + "$" + salted }
 	bcrypt := func(cost int) string {
@@ -28,14 +29,14 @@ func TestRefusalsCostTheSame(t *testing.T) {
 		"lengths-of-salts": {sha512("rounds=1000$"), sha512("salt"), sha512("rounds=1500$saltsalt")},
 		"several-kinds": {argon2id("m=8,t=1,p=1"), bcrypt(4), sha512("saltsalt"), sha512("rounds=1000$saltsalt"),
 			sha256},
-		"only-what-is-none": {"broken"},
+		"only-invalid": {"broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := NewSet(texts)
 			must.OK(t, err)
 			want, wantParts := costOf(s, nil)
 			if len(want) == 0 {
-				t.Error("the refusal of an unknown user costs nothing")
+				t.Error("rejecting an unknown user costs nothing")
 			}
 			for _, text := range texts {
 				h, err := read(text)
@@ -44,7 +45,7 @@ func TestRefusalsCostTheSame(t *testing.T) {
 				}
 				if got, parts := costOf(s, h); !maps.Equal(got, want) || !maps.Equal(parts, wantParts) {
 					t.Errorf(
-						"a refusal by %s costs %v in %v parts, that of an unknown user %v in %v", text, got, parts,
+						"rejection with %s costs %v in %v parts, for an unknown user %v in %v", text, got, parts,
 						want, wantParts)
 				}
 				if match, err := s.Matches(text, "wrong"); match || err != nil {
@@ -55,8 +56,7 @@ func TestRefusalsCostTheSame(t *testing.T) {
 	}
 }
 
-// costOf is how many rounds of each kind a refusal costs, and in how many parts of those kinds whose rounds may be
-// divided.
+// costOf returns the number of rounds and the number of parts of each kind that a rejection costs.
 func costOf(s *Set, own hash) (rounds, parts map[string]int) {
 	rounds, parts = map[string]int{}, map[string]int{}
 	all := s.rest(own)
@@ -82,6 +82,6 @@ func TestSetMatches(t *testing.T) {
 		t.Errorf("an unknown user: %v, %v", match, err)
 	}
 	if _, err := s.Matches("$1$abc", "x"); err == nil {
-		t.Error("no error for what is no hash")
+		t.Error("no error for an unknown kind of hash")
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/go-crypt/x/crypt"
 )
 
-// Bounds of SHA-crypt (https://www.akkadia.org/drepper/SHA-crypt.txt). It is not defined below the minimum of rounds.
-// Above the maximum a comparison takes seconds.
+// Bounds of SHA-crypt (https://www.akkadia.org/drepper/SHA-crypt.txt). It is undefined for fewer than minRounds. A
+// comparison with more than maxRounds would take seconds.
 const (
 	defaultRounds = 5000
 	minRounds     = 1000
@@ -22,7 +22,8 @@ const (
 	maxSHASalt    = 16 // characters
 )
 
-// maxSHAPassword is the longest password of libxcrypt, in bytes: the time of a comparison grows with the length.
+// maxSHAPassword is the maximum length of a password in bytes, as in libxcrypt. The time of a comparison grows with the
+// length.
 const maxSHAPassword = 511
 
 var errSHACrypt = errors.New("is not a complete SHA-512 or SHA-256 hash of crypt")
@@ -30,7 +31,7 @@ var errSHACrypt = errors.New("is not a complete SHA-512 or SHA-256 hash of crypt
 // A shaHash is a hash of crypt(3): $6$salt$key or $6$rounds=5000$salt$key.
 type shaHash struct {
 	function  func() stdhash.Hash
-	count     int // of rounds
+	count     int // number of rounds
 	salt, key string
 }
 
@@ -68,12 +69,12 @@ func (h shaHash) problem() string {
 	return ""
 }
 
-// kind has the length of the salt, which is hashed in most rounds.
+// kind includes the length of the salt, because the salt is hashed in most rounds.
 func (h shaHash) kind() string {
 	return fmt.Sprintf("SHA-crypt key=%d salt=%d", len(h.key), len(h.salt))
 }
 
-// rounds may be others for each user: some systems choose their number at random.
+// rounds implements hash. Some systems choose the number of rounds at random for each user.
 func (h shaHash) rounds() int { return h.count }
 
 func (h shaHash) spend(password string, rounds int) { h.compute(password, rounds) }
