@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A changed file of authorities counts for the next certificate.
+// TestChangedAuthorities checks that a changed CA file is used for the next certificate.
 func TestChangedAuthorities(t *testing.T) {
 	ours, others := must.NewAuthority(t, "root"), must.NewAuthority(t, "root")
 	file := filepath.Join(t.TempDir(), "ca.crt")
@@ -36,7 +36,7 @@ func TestChangedAuthorities(t *testing.T) {
 		t.Error(err)
 	}
 	if err := a.Verify(bad); err == nil {
-		t.Error("a certificate of another authority is good")
+		t.Error("a certificate of another authority is accepted")
 	}
 	trust(others)
 	if err := a.Verify(bad); err != nil {

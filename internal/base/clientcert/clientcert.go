@@ -1,8 +1,9 @@
 // Package clientcert verifies client certificates (RFC 5280).
 //
-// [Open] reads the certificates of authorities and their lists of revoked certificates. [Authorities.Verify] reads
-// them again when the files change. TLS itself has proved before that the client has the key of the certificate (RFC
-// 8446 4.4.3).
+// [Open] reads the certificates of the authorities and their certificate revocation lists (CRLs). [Authorities.Verify]
+// checks a certificate and rereads the files if they have changed. It does not check that the client has the private
+// key of its certificate, which TLS has already done (RFC 8446, section 4.4.3). [CheckShown] limits the size of the
+// certificates that a client may send.
 package clientcert
 
 import (
@@ -19,52 +20,52 @@ import (
 	"github.com/babelftp/babelftp/internal/base/reload"
 )
 
-// ErrNone reports a client that has shown no certificate.
+// ErrNone is returned if the client has sent no certificate.
 var ErrNone = errors.New("the client has shown no certificate")
 
-// Authorities issue the certificates of clients.
+// Authorities are the certificate authorities (CAs) that issue the certificates of clients.
 type Authorities struct {
 	files *reload.Value[*authorities]
 }
 
-// maxNamesakes is how many intermediate certificates may have one name. There are two if
-// another authority has signed one too. With more of them, a stranger could have a
-// hundred signatures verified.
+// maxNamesakes is the maximum number of intermediate certificates with the same name. There may be two if the
+// intermediate authority is cross-signed. With more of them, anyone could make the server verify a hundred signatures.
 const maxNamesakes = 2
 
-// Files are the PEM files of authorities and of their lists of revoked certificates (CRLs). There may be no lists.
+// Files are the names of the PEM files with the certificates of the authorities and with their certificate revocation
+// lists. CRL is optional.
 type Files struct{ CA, CRL string }
 
 // authorities is the content of the files.
 type authorities struct {
 	roots *x509.CertPool
-	lists map[string]*revocationList // by authority, nil without a file of lists
+	lists map[string]*revocationList // by authority; nil without a CRL file
 }
 
-// A revocationList is what an authority has revoked.
+// A revocationList contains the certificates that an authority has revoked.
 type revocationList struct {
 	revoked      map[string]bool // by serial number
-	since, until time.Time       // until is zero for a list without an end
+	since, until time.Time       // until is zero if the list does not expire
 }
 
-// Open reads the files. The error says which cannot be used.
+// Open reads the files. The error names the file that cannot be used.
 func Open(files Files, log *slog.Logger) (*Authorities, error) {
 	changed := func(err error) {
 		if err != nil {
 			log.Error(
-				"changed authorities of client certificates cannot be used, and the previous ones count; correct "+
-					"the files", "err", err)
+				"invalid authorities of client certificates; keeping the previous ones until the files are corrected",
+				"err", err)
 			return
 		}
-		log.Info("changed authorities of client certificates read", "ca_file", files.CA, "crl_file", files.CRL)
+		log.Info("authorities of client certificates reloaded", "ca_file", files.CA, "crl_file", files.CRL)
 	}
 	value, err := reload.Open(func() (*authorities, error) { return load(files) }, changed, files.CA, files.CRL)
 	return &Authorities{files: value}, err
 }
 
-// Verify returns the error of a client's certificate: one that none of the authorities has issued, is not valid now,
-// is not for clients, or is revoked. The certificate comes first, and certificates of authorities between may follow.
-// With lists of revoked certificates, each authority of the chain must have one that has not expired.
+// Verify returns an error unless the client's certificate was issued by one of the authorities, is currently valid, may
+// be used by clients and is not revoked. shown contains the certificate of the client, followed by any intermediate
+// certificates. If there is a CRL file, it must contain a current list of each authority of the chain.
 func (a *Authorities) Verify(shown []*x509.Certificate) error {
 	if len(shown) == 0 {
 		return ErrNone
@@ -76,46 +77,46 @@ func (a *Authorities) Verify(shown []*x509.Certificate) error {
 	return current.verify(shown)
 }
 
-// verify is [Authorities.Verify] for one content of the files.
+// verify implements [Authorities.Verify].
 func (a *authorities) verify(shown []*x509.Certificate) error {
-	between, namesakes := x509.NewCertPool(), map[string]int{}
+	intermediates, namesakes := x509.NewCertPool(), map[string]int{}
 	for _, c := range shown[1:] {
 		if namesakes[string(c.RawSubject)]++; namesakes[string(c.RawSubject)] <= maxNamesakes {
-			between.AddCert(c)
+			intermediates.AddCert(c)
 		}
 	}
 	chains, err := shown[0].Verify(x509.VerifyOptions{
-		Roots: a.roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		Roots: a.roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	if err != nil || a.lists == nil {
 		return err
 	}
 	for _, chain := range chains {
-		if err = a.revoked(chain, time.Now()); err == nil {
+		if err = a.checkRevocation(chain, time.Now()); err == nil {
 			return nil
 		}
 	}
 	return err
 }
 
-// revoked returns an error if a certificate of the chain, but the last one, is revoked, or if that is not known.
-func (a *authorities) revoked(chain []*x509.Certificate, now time.Time) error {
+// checkRevocation returns an error if a certificate of the chain, except the root, is revoked or has an unknown status.
+func (a *authorities) checkRevocation(chain []*x509.Certificate, now time.Time) error {
 	for i, c := range chain[:len(chain)-1] {
 		list := a.lists[authorityOf(chain[i+1])]
 		switch {
 		case list == nil:
-			return fmt.Errorf("there is no certificate revocation list (CRL) of %q", chain[i+1].Subject)
+			return fmt.Errorf("missing certificate revocation list (CRL) of %q", chain[i+1].Subject)
 		case !list.until.IsZero() && now.After(list.until):
 			return fmt.Errorf(
-				"the certificate revocation list (CRL) of %q expired at %s", chain[i+1].Subject, list.until)
+				"certificate revocation list (CRL) of %q expired at %s", chain[i+1].Subject, list.until)
 		case list.revoked[serial(c.SerialNumber)]:
-			return fmt.Errorf("the certificate %q is revoked", c.Subject)
+			return fmt.Errorf("certificate %q is revoked", c.Subject)
 		}
 	}
 	return nil
 }
 
-// authorityOf tells authorities apart by name and key.
+// authorityOf returns a map key for an authority, made of its name and its public key.
 func authorityOf(c *x509.Certificate) string {
 	return string(c.RawSubject) + string(c.RawSubjectPublicKeyInfo)
 }
@@ -141,18 +142,18 @@ func load(files Files) (*authorities, error) {
 	a.lists = map[string]*revocationList{}
 	for _, l := range lists {
 		if err := a.add(l, issuers); err != nil {
-			return nil, fmt.Errorf("%s: the CRL of %q: %w", files.CRL, l.Issuer, err)
+			return nil, fmt.Errorf("%s: CRL of %q: %w", files.CRL, l.Issuer, err)
 		}
 	}
 	return a, nil
 }
 
-// add adds a list in place of an older one. One of the authorities must have signed it. A list with a critical
-// extension is not of all certificates of the authority (RFC 5280 5.2).
+// add adds a list that one of the authorities must have signed, and replaces an older one. A list with a critical
+// extension is rejected, because it does not cover all certificates of the authority (RFC 5280, section 5.2).
 func (a *authorities) add(l *x509.RevocationList, issuers []*x509.Certificate) error {
 	for _, e := range l.Extensions {
 		if e.Critical {
-			return fmt.Errorf("has the critical extension %s: give the full list", e.Id)
+			return fmt.Errorf("unsupported critical extension %s: use the full CRL", e.Id)
 		}
 	}
 	for _, issuer := range issuers {
@@ -171,10 +172,11 @@ func (a *authorities) add(l *x509.RevocationList, issuers []*x509.Certificate) e
 		a.lists[key] = list
 		return nil
 	}
-	return errors.New("no authority of ca_file has signed it")
+	return errors.New("not signed by an authority in ca_file")
 }
 
-// read reads what a PEM file has of one kind, at least one. The error names the file.
+// read parses all blocks of one kind in a PEM file. There must be at least one. The error contains the name of the
+// file.
 func read[T any](name, kind string, parse func([]byte) (T, error)) ([]T, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -192,7 +194,7 @@ func read[T any](name, kind string, parse func([]byte) (T, error)) ([]T, error) 
 		all = append(all, one)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: has no PEM block of the kind %s", name, kind)
+		return nil, fmt.Errorf("%s: missing PEM block %q", name, kind)
 	}
 	return all, nil
 }

@@ -28,7 +28,7 @@ func parse(t *testing.T, texts ...string) (certs []*x509.Certificate) {
 	return certs
 }
 
-// write writes a file of its own.
+// write writes a new file and returns its name.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file.pem")
@@ -63,15 +63,15 @@ func TestVerify(t *testing.T) {
 		{"of-one-of-two", other.Certificate + root.Certificate, "", []string{alice}, ""},
 		{"expired", root.Certificate, "", []string{expired}, "expired"},
 		{"for-servers", root.Certificate, "", []string{server}, "key usage"},
-		{"authority-between", root.Certificate, "", []string{bob, sub.Certificate}, ""},
-		{"authority-between-is-missing", root.Certificate, "", []string{bob}, "unknown authority"},
-		{"authority-between-in-the-file", root.Certificate + sub.Certificate, "", []string{bob}, ""},
+		{"intermediate", root.Certificate, "", []string{bob, sub.Certificate}, ""},
+		{"missing-intermediate", root.Certificate, "", []string{bob}, "unknown authority"},
+		{"intermediate-in-ca-file", root.Certificate + sub.Certificate, "", []string{bob}, ""},
 		{"authority-as-client", root.Certificate, "", []string{alice, other.Certificate}, ""},
 
 		{"not-revoked", root.Certificate, root.Revoke(full, 99), []string{alice}, ""},
 		{"nothing-revoked", root.Certificate, root.Revoke(full), []string{alice}, ""},
 		{"revoked", root.Certificate, root.Revoke(full, 99, 100), []string{alice},
-			`the certificate "CN=alice" is revoked`},
+			`certificate "CN=alice" is revoked`},
 		{
 			"revoked-by-another", root.Certificate + other.Certificate, root.Revoke(full) + other.Revoke(full, 100),
 			[]string{alice}, "",
@@ -82,15 +82,15 @@ func TestVerify(t *testing.T) {
 		{"newer-list-last", root.Certificate,
 			root.Revoke(&x509.RevocationList{ThisUpdate: past.Add(-time.Hour)}) + root.Revoke(full, 100),
 			[]string{alice}, "is revoked"},
-		{"list-has-ended", root.Certificate,
+		{"expired-list", root.Certificate,
 			root.Revoke(&x509.RevocationList{ThisUpdate: past.Add(-time.Hour), NextUpdate: past}), []string{alice},
 			`(CRL) of "CN=root" expired at`},
-		{"no-list-of-the-authority", root.Certificate + other.Certificate, other.Revoke(full), []string{alice},
-			`no certificate revocation list (CRL) of "CN=root"`},
-		{"no-list-of-the-authority-between", root.Certificate, root.Revoke(full), []string{bob, sub.Certificate},
-			`no certificate revocation list (CRL) of "CN=sub"`},
+		{"missing-list-of-root", root.Certificate + other.Certificate, other.Revoke(full), []string{alice},
+			`missing certificate revocation list (CRL) of "CN=root"`},
+		{"missing-list-of-intermediate", root.Certificate, root.Revoke(full), []string{bob, sub.Certificate},
+			`missing certificate revocation list (CRL) of "CN=sub"`},
 		{"lists-of-both", root.Certificate + sub.Certificate, root.Revoke(full) + sub.Revoke(full), []string{bob}, ""},
-		{"revoked-by-the-authority-between", root.Certificate + sub.Certificate,
+		{"revoked-by-intermediate", root.Certificate + sub.Certificate,
 			root.Revoke(full) + sub.Revoke(full, 200), []string{bob, sub.Certificate}, `"CN=bob" is revoked`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,15 +113,15 @@ func TestOpen(t *testing.T) {
 	partial := &x509.RevocationList{ExtraExtensions: []pkix.Extension{{Id: []int{2, 5, 29, 28}, Critical: true,
 		Value: []byte{0x30, 0}}}}
 	for _, tt := range []struct{ name, ca, crl, want string }{
-		{"no-certificate", "nothing", "", "has no PEM block of the kind CERTIFICATE"},
+		{"no-certificate", "nothing", "", `missing PEM block "CERTIFICATE"`},
 		{"broken-certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "", "malformed"},
-		{"no-list", root.Certificate, root.Certificate, "has no PEM block of the kind X509 CRL"},
+		{"no-list", root.Certificate, root.Certificate, `missing PEM block "X509 CRL"`},
 		{"broken-list", root.Certificate, "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n", "malformed"},
 		{"list-of-another", root.Certificate, other.Revoke(&x509.RevocationList{}),
-			`the CRL of "CN=other": no authority of ca_file has signed it`},
+			`CRL of "CN=other": not signed by an authority in ca_file`},
 		{"list-of-a-namesake", root.Certificate, must.NewAuthority(t, "root").Revoke(&x509.RevocationList{}),
-			"no authority of ca_file has signed it"},
-		{"part-of-a-list", root.Certificate, root.Revoke(partial), "has the critical extension 2.5.29.28"},
+			"not signed by an authority in ca_file"},
+		{"part-of-a-list", root.Certificate, root.Revoke(partial), "critical extension 2.5.29.28"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := clientcert.Files{CA: write(t, tt.ca)}
@@ -135,11 +135,12 @@ func TestOpen(t *testing.T) {
 		})
 	}
 	if _, err := clientcert.Open(clientcert.Files{CA: filepath.Join(t.TempDir(), "none")}, nil); err == nil {
-		t.Error("a file that does not exist is no error")
+		t.Error("no error for a missing file")
 	}
 }
 
-// TestChangedFiles: a change counts at once. While the files cannot be used, what they said before counts.
+// TestChangedFiles checks that a change takes effect immediately, and that the previous content is used while the files
+// are invalid.
 func TestChangedFiles(t *testing.T) {
 	root, next := must.NewAuthority(t, "root"), must.NewAuthority(t, "the next root")
 	cert, _ := root.Issue(&x509.Certificate{SerialNumber: big.NewInt(100)})

@@ -6,25 +6,26 @@ import (
 	"errors"
 )
 
-// What a client may show of certificates: TLS takes 256 KiB, and a session keeps them as long as it lives, also
-// before the login.
+// Limits of the certificates of a client. TLS alone would accept 256 KiB, and a session keeps the certificates in
+// memory, even before the login.
 const (
-	// maxCertificates is how many there may be: the client's own, and those of authorities between.
+	// maxCertificates is the maximum number of certificates, including intermediate ones.
 	maxCertificates = 8
-	// maxCertificateBytes is how many bytes they have at most: several of RSA with 4096 bits, or two of ML-DSA.
+	// maxCertificateBytes is the maximum total size: enough for several certificates with 4096-bit RSA keys, or for two
+	// with ML-DSA.
 	maxCertificateBytes = 16 << 10
-	// maxCertificateValues is how many names, addresses and extensions they have at most. One of some bytes takes
-	// more than a hundred in memory.
+	// maxCertificateValues is the maximum total number of names, addresses and extensions. A value of a few bytes uses
+	// more than a hundred bytes of memory.
 	maxCertificateValues = 256
 )
 
-// ErrShown reports a client that has shown more of certificates than a session keeps.
+// ErrShown is returned if the certificates of a client exceed the limits.
 var ErrShown = errors.New(
-	"the client has shown more than 8 certificates, 16 KiB or 256 names; let it send only its own and those of " +
-		"authorities between")
+	"the client has shown more than 8 certificates, 16 KiB or 256 names; configure it to send only its own certificate " +
+		"and intermediate ones")
 
-// CheckShown is the VerifyConnection of [tls.Config] for each listener that asks clients for certificates. It refuses
-// a handshake with more than a session keeps.
+// CheckShown rejects a handshake if the certificates of the client exceed the limits. Use it as VerifyConnection of the
+// [tls.Config] of each listener that requests client certificates.
 func CheckShown(state tls.ConnectionState) error {
 	size, values := 0, 0
 	for _, c := range state.PeerCertificates {
@@ -37,7 +38,7 @@ func CheckShown(state tls.ConnectionState) error {
 	return nil
 }
 
-// valuesOf is how many values of a certificate its sender may repeat at will.
+// valuesOf returns the number of values in a certificate that can be repeated arbitrarily.
 func valuesOf(c *x509.Certificate) (n int) {
 	for _, names := range [][]string{
 		c.DNSNames, c.EmailAddresses, c.OCSPServer, c.IssuingCertificateURL, c.CRLDistributionPoints,

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What a client shows of certificates is bounded in their number, their bytes, and what their bytes become in memory.
+// TestCheckShown checks the limits of the number, the size and the memory of certificates.
 func TestCheckShown(t *testing.T) {
 	usual := &x509.Certificate{Raw: make([]byte, 1500), DNSNames: make([]string, 3)}
 	for name, tc := range map[string]struct {
