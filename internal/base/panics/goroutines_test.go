@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// TestGoroutines wants the program to start its goroutines by this package, where each says what a panic does.
+// TestGoroutines checks that the program starts all goroutines with this package, so that each one handles panics.
 func TestGoroutines(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	for _, top := range []string{"cmd", "driver", "i18n", "internal"} {

@@ -5,17 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// A Guard logs and counts the panics of goroutines for whose result no other goroutine waits, such as one for each
-// connection. The nil Guard lets them end the process, as in tests.
+// A Guard logs and counts the panics of goroutines whose result no other goroutine waits for, such as the goroutine of
+// a connection. With a nil Guard, panics end the process, which is useful in tests.
 type Guard struct {
 	log   *slog.Logger
 	count atomic.Int64
 }
 
-// NewGuard makes a guard with a log.
+// NewGuard returns a Guard that writes to log.
 func NewGuard(log *slog.Logger) *Guard { return &Guard{log: log} }
 
-// Go does work in a goroutine of its own. A panic ends the work only, as in [Guard.Recover].
+// Go runs work in a new goroutine. A panic ends only this goroutine, see [Guard.Recover].
 func (g *Guard) Go(what string, work func()) {
 	go func() {
 		defer g.Recover(what)
@@ -23,8 +23,8 @@ func (g *Guard) Go(what string, work func()) {
 	}()
 }
 
-// Recover ends the panic of a function that defers it. The log gets what has ended, such as "relay". What else the
-// function defers is done.
+// Recover stops a panic of the function that defers it, and logs it. what describes the work that has ended, for
+// example "relay". Other deferred calls of the function run as usual.
 func (g *Guard) Recover(what string) {
 	if g == nil {
 		return
@@ -34,7 +34,7 @@ func (g *Guard) Recover(what string) {
 	}
 }
 
-// Report logs and counts a value that was recovered from a panic.
+// Report logs and counts a recovered value.
 func (g *Guard) Report(log *slog.Logger, what string, value any) {
 	if g != nil {
 		g.count.Add(1)
@@ -42,5 +42,5 @@ func (g *Guard) Report(log *slog.Logger, what string, value any) {
 	log.Error("ended by a panic; report it as a bug", "ended", what, "panic", value, "stack", string(Stack(value)))
 }
 
-// Count is how many panics there were.
+// Count returns the number of panics so far.
 func (g *Guard) Count() int64 { return g.count.Load() }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestGuard wants a panic to end a function and not its caller, a line of the log with the stack, and a count.
+// TestGuard checks that a panic ends a function but not its caller, and that it is logged with its stack and counted.
 func TestGuard(t *testing.T) {
 	var log strings.Builder
 	g := NewGuard(slog.New(slog.NewTextHandler(&log, nil)))
@@ -20,7 +20,7 @@ func TestGuard(t *testing.T) {
 	}
 	work(nil)
 	if g.Count() != 0 || log.Len() > 0 {
-		t.Errorf("without a panic %d are counted, and the log is %s", g.Count(), &log)
+		t.Errorf("without a panic, the count is %d and the log is %s", g.Count(), &log)
 	}
 	work("a bug")
 	for _, want := range []string{"ended by a panic", "ended=relay", "a bug", "TestGuard"} {
@@ -29,11 +29,11 @@ func TestGuard(t *testing.T) {
 		}
 	}
 	if g.Count() != 1 || !cleaned {
-		t.Errorf("%d panics are counted, want 1; the function has cleaned up: %v", g.Count(), cleaned)
+		t.Errorf("count %d, want 1; the function has cleaned up: %v", g.Count(), cleaned)
 	}
 	defer func() {
 		if value := recover(); value != "a bug" {
-			t.Errorf("without a guard there is %v", value)
+			t.Errorf("without a guard, recover returns %v", value)
 		}
 	}()
 	var none *Guard

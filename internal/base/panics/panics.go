@@ -1,9 +1,13 @@
-// Package panics keeps a panic of one goroutine from ending the process. So a bug that one command or one connection
-// meets ends that, and none of the others.
+// Package panics prevents a panic in one goroutine from ending the process. A bug that is triggered by one command or
+// connection then affects only this command or connection.
 //
-// Each goroutine of the program begins here. [Start] turns a panic into an error, which reaches the goroutine that
-// waits for the result, as [Catch] and [Result] do. Where none waits, [Guard.Go] logs and counts it. [Go] is for work
-// that no panic reaches. Only members of a group that is waited for, and timers, begin elsewhere.
+// The program starts its goroutines with this package. There are three ways:
+//
+//   - [Start] returns a channel for the result of the work. A panic becomes an [Error], as with [Catch] and [Result].
+//   - [Guard.Go] is for work whose result nobody waits for. A panic is logged and counted.
+//   - [Go] is for work that cannot panic, or without which the process has to be restarted.
+//
+// The exceptions are members of an errgroup, which use [Catch], and timers.
 package panics
 
 import (
@@ -12,16 +16,16 @@ import (
 	"runtime/debug"
 )
 
-// An Error is what a goroutine has panicked with.
+// An Error contains the value of a panic.
 type Error struct {
 	Value any
 	Stack []byte // of the goroutine that panicked
 }
 
-// Error implements error. The text has no stack.
+// Error implements error. The text does not contain the stack.
 func (e *Error) Error() string { return fmt.Sprint("panic: ", e.Value) }
 
-// Catch does work and returns its error. A panic is an [Error].
+// Catch calls work and returns its error. A panic becomes an [Error].
 func Catch(work func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -31,7 +35,7 @@ func Catch(work func() error) (err error) {
 	return work()
 }
 
-// Result does work and returns its result, and its error as [Catch] does.
+// Result is like [Catch] for work with a result.
 func Result[T any](work func() (T, error)) (result T, err error) {
 	err = Catch(func() (err error) {
 		result, err = work()
@@ -40,26 +44,27 @@ func Result[T any](work func() (T, error)) (result T, err error) {
 	return result, err
 }
 
-// Start does work in a goroutine of its own. Its error arrives when it ends, as that of [Catch].
+// Start runs work in a new goroutine. The channel receives the result of [Catch] when the work has ended.
 func Start(work func() error) <-chan error {
 	result := make(chan error, 1)
 	go func() { result <- Catch(work) }()
 	return result
 }
 
-// Go does work in a goroutine of its own, whose panic ends the process. So the work catches its panics, or does nothing
-// with what a client or S3 sends: it waits, closes, cancels or counts. Or it is a loop without which the process is
-// better restarted, such as one that accepts connections.
+// Go runs work in a new goroutine whose panic ends the process. The work must handle its panics itself, or not process
+// data from clients or S3 but only wait, close, cancel or count. It may also be a loop without which the process should
+// be restarted, such as the one that accepts connections.
 func Go(work func()) { go work() }
 
-// Raise panics again where err is or wraps what a goroutine has panicked with.
+// Raise panics with err if err is or wraps an [Error].
 func Raise(err error) {
 	if p, ok := errors.AsType[*Error](err); ok {
 		panic(p)
 	}
 }
 
-// Stack is that of a recovered value's panic: where the goroutine panicked first, or else the present one.
+// Stack returns the stack of the panic with a recovered value. If the value is an [Error], it is the stack of the
+// original panic.
 func Stack(recovered any) []byte {
 	if p, ok := recovered.(*Error); ok {
 		return p.Stack

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestResult wants what the work returns, or the panic that ends it.
+// TestResult checks that Result returns the result of the work, or its panic as an error.
 func TestResult(t *testing.T) {
 	if n, err := Result(func() (int, error) { return 3, io.EOF }); n != 3 || !errors.Is(err, io.EOF) {
 		t.Errorf("%d, %v; want 3 and io.EOF", n, err)
