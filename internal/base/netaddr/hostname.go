@@ -9,14 +9,14 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxDomainName is the length of the longest name, as text (RFC 1035 2.3.4).
+// maxDomainName is the maximum length of a domain name in text form (RFC 1035, section 2.3.4).
 const maxDomainName = 253
 
-// ErrTooLong reports a name in TLS that no host can have.
-var ErrTooLong = errors.New("the client named a host to TLS whose name is longer than any can be")
+// ErrTooLong is returned if the server name in a TLS handshake is too long to be a host name.
+var ErrTooLong = errors.New("the TLS server name is longer than 253 bytes, the maximum of a host name")
 
-// CheckServerName refuses a handshake for a name that no host can have, before it is compared or kept: TLS lets it
-// have 64 kB.
+// CheckServerName rejects a handshake whose server name is too long to be a host name, before the name is compared or
+// stored. TLS itself would accept 64 KiB.
 func CheckServerName(hello *tls.ClientHelloInfo) error {
 	if len(hello.ServerName) > maxDomainName {
 		return ErrTooLong
@@ -24,9 +24,8 @@ func CheckServerName(hello *tls.ClientHelloInfo) error {
 	return nil
 }
 
-// ParseHost checks the argument of HOST (RFC 7151 3.1): a domain name, an IPv4
-// address or an IPv6 address in brackets, never with a port. Domain names are
-// compared in lower case.
+// ParseHost parses the argument of HOST (RFC 7151, section 3.1): a domain name, an IPv4 address or an IPv6 address in
+// brackets, without a port. It returns domain names in lower case.
 func ParseHost(arg string) (string, bool) {
 	if inner, ok := strings.CutPrefix(arg, "["); ok {
 		inner, ok = strings.CutSuffix(inner, "]")
@@ -55,8 +54,8 @@ func ParseHost(arg string) (string, bool) {
 	return name, true
 }
 
-// lowerASCII is for what is compared by the letters of ASCII: Unicode has others
-// that become one of these in lower case.
+// lowerASCII converts only ASCII letters to lower case. unicode.ToLower would also convert some other characters to
+// ASCII letters.
 func lowerASCII(r rune) rune {
 	if 'A' <= r && r <= 'Z' {
 		return r + 'a' - 'A'
@@ -64,14 +63,14 @@ func lowerASCII(r rune) rune {
 	return r
 }
 
-// NormalizeHost is the form in which hosts are compared: an IP address in its shortest form, a name in lower case and
-// A-labels (RFC 5890) without a dot at the end. A name that no host can have is returned as it is.
+// NormalizeHost returns the canonical form of a host, for comparisons: an IP address in its shortest form, or a name in
+// lower case with A-labels (RFC 5890) and without a trailing dot. It returns invalid names unchanged.
 func NormalizeHost(name string) string {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return addr.String()
 	}
 	short := strings.TrimSuffix(name, ".")
-	if len(short) > maxDomainName { // its labels would take time that grows with the square of its length
+	if len(short) > maxDomainName { // the time of ToASCII is quadratic in the length
 		return name
 	}
 	ascii, err := idna.Lookup.ToASCII(short)

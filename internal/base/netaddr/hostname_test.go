@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A name is brought into the form of comparison only if a host can have it: for a name of 60 kB that takes seconds.
+// TestNormalizeHost checks the canonical forms, and that names that are too long are left alone, because normalizing 60
+// kB would take seconds.
 func TestNormalizeHost(t *testing.T) {
 	label := strings.Repeat("a", 49)
 	longest := strings.Repeat(label+".", 5) + "abc" // 253 bytes

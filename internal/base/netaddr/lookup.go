@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// timeout bounds a lookup.
+	// timeout limits a lookup.
 	timeout = 5 * time.Second
-	// patience is how long Addrs waits for a lookup before it returns the last addresses, and hasty is the same after
-	// a lookup that has failed.
-	patience = 500 * time.Millisecond
-	hasty    = 20 * time.Millisecond
-	// keep is how long addresses stay while the name server does not answer. Others may have them then.
+	// maxWait is how long Addrs waits for a lookup before it returns the previous addresses. After a failed lookup, it
+	// waits for maxWaitAfterFailure only.
+	maxWait             = 500 * time.Millisecond
+	maxWaitAfterFailure = 20 * time.Millisecond
+	// keep is how long addresses are used while lookups fail. Afterwards another host may have them.
 	keep = time.Hour
 )
 
-// A LookupFunc finds the addresses of a host.
+// A LookupFunc returns the addresses of a host.
 type LookupFunc func(ctx context.Context, host string) ([]netip.Addr, error)
 
-// SystemLookup asks the system. An address is its own.
+// SystemLookup looks up a host with the resolver of the system. If host is an IP address, it returns this address.
 func SystemLookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, nil
@@ -34,103 +34,104 @@ func SystemLookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// A Host is a host whose addresses are remembered.
+// A Host caches the addresses of a host. It is safe for concurrent use.
 type Host struct {
-	name  string
-	find  LookupFunc
-	known atomic.Pointer[answer]
+	name   string
+	find   LookupFunc
+	cached atomic.Pointer[result]
 
-	mu      sync.Mutex
-	looking chan struct{} // closed when the lookup has ended that runs, nil where none does
+	mu       sync.Mutex
+	inFlight chan struct{} // closed when the current lookup has ended; nil if there is none
 }
 
-// An answer is the addresses of a host.
-type answer struct {
-	addrs  []netip.Addr
-	found  time.Time // when the name server has said so
-	at     time.Time // when it was asked last
-	failed bool      // and did not answer
+// A result contains the addresses of a host.
+type result struct {
+	addrs    []netip.Addr
+	foundAt  time.Time // when a lookup last succeeded
+	lookedUp time.Time // when the last lookup ended
+	failed   bool      // the last lookup failed
 }
 
-// current are the addresses, and none where others may have them.
-func (a *answer) current() []netip.Addr {
-	if time.Since(a.found) > keep {
+// current returns the addresses, or nil if they are too old.
+func (r *result) current() []netip.Addr {
+	if time.Since(r.foundAt) > keep {
 		return nil
 	}
-	return a.addrs
+	return r.addrs
 }
 
-// NewHost remembers the addresses of a host, which find finds.
+// NewHost returns a Host whose addresses are looked up with find. It does not look them up yet.
 func NewHost(name string, find LookupFunc) *Host {
 	h := &Host{name: name, find: find}
-	h.known.Store(&answer{})
+	h.cached.Store(&result{})
 	return h
 }
 
-// Name is the name of the host.
+// Name returns the name of the host.
 func (h *Host) Name() string { return h.name }
 
-// Known are the addresses that the last lookup has found.
-func (h *Host) Known() []netip.Addr { return h.known.Load().current() }
+// Cached returns the addresses that the last successful lookup has found, without a lookup.
+func (h *Host) Cached() []netip.Addr { return h.cached.Load().current() }
 
-// Addrs are the addresses of the host, looked up within the time age. Where a lookup takes long or fails they are the
-// last ones, except if there is no such host. A lookup goes on after the end of ctx.
+// Addrs returns the addresses of the host, and looks them up first if the last lookup is older than age. If the lookup
+// fails or takes long, Addrs returns the previous addresses. If the host does not exist, there are none. The lookup
+// continues when ctx ends.
 func (h *Host) Addrs(ctx context.Context, age time.Duration) []netip.Addr {
-	known := h.known.Load()
-	most := patience
+	cached := h.cached.Load()
+	wait := maxWait
 	switch {
-	case time.Since(known.at) < age:
-		return known.current()
-	case len(known.current()) == 0:
-		return h.Renewed(ctx, age)
-	case known.failed:
-		most = hasty
+	case time.Since(cached.lookedUp) < age:
+		return cached.current()
+	case len(cached.current()) == 0:
+		return h.FreshAddrs(ctx, age)
+	case cached.failed:
+		wait = maxWaitAfterFailure
 	}
-	ctx, cancel := context.WithTimeout(ctx, most)
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	return h.Renewed(ctx, age)
+	return h.FreshAddrs(ctx, age)
 }
 
-// Renewed is Addrs, and waits for the name server until ctx ends.
-func (h *Host) Renewed(ctx context.Context, age time.Duration) []netip.Addr {
+// FreshAddrs is like Addrs, but waits for the lookup until ctx ends.
+func (h *Host) FreshAddrs(ctx context.Context, age time.Duration) []netip.Addr {
 	select {
-	case <-h.Look(ctx, age):
+	case <-h.Refresh(ctx, age):
 	case <-ctx.Done():
 	}
-	return h.Known()
+	return h.Cached()
 }
 
-// ended is the channel of a lookup that is not needed.
-func ended() chan struct{} {
+// closed returns a closed channel.
+func closed() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }
 
-// Look begins a lookup, unless there was one within the time age. The channel is closed when it has ended. All
-// callers share one lookup.
-func (h *Host) Look(ctx context.Context, age time.Duration) <-chan struct{} {
+// Refresh starts a lookup unless the last one is younger than age. The channel is closed when the lookup has ended.
+// Concurrent callers share one lookup.
+func (h *Host) Refresh(ctx context.Context, age time.Duration) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case time.Since(h.known.Load().at) < age:
-		return ended()
-	case h.looking == nil:
-		looking := make(chan struct{})
-		h.looking = looking
-		panics.Go(func() { h.lookUp(context.WithoutCancel(ctx), looking) })
+	case time.Since(h.cached.Load().lookedUp) < age:
+		return closed()
+	case h.inFlight == nil:
+		done := make(chan struct{})
+		h.inFlight = done
+		panics.Go(func() { h.lookUp(context.WithoutCancel(ctx), done) })
 	}
-	return h.looking
+	return h.inFlight
 }
 
-// lookUp asks the name server.
+// lookUp looks up the addresses and caches the result.
 func (h *Host) lookUp(ctx context.Context, done chan struct{}) {
 	defer close(done)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	found, err := panics.Result(func() ([]netip.Addr, error) { return h.find(ctx, h.name) })
 	now := time.Now()
-	next := &answer{found: now, at: now}
+	next := &result{foundAt: now, lookedUp: now}
 	missing, ok := errors.AsType[*net.DNSError](err)
 	switch {
 	case err == nil:
@@ -138,11 +139,11 @@ func (h *Host) lookUp(ctx context.Context, done chan struct{}) {
 			next.addrs = append(next.addrs, addr.Unmap())
 		}
 	case !ok || !missing.IsNotFound:
-		before := h.known.Load()
-		next.addrs, next.found, next.failed = before.addrs, before.found, true
+		before := h.cached.Load()
+		next.addrs, next.foundAt, next.failed = before.addrs, before.foundAt, true
 	}
-	h.known.Store(next)
+	h.cached.Store(next)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.looking = nil
+	h.inFlight = nil
 }

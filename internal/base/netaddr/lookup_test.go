@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Addresses are looked up again when they are older than they may be. An error of the name server changes nothing,
-// and a host that is gone has none.
+// TestAddrs checks that addresses are looked up again when they are too old, that they are kept if the lookup fails,
+// and dropped if the host no longer exists.
 func TestAddrs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before, after := netip.MustParseAddr("10.0.0.7"), netip.MustParseAddr("10.0.0.8")
@@ -20,7 +20,7 @@ func TestAddrs(t *testing.T) {
 		h := NewHost("ftp.example", func(_ context.Context, name string) ([]netip.Addr, error) {
 			lookups++
 			if name != h0 {
-				t.Errorf("%s is looked up", name)
+				t.Errorf("lookup of %s", name)
 			}
 			return found, foundErr
 		})
@@ -29,12 +29,12 @@ func TestAddrs(t *testing.T) {
 			if got := h.Addrs(t.Context(), age); !slices.Equal(got, addrs) || lookups != times {
 				t.Errorf("%v after %d lookups, want %v after %d", got, lookups, addrs, times)
 			}
-			if got := h.Known(); !slices.Equal(got, addrs) {
-				t.Errorf("%v are known, want %v", got, addrs)
+			if got := h.Cached(); !slices.Equal(got, addrs) {
+				t.Errorf("cached: %v, want %v", got, addrs)
 			}
 		}
-		if len(h.Known()) > 0 || h.Name() != h0 {
-			t.Errorf("%s has %v before a lookup", h.Name(), h.Known())
+		if len(h.Cached()) > 0 || h.Name() != h0 {
+			t.Errorf("%s has %v before a lookup", h.Name(), h.Cached())
 		}
 		want(time.Minute, 1, before)
 		found = []netip.Addr{after}
@@ -51,65 +51,64 @@ func TestAddrs(t *testing.T) {
 	})
 }
 
-// While the name server does not answer, the last addresses are used at once, for an hour. A caller that asks for new
-// ones waits for it.
-func TestNameServerAway(t *testing.T) {
+// TestNameServerDown checks that the previous addresses are used for an hour while the name server does not respond,
+// and that FreshAddrs waits for it.
+func TestNameServerDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		addr := netip.MustParseAddr("10.0.0.7")
-		answers := true
+		responds := true
 		h := NewHost(h0, func(ctx context.Context, _ string) ([]netip.Addr, error) {
-			if answers {
+			if responds {
 				return []netip.Addr{addr}, nil
 			}
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
 		want := func(
-			look func(context.Context, time.Duration) []netip.Addr, within time.Duration, addrs ...netip.Addr,
+			addrsOf func(context.Context, time.Duration) []netip.Addr, within time.Duration, addrs ...netip.Addr,
 		) {
 			t.Helper()
 			begun := time.Now()
-			if got := look(t.Context(), time.Second); !slices.Equal(got, addrs) || time.Since(begun) != within {
+			if got := addrsOf(t.Context(), time.Second); !slices.Equal(got, addrs) || time.Since(begun) != within {
 				t.Errorf("%v after %v, want %v after %v", got, time.Since(begun), addrs, within)
 			}
 		}
-		<-h.Look(t.Context(), time.Second)
+		<-h.Refresh(t.Context(), time.Second)
 		want(h.Addrs, 0, addr)
-		answers = false
+		responds = false
 		time.Sleep(time.Second)
-		want(h.Addrs, patience, addr)
-		want(h.Renewed, timeout-patience, addr) // the same lookup
+		want(h.Addrs, maxWait, addr)
+		want(h.FreshAddrs, timeout-maxWait, addr) // waits for the same lookup
 		time.Sleep(time.Second)
-		want(h.Addrs, hasty, addr) // the lookup before has failed
+		want(h.Addrs, maxWaitAfterFailure, addr) // the previous lookup has failed
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if got := h.Renewed(ended, 0); !slices.Equal(got, []netip.Addr{addr}) {
-			t.Errorf("a client that has gone gets %v", got)
+		if got := h.FreshAddrs(ended, 0); !slices.Equal(got, []netip.Addr{addr}) {
+			t.Errorf("%v after the end of the context, want %v", got, addr)
 		}
 		time.Sleep(keep)
-		if got := h.Known(); len(got) > 0 {
-			t.Errorf("%v are known after %v", got, keep)
+		if got := h.Cached(); len(got) > 0 {
+			t.Errorf("cached after %v: %v", keep, got)
 		}
 		want(h.Addrs, timeout)
-		answers = true
+		responds = true
 		time.Sleep(time.Second)
 		want(h.Addrs, 0, addr)
 	})
 }
 
-// A bug in a lookup is one that has failed.
+// TestPanic checks that a panic in a lookup counts as a failure.
 func TestPanic(t *testing.T) {
 	h := NewHost(h0, func(context.Context, string) ([]netip.Addr, error) { panic("a bug") })
 	if got := h.Addrs(t.Context(), time.Second); len(got) > 0 {
-		t.Errorf("a lookup that panics finds %v", got)
+		t.Errorf("%v after a panic", got)
 	}
 }
 
-// h0 is the host of the test.
 const h0 = "ftp.example"
 
-// An address needs no name server.
-func TestSystem(t *testing.T) {
+// TestSystemLookup checks that addresses and localhost are resolved without a name server.
+func TestSystemLookup(t *testing.T) {
 	got, err := SystemLookup(t.Context(), "203.0.113.7")
 	if err != nil || !slices.Equal(got, []netip.Addr{netip.MustParseAddr("203.0.113.7")}) {
 		t.Errorf("%v, %v", got, err)

@@ -1,8 +1,8 @@
-// Package netaddr reads the addresses, ports and names of hosts, which packages net and net/netip do only in part.
+// Package netaddr handles addresses, ports and host names, in addition to packages net and net/netip.
 //
-// [Of] is the IP address of a [net.Addr], and [PortRange] a range of TCP ports. A [Host] is looked up again and again,
-// because it may move. [ParseHost] and [CheckServerName] read the names by which clients reach a server: the argument
-// of HOST (RFC 7151) and the server name of TLS (RFC 6066).
+// [Of] returns the IP address of a [net.Addr], and a [PortRange] is a range of TCP ports. A [Host] caches the addresses
+// of a host that may move. [ParseHost] and [CheckServerName] check the names that clients use for the server: the
+// argument of HOST (RFC 7151) and the TLS server name (RFC 6066).
 package netaddr
 
 import (
@@ -10,8 +10,8 @@ import (
 	"net/netip"
 )
 
-// Of is the IP address of a TCP address, IPv4 never mapped into IPv6. A link-local address
-// has its zone, without which no data connection reaches it (RFC 4007 11).
+// Of returns the IP address of a TCP address, or the zero value for other addresses. IPv4-mapped IPv6 addresses are
+// returned as IPv4. A link-local address keeps its zone, which is needed to connect to it (RFC 4007, section 11).
 func Of(addr net.Addr) netip.Addr {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {

@@ -10,15 +10,15 @@ import (
 // [DynamicPorts].
 type PortRange struct{ First, Last uint16 }
 
-// DynamicPorts are the dynamic ports of RFC 6335 6. The kernel, asked for any port,
-// looks for one that was unused for a minute. After some hundred transfers a
-// second have used all ports, that takes it milliseconds.
+// DynamicPorts returns the dynamic ports of RFC 6335, section 6. They are used explicitly instead of port 0, because
+// the kernel then searches for a port that was unused for a minute, which takes milliseconds after a few hundred
+// transfers per second have used all ports.
 func DynamicPorts() PortRange { return PortRange{49152, 65535} }
 
-// Size is how many ports there are.
+// Size returns the number of ports.
 func (r PortRange) Size() int { return int(r.Last) - int(r.First) + 1 }
 
-// UnmarshalText reads 30000-30099, or a single port.
+// UnmarshalText parses a range such as 30000-30099, or a single port.
 func (r *PortRange) UnmarshalText(text []byte) error {
 	first, last, isRange := strings.Cut(string(text), "-")
 	if !isRange {
@@ -36,7 +36,7 @@ func (r *PortRange) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String is the range as UnmarshalText reads it.
+// String returns the range in the form that UnmarshalText parses, or "" for the zero value.
 func (r PortRange) String() string {
 	if r == (PortRange{}) {
 		return ""

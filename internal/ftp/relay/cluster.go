@@ -118,7 +118,7 @@ func (c *Cluster) stallTimeout() time.Duration { return time.Duration(c.stall.Lo
 // open.
 func (c *Cluster) Start(ctx context.Context) error {
 	for _, peer := range c.peers {
-		peer.Look(c.ctx, lookupTTL) // so that the first relay need not wait
+		peer.Refresh(c.ctx, lookupTTL) // so that the first relay need not wait
 	}
 	own := Slice(c.Ports, c.Replica, len(c.Peers))
 	config := net.ListenConfig{Control: limits.TransferReserve.Control}

@@ -28,7 +28,7 @@ const (
 func lookups() []func(context.Context, *netaddr.Host) []netip.Addr {
 	return []func(context.Context, *netaddr.Host) []netip.Addr{
 		func(ctx context.Context, p *netaddr.Host) []netip.Addr { return p.Addrs(ctx, lookupTTL) },
-		func(ctx context.Context, p *netaddr.Host) []netip.Addr { return p.Renewed(ctx, lookupInterval) },
+		func(ctx context.Context, p *netaddr.Host) []netip.Addr { return p.FreshAddrs(ctx, lookupInterval) },
 	}
 }
 
@@ -66,7 +66,7 @@ type peers map[int]*netaddr.Host
 // known reports whether an address belonged to a peer at the last lookup.
 func (p peers) known(addr netip.Addr) bool {
 	for _, peer := range p {
-		if slices.Contains(peer.Known(), addr) {
+		if slices.Contains(peer.Cached(), addr) {
 			return true
 		}
 	}
@@ -78,7 +78,7 @@ func (p peers) known(addr netip.Addr) bool {
 // arrival time of a relay.
 func (p peers) refresh(ctx context.Context) {
 	for _, peer := range p {
-		peer.Look(ctx, lookupTTL)
+		peer.Refresh(ctx, lookupTTL)
 	}
 }
 

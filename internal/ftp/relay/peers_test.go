@@ -210,7 +210,7 @@ func TestArrivalBeforeALookup(t *testing.T) {
 				if want := begin.Add(-tc.wantBefore); !got.Equal(want) {
 					t.Errorf("the client has come at %v, want %v", got, want)
 				}
-				<-host.Look(t.Context(), 0) // the lookup of the test is still running
+				<-host.Refresh(t.Context(), 0) // the lookup of the test is still running
 			})
 		})
 	}

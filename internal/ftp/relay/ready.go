@@ -29,7 +29,7 @@ func (c *Cluster) awaitPeers(
 		return
 	}
 	for began := time.Now(); ; {
-		found := slices.ContainsFunc(self.Renewed(ctx, lookupInterval), local)
+		found := slices.ContainsFunc(self.FreshAddrs(ctx, lookupInterval), local)
 		var refused []string
 		if found {
 			refused = refusing(ctx)
@@ -42,13 +42,13 @@ func (c *Cluster) awaitPeers(
 			c.Log.Warn(
 				"other replicas refuse relays from this replica; check that their name servers return its address, "+
 					"and check cluster.peers",
-				"name", self.Name(), "addresses", self.Known(), "peers", refused)
+				"name", self.Name(), "addresses", self.Cached(), "peers", refused)
 			return
 		default:
 			c.Log.Warn(
 				"the name of this replica does not resolve to its address, so other replicas refuse its relays; "+
 					"check cluster.peers",
-				"name", self.Name(), "addresses", self.Known())
+				"name", self.Name(), "addresses", self.Cached())
 			return
 		}
 		select {
