@@ -1,4 +1,4 @@
-// Package bytesize reads and writes numbers of bytes with a unit, such as 64MiB.
+// Package bytesize parses and formats numbers of bytes with a unit, such as 64MiB.
 package bytesize
 
 import (
@@ -20,7 +20,7 @@ const (
 	TiB Size = 1 << 40
 )
 
-// unit is what a number of bytes may be written in.
+// A unit is a unit in which a size may be written.
 type unit struct {
 	name string
 	size Size
@@ -33,7 +33,7 @@ func units() []unit {
 	}
 }
 
-// UnmarshalText reads a whole number of bytes, or of a unit: 64MiB, 1GB.
+// UnmarshalText parses a whole number with an optional unit, such as 64MiB or 1GB.
 func (s *Size) UnmarshalText(text []byte) error {
 	digits := strings.TrimRight(string(text), "TGMKkiB ")
 	name := strings.TrimLeft(string(text)[len(digits):], " ")
@@ -50,7 +50,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String is the size in the largest unit that it is a whole number of.
+// String returns the size as a whole number in the largest possible unit.
 func (s Size) String() string {
 	for _, u := range units() {
 		if s >= u.size && s%u.size == 0 {
