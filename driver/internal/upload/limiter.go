@@ -7,28 +7,27 @@ import (
 )
 
 const (
-	// farParts is how many parts an upload may have under way to a distant server, where one part after another would
-	// wait for round trips.
+	// farParts is the maximum number of parts in flight of one upload to a distant server. It hides the round trips.
 	farParts = 20
 
-	// nearParts is how many parts all uploads to a near server may have under way, besides one of each. More would
-	// only wait in the server, and take memory here.
+	// nearParts is the maximum number of parts in flight of all uploads to a nearby server, in addition to one part of
+	// each upload. More parts would only wait in the server and use memory here.
 	nearParts = 6
 )
 
-// A Limiter bounds how many parts of uploads are under way to an S3 server. A part is under way from the moment the
-// upload begins to fill it until S3 has stored it, so the limit bounds memory too. It is safe for concurrent use.
+// A Limiter limits the number of parts in flight to an S3 server. A part is in flight from the time when the upload
+// begins to fill it until S3 has stored it, so the limit applies to memory too. It is safe for concurrent use.
 type Limiter struct {
 	far    func(time.Time) bool
-	shared chan struct{} // holds a value for each part besides the first of its upload
+	shared chan struct{} // holds a value for each shared slot in use
 }
 
-// NewLimiter returns a limiter for a server. The function reports whether the server is far away.
+// NewLimiter returns a Limiter for a server. far reports whether the server is far away.
 func NewLimiter(far func(time.Time) bool) *Limiter {
 	return &Limiter{far: far, shared: make(chan struct{}, nearParts)}
 }
 
-// join returns the slots for the parts of one more upload.
+// join returns the slots of a new upload.
 func (l *Limiter) join() *slots {
 	if l.far(time.Now()) {
 		return newSlots(farParts, nil)
@@ -36,27 +35,26 @@ func (l *Limiter) join() *slots {
 	return newSlots(1, l.shared)
 }
 
-// slots bound how many parts of an upload are under way. A part takes a slot of the upload itself if one is free, and
-// else one of those that uploads share. Shared slots are returned first. So an upload with one part under way holds no
-// shared slot, and needs none: one slow client after another cannot take them from others. Only one goroutine may take
-// slots.
+// slots limit the number of parts of an upload in flight. A part takes a slot of the upload itself if one is free, and
+// otherwise a slot that all uploads share. Shared slots are returned first, so an upload with a single part in flight
+// never holds one, and many slow clients cannot take them away from others. Only one goroutine may call acquire.
 type slots struct {
 	own    chan struct{} // holds a value for each slot in use
-	shared chan struct{} // likewise, by all uploads; nil if none are shared
+	shared chan struct{} // the same for the shared slots; may be nil
 
-	reserved bool // a slot is taken for the part that begins next
+	reserved bool // a slot was acquired for the next part
 
 	mu       sync.Mutex
-	borrowed int // shared slots that this upload uses
+	borrowed int // number of shared slots in use by this upload
 }
 
 func newSlots(own int, shared chan struct{}) *slots {
 	return &slots{own: make(chan struct{}, own), shared: shared}
 }
 
-// take waits for a slot. It returns false if one of the contexts ends first. Waiting uploads get shared slots in the
-// order in which they came.
-func (s *slots) take(ctx, until context.Context) bool {
+// acquire waits for a slot. It returns false if one of the contexts ends first. Waiting uploads get shared slots in the
+// order of their arrival.
+func (s *slots) acquire(ctx, until context.Context) bool {
 	select {
 	case s.own <- struct{}{}:
 		return true
@@ -74,7 +72,7 @@ func (s *slots) take(ctx, until context.Context) bool {
 	return true
 }
 
-// borrow counts a shared slot, unless the upload's own slot has become free in the meantime.
+// borrow counts a shared slot, or exchanges it for an own slot if one has become free.
 func (s *slots) borrow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +84,8 @@ func (s *slots) borrow() {
 	}
 }
 
-// leave returns a slot.
-func (s *slots) leave() {
+// release returns a slot.
+func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.borrowed > 0 {

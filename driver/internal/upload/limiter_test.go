@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// A partServer takes parts: so much by a connection and so much in all. Both are bytes a second.
+// A partServer simulates an S3 server with a limited bandwidth, in bytes per second: of each connection, and in total.
 type partServer struct {
-	connection, server float64
-	latency            time.Duration
+	connection, total float64
+	latency           time.Duration
 
-	mu       sync.Mutex
-	underWay int
-	most     int
-	held     int
-	mostHeld int
+	mu          sync.Mutex
+	inFlight    int // parts
+	maxInFlight int
+	held        int // parts in the memory of the client
+	maxHeld     int
 
-	// Each connection has taken the same number of bytes since some time.
-	taken   float64 // bytes of one connection, until since
-	since   time.Time
-	changed chan struct{} // closed when another number of parts is under way
+	// All connections receive at the same speed.
+	received float64 // bytes per connection until since
+	since    time.Time
+	changed  chan struct{} // closed when inFlight changes
 }
 
-// store takes a part.
+// store receives a part.
 func (s *partServer) store(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.enter(1)
+	s.count(1)
 	s.mu.Unlock()
 	time.Sleep(s.latency)
 	s.mu.Lock()
@@ -46,60 +46,60 @@ func (s *partServer) store(bytes int64) {
 		}
 		s.mu.Lock()
 	}
-	s.enter(-1)
+	s.count(-1)
 }
 
-// enter changes the number of parts under way.
-func (s *partServer) enter(n int) {
+// count changes the number of parts in flight.
+func (s *partServer) count(n int) {
 	s.progress()
-	s.underWay += n
-	s.most = max(s.most, s.underWay)
+	s.inFlight += n
+	s.maxInFlight = max(s.maxInFlight, s.inFlight)
 	if s.changed != nil {
 		close(s.changed)
 	}
 	s.changed = make(chan struct{})
 }
 
-// progress returns how many bytes each connection has taken.
+// progress updates and returns the number of bytes that each connection has received.
 func (s *partServer) progress() float64 {
 	now := time.Now()
-	if s.underWay > 0 {
-		s.taken += s.speed() * now.Sub(s.since).Seconds()
+	if s.inFlight > 0 {
+		s.received += s.speed() * now.Sub(s.since).Seconds()
 	}
 	s.since = now
-	return s.taken
+	return s.received
 }
 
-// speed is the bytes that each connection takes in a second.
-func (s *partServer) speed() float64 { return min(s.connection, s.server/float64(s.underWay)) }
+// speed returns the current bytes per second of each connection.
+func (s *partServer) speed() float64 { return min(s.connection, s.total/float64(s.inFlight)) }
 
-// upload sends parts that a client fills at a speed.
+// upload sends parts that a client fills with the given number of bytes per second.
 func (s *partServer) upload(t *testing.T, l *Limiter, client float64, parts int) {
 	const size = 5 << 20
 	slots := l.join()
-	var underWay sync.WaitGroup
-	defer underWay.Wait()
+	var inFlight sync.WaitGroup
+	defer inFlight.Wait()
 	for range parts {
-		if !slots.take(t.Context(), t.Context()) {
-			t.Error("no part may be filled")
+		if !slots.acquire(t.Context(), t.Context()) {
+			t.Error("no slot for the next part")
 			return
 		}
 		s.memory(1)
 		time.Sleep(time.Duration(size / client * float64(time.Second)))
-		underWay.Go(func() {
+		inFlight.Go(func() {
 			s.store(size)
 			s.memory(-1)
-			slots.leave()
+			slots.release()
 		})
 	}
 }
 
-// memory counts parts that are filled or under way.
+// memory counts the parts in memory.
 func (s *partServer) memory(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held += n
-	s.mostHeld = max(s.mostHeld, s.held)
+	s.maxHeld = max(s.maxHeld, s.held)
 }
 
 func near(time.Time) bool { return false }
@@ -109,14 +109,14 @@ func TestUploads(t *testing.T) {
 	const mib = 1 << 20
 	const latency = 40 * time.Millisecond
 	for _, test := range []struct {
-		label                      string
-		far                        func(time.Time) bool
-		connection, server, client float64
-		latency                    time.Duration
-		uploads, parts             int // parts of each
-		least, most                int // parts under way at the most
-		held                       int // parts in memory at the most
-		within                     time.Duration
+		label                     string
+		far                       func(time.Time) bool
+		connection, total, client float64 // bytes per second
+		latency                   time.Duration
+		uploads, parts            int // number of uploads, and of parts of each
+		minInFlight, maxInFlight  int // bounds of the highest number of parts in flight
+		maxHeld                   int // parts in memory
+		maxTime                   time.Duration
 	}{
 		{"distant-server", far, 25 * mib, 10_000 * mib, 800 * mib, latency, 1, 52, 20, 20, 20, time.Second},
 		{"slow-client", far, 25 * mib, 10_000 * mib, 10 * mib, latency, 1, 50, 1, 1, 2, 26 * time.Second},
@@ -135,7 +135,7 @@ func TestUploads(t *testing.T) {
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &partServer{connection: test.connection, server: test.server, latency: test.latency}
+				server := &partServer{connection: test.connection, total: test.total, latency: test.latency}
 				begin := time.Now()
 				l := NewLimiter(test.far)
 				var uploads sync.WaitGroup
@@ -144,15 +144,15 @@ func TestUploads(t *testing.T) {
 				}
 				uploads.Wait()
 				took := time.Since(begin)
-				t.Logf("most %d, held %d, took %v", server.most, server.mostHeld, took)
-				if server.most < test.least || server.most > test.most {
-					t.Errorf("up to %d parts are under way, want %d to %d", server.most, test.least, test.most)
+				t.Logf("%d in flight, %d in memory, %v", server.maxInFlight, server.maxHeld, took)
+				if n := server.maxInFlight; n < test.minInFlight || n > test.maxInFlight {
+					t.Errorf("up to %d parts in flight, want %d to %d", n, test.minInFlight, test.maxInFlight)
 				}
-				if server.mostHeld > test.held {
-					t.Errorf("up to %d parts were in memory, want %d", server.mostHeld, test.held)
+				if server.maxHeld > test.maxHeld {
+					t.Errorf("up to %d parts in memory, want at most %d", server.maxHeld, test.maxHeld)
 				}
-				if took > test.within {
-					t.Errorf("it took %v, want %v", took, test.within)
+				if took > test.maxTime {
+					t.Errorf("took %v, want at most %v", took, test.maxTime)
 				}
 				if len(l.shared) != 0 {
 					t.Errorf("%d shared slots are in use at the end", len(l.shared))
@@ -162,18 +162,18 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// TestFirstPartNeedNotWait checks that an upload may begin a part while others use all shared slots, and that uploads
-// which wait for more get the next ones in turn.
+// TestFirstPartNeedNotWait checks that an upload may begin its first part while others use all shared slots, and that
+// waiting uploads get released slots in the order of their arrival.
 func TestFirstPartNeedNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLimiter(near)
 		greedy, modest := l.join(), l.join()
 		for range 1 + nearParts {
-			if !greedy.take(t.Context(), t.Context()) {
-				t.Fatal("no slot for an upload that is alone")
+			if !greedy.acquire(t.Context(), t.Context()) {
+				t.Fatal("no slot for the only upload")
 			}
 		}
-		if !modest.take(t.Context(), t.Context()) {
+		if !modest.acquire(t.Context(), t.Context()) {
 			t.Fatal("no slot for the first part of an upload")
 		}
 		order := make(chan string, 2)
@@ -182,7 +182,7 @@ func TestFirstPartNeedNotWait(t *testing.T) {
 				if name == "greedy" {
 					time.Sleep(time.Second)
 				}
-				if s.take(t.Context(), t.Context()) {
+				if s.acquire(t.Context(), t.Context()) {
 					order <- name
 				}
 			}()
@@ -192,7 +192,7 @@ func TestFirstPartNeedNotWait(t *testing.T) {
 			t.Fatalf("the %s upload did not wait", <-order)
 		}
 		for _, want := range []string{"modest", "greedy"} {
-			greedy.leave()
+			greedy.release()
 			synctest.Wait()
 			if len(order) != 1 || <-order != want {
 				t.Errorf("the %s upload still waits", want)
@@ -201,7 +201,8 @@ func TestFirstPartNeedNotWait(t *testing.T) {
 	})
 }
 
-// TestEndedUpload ends uploads that wait for a slot, or that have reserved one: other uploads get all shared slots.
+// TestEndedUpload checks that all shared slots are available again after an upload has ended while it waited for a slot
+// or had reserved one.
 func TestEndedUpload(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -210,23 +211,23 @@ func TestEndedUpload(t *testing.T) {
 		"failed-upload": {ended, t.Context()}, "closed-upload": {t.Context(), ended},
 	} {
 		t.Run(label, func(t *testing.T) {
-			for range 100 { // select picks one of two that are ready
+			for range 100 { // select chooses at random if several cases are ready
 				s := l.join()
 				for range 1 + nearParts {
-					if !s.take(t.Context(), t.Context()) {
+					if !s.acquire(t.Context(), t.Context()) {
 						t.Fatal("no slot is free")
 					}
 				}
-				if s.take(contexts[0], contexts[1]) {
-					t.Fatal("an upload has more slots than there are")
+				if s.acquire(contexts[0], contexts[1]) {
+					t.Fatal("an upload has more slots than exist")
 				}
-				s.leave()
-				taken := nearParts
-				if s.take(contexts[0], contexts[1]) {
-					taken++
+				s.release()
+				acquired := nearParts
+				if s.acquire(contexts[0], contexts[1]) {
+					acquired++
 				}
-				for ; taken > 1; taken-- { // the last one is reserved for a part that never begins
-					s.leave()
+				for ; acquired > 1; acquired-- { // the last one is reserved for a part that never begins
+					s.release()
 				}
 				if len(l.shared) != 0 {
 					t.Fatalf("%d shared slots are in use, want none", len(l.shared))

@@ -132,7 +132,7 @@ func (m *multipart) add(s *slots, bytes int64, transfer func(ctx context.Context
 	before := m.bytes
 	m.bytes += bytes
 	m.group.Go(func() error {
-		defer s.leave()
+		defer s.release()
 		err := panics.Catch(func() error { return transfer(m.ctx, part) })
 		switch {
 		case err == nil:
@@ -151,7 +151,7 @@ func (m *multipart) reserve(s *slots) error {
 	if err := m.ended(); err != nil || s.reserved {
 		return err
 	}
-	if !s.take(m.ctx, m.session) {
+	if !s.acquire(m.ctx, m.session) {
 		return m.ended()
 	}
 	s.reserved = true
