@@ -31,7 +31,7 @@ func takeTurns(user *schedule.User) interceptor {
 			return nil, err
 		}
 		if kind := kindOf(in, out); kind != (schedule.Kind{}) {
-			turn.Answered(kind)
+			turn.Responded(kind)
 		}
 		if object, ok := out.(*s3.GetObjectOutput); ok {
 			turn.Pause()

@@ -1,24 +1,34 @@
-// Package schedule decides whose turn is next where many want to work at the same time.
+// Package schedule shares limited capacity fairly between users and tenants.
 //
-// A [Queue] has slots. Turns go round the groups, and round the members of each: the next slot goes to the group, and
-// then to the member, that has the fewest. Checks of passwords wait in such a queue, whose size is fixed, and the parts
-// of uploads in another one, whose size follows what they find out about the server.
+// A [Queue] has a number of slots. A slot is acquired for a member of a group, such as a user of a tenant. A free slot
+// goes to the waiting group that has the fewest slots, and in it to the member that has the fewest:
 //
-// The [Requests] to a server, those that send parts too, wait in one whose size follows how long answers take. The time
-// counts from the grant of the slot to the answer, never the time in the queue. A user who is alone has no limit, and
-// no user has one before a distant server. While several users make requests, this holds:
+//	slot, err := queue.Acquire(ctx, schedule.Key{Group: tenant, Member: user})
+//	if err != nil {
+//		return err // ctx has ended
+//	}
+//	defer slot.Release()
 //
-//   - The last slot is for a tenant, or where only one has slots for a user, that has no request under way. So a user
-//     with one request after another does not wait, however many sessions of others do.
-//   - A light user makes less than a third of an equal part of the requests. If those that begin at once take 30 %
-//     longer than a request that is alone, others slow the user down, and the number of slots shrinks in proportion.
-//   - With fewer slots than one for each of two users, the users with many requests rest after each. So they take a
-//     part of the time: down to a quarter.
-//   - Otherwise the number grows with the answers, as long as others wait. Users who all have many so come to as many
-//     as they ask for, and a light user decides when there are too many.
+// Password checks, for example, use a queue of a fixed size.
 //
-// A fixed number of slots would be simpler, but does not protect light users: in the bench, next to uploads by 25
-// sessions of another user, a user keeps 0.54 of the speed with this rule, 0.28 with four slots and 0.12 with sixteen.
+// [Requests] schedules the requests to an S3 server, including those that send parts. It uses a queue whose size
+// depends on the response times of the server. A response time begins when the request gets its slot, so the time in
+// the queue does not count. Requests are not limited while only one user makes requests, or if the server is far away.
+// Otherwise these rules apply:
+//
+//   - The last slot is reserved for a tenant without a request in flight or, if only one tenant has slots, for a user
+//     without one. A user who sends one request after another therefore does not wait, regardless of the number of
+//     sessions of others.
+//   - A user is light if the user makes less than a third of an equal share of the requests. If requests of light users
+//     that did not wait take 30 % longer than requests on an idle server, the number of slots shrinks in proportion.
+//   - If the number of slots falls below two, users with many requests pause after each request, so that they use only
+//     part of the time, down to a quarter.
+//   - Otherwise the number of slots grows with each response, as long as requests wait. If all users make many requests,
+//     it grows as far as they need; light users determine when there are too many.
+//
+// A fixed number of slots would be simpler but does not protect light users: in the benchmark, next to uploads by 25
+// sessions of another user, a user keeps 0.54 of the speed with these rules, 0.28 with four slots and 0.12 with
+// sixteen.
 package schedule
 
 import (
@@ -30,99 +40,100 @@ import (
 	"time"
 )
 
-// fewParts says who makes few requests: less than an equal part of all, divided by this.
-const fewParts = 3
+// fewDivisor determines who makes few requests: less than an equal share of all requests, divided by this number.
+const fewDivisor = 3
 
-// A Key says who gets a slot: a member of a group.
+// A Key identifies a member of a group.
 type Key struct{ Group, Member string }
 
-// A Queue lets as many work at the same time as it has slots, and the others wait. It is safe for concurrent use.
+// A Queue limits how many slots are in use; further callers wait. It is safe for concurrent use.
 //
-// The next slot goes to the group that has the fewest, and in it to the member who has the fewest. Where these are
-// several, turns go round: the one whose last turn was longest ago is next. So a member that asks many times waits
-// longer, and makes no other member wait longer.
+// The next slot goes to the group that has the fewest slots, and in it to the member that has the fewest. Ties are
+// resolved round-robin: the one that got its last slot longest ago is next. A member with many requests therefore waits
+// longer itself, but does not delay other members.
 type Queue struct {
-	kept int
+	reserved int // slots for members without a slot
 
-	mu    sync.Mutex
-	slots int
-	all   node
-	turns int64 // so far
+	mu      sync.Mutex
+	slots   int
+	root    node
+	counter int64 // orders events, see node.order
 }
 
-// A node is everyone who has slots or waits for one, or a group of them, or a member of a group.
+// A node is the root, a group or a member of the queue.
 type node struct {
-	name  string
-	above *node
-	below map[string]*node // by name
-	used  int              // slots
-	waits int              // requests for slots
-	busy  int              // of those below, how many have slots
+	name     string
+	parent   *node
+	children map[string]*node // by name
+	used     int              // slots in use by the node and its descendants
+	waits    int              // their waiting requests
+	busy     int              // number of children with slots
 
-	next  []*node // a heap of those that may be next
-	index int     // in above.next, or -1
-	turn  int64   // the last one, or when the node began to wait
+	next  []*node // heap of the children that may get a slot
+	index int     // in parent.next, or -1
+	order int64   // counter at the last slot, or when the node began to wait
 
-	waiting list.List // of a member: of *Slot, the oldest first
-	resting bool      // gets no slot for now
+	waiting list.List // of *Slot, the oldest first; only for members
+	paused  bool      // gets no slot for now
 }
 
-// NewQueue returns a queue with so many slots. As many of them as are kept are for members who have none.
-func NewQueue(slots, kept int) *Queue { return &Queue{slots: slots, kept: kept} }
+// NewQueue returns a queue with the given number of slots. The reserved slots among them are for members without a
+// slot.
+func NewQueue(slots, reserved int) *Queue { return &Queue{slots: slots, reserved: reserved} }
 
-// A Slot lets someone work. Leave gives it back.
+// A Slot is a slot of a queue in use. Release returns it.
 type Slot struct {
-	Waited bool // it was not free at once
-	Others int  // slots that others had when it was given
+	Waited bool // the slot was not free immediately
+	Others int  // number of slots in use when this one was granted
 
 	queue   *Queue
 	member  *node
-	waiting *list.Element // of member.waiting; nil since it was given
-	given   chan struct{} // closed then; nil if it was free at once
+	waiting *list.Element // in member.waiting; nil once granted
+	granted chan struct{} // closed when granted; nil if the slot was free immediately
 }
 
-// Enter waits for a slot. The error is that of ctx, whose end gives up the place in the queue.
-func (q *Queue) Enter(ctx context.Context, key Key) (*Slot, error) {
+// Acquire waits for a slot. If ctx ends first, it returns the error of ctx.
+func (q *Queue) Acquire(ctx context.Context, key Key) (*Slot, error) {
 	q.mu.Lock()
-	s := q.join(key)
+	s := q.request(key)
 	if s.Waited = s.waiting != nil; s.Waited {
-		s.given = make(chan struct{})
+		s.granted = make(chan struct{})
 	}
 	q.mu.Unlock()
 	if !s.Waited {
 		return s, nil
 	}
 	select {
-	case <-s.given:
+	case <-s.granted:
 		return s, nil
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if s.waiting != nil {
-		q.leave(s)
+		q.dequeue(s)
 		q.forget(s.member)
 	} else {
-		q.release(s.member) // it was given at the same moment
+		q.release(s.member) // the slot was granted at the same moment
 	}
 	return nil, ctx.Err()
 }
 
-// Leave gives the slot to the next. It is called once.
-func (s *Slot) Leave() { s.LeaveAndRest(0) }
+// Release returns the slot. It must be called once.
+func (s *Slot) Release() { s.ReleaseAndPause(0) }
 
-// LeaveAndRest gives the slot to the next. If the member waits for another one, it waits for so long at least.
-func (s *Slot) LeaveAndRest(rest time.Duration) {
+// ReleaseAndPause returns the slot. If the member waits for another slot, it gets none during the pause.
+func (s *Slot) ReleaseAndPause(pause time.Duration) {
 	q, m := s.queue, s.member
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if rest > 0 && m.waits > 0 && !m.resting {
-		m.resting = true
+	if pause > 0 && m.waits > 0 && !m.paused {
+		m.paused = true
 		m.exit()
-		time.AfterFunc(rest, func() {
+		time.AfterFunc(pause, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
-			m.resting = false
+			m.paused = false
 			if m.waits > 0 {
 				q.enter(m)
 				q.serve()
@@ -132,7 +143,7 @@ func (s *Slot) LeaveAndRest(rest time.Duration) {
 	q.release(m)
 }
 
-// Resize changes the number of slots. No member loses one.
+// Resize changes the number of slots. Slots in use are not affected.
 func (q *Queue) Resize(slots int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,36 +153,36 @@ func (q *Queue) Resize(slots int) {
 	}
 }
 
-// Waiting is how many requests for slots there are.
+// Waiting returns the number of waiting requests.
 func (q *Queue) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.all.waits
+	return q.root.waits
 }
 
-// A Load is how much there is to do.
+// A Load describes the load of a queue from the perspective of a member.
 type Load struct {
-	Used    int  // slots
-	Waiting int  // requests for slots
-	Few     bool // the member, or its group, makes few requests compared with the others
+	Used    int  // slots in use
+	Waiting int  // waiting requests
+	Few     bool // the member or its group makes few requests compared to others
 }
 
-// Load is the load of the queue, as the member sees it who has the slot.
+// Load returns the load of the queue from the perspective of the member that has the slot.
 func (s *Slot) Load() Load {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
-	l := Load{Used: s.queue.all.used, Waiting: s.queue.all.waits}
-	for n := s.member; n.above != nil; n = n.above {
-		if max(1, n.requests())*len(n.above.below)*fewParts <= n.above.requests() {
+	l := Load{Used: s.queue.root.used, Waiting: s.queue.root.waits}
+	for n := s.member; n.parent != nil; n = n.parent {
+		if max(1, n.requests())*len(n.parent.children)*fewDivisor <= n.parent.requests() {
 			l.Few = true
 		}
 	}
 	return l
 }
 
-// join asks for a slot, at the end of the queue.
-func (q *Queue) join(key Key) *Slot {
-	s := &Slot{queue: q, member: q.all.under(key.Group).under(key.Member)}
+// request adds a request to the queue. The caller must hold q.mu, as for all functions below.
+func (q *Queue) request(key Key) *Slot {
+	s := &Slot{queue: q, member: q.root.child(key.Group).child(key.Member)}
 	s.waiting = s.member.waiting.PushBack(s)
 	s.member.await(1)
 	q.enter(s.member)
@@ -179,8 +190,8 @@ func (q *Queue) join(key Key) *Slot {
 	return s
 }
 
-// leave takes a request out of the queue.
-func (q *Queue) leave(s *Slot) {
+// dequeue removes a request from the queue.
+func (q *Queue) dequeue(s *Slot) {
 	s.member.waiting.Remove(s.waiting)
 	s.waiting = nil
 	if s.member.await(-1); s.member.waits == 0 {
@@ -188,116 +199,117 @@ func (q *Queue) leave(s *Slot) {
 	}
 }
 
-// release takes a slot back.
+// release returns a slot of a member and grants it to the next one.
 func (q *Queue) release(member *node) {
 	member.use(-1)
 	q.forget(member)
 	q.serve()
 }
 
-// serve gives slots as long as the next one may have one.
+// serve grants slots as long as possible.
 func (q *Queue) serve() {
 	for q.serveOne() {
 	}
 }
 
-// serveOne gives a slot to the next one, or returns false if there is none, or no slot for it.
+// serveOne grants a slot to the next member. It returns false if no member waits or no slot is free for it.
 func (q *Queue) serveOne() bool {
-	if len(q.all.next) == 0 {
+	if len(q.root.next) == 0 {
 		return false
 	}
-	group := q.all.next[0]
+	group := q.root.next[0]
 	member := group.next[0]
 	if !q.mayUse(group, member) {
 		return false
 	}
 	s := member.waiting.Front().Value.(*Slot)
-	s.Others = q.all.used
-	q.turns++
-	member.turn, group.turn = q.turns, q.turns
+	s.Others = q.root.used
+	q.counter++
+	member.order, group.order = q.counter, q.counter
 	member.use(1)
-	q.leave(s)
-	if s.given != nil {
-		close(s.given)
+	q.dequeue(s)
+	if s.granted != nil {
+		close(s.granted)
 	}
 	return true
 }
 
-// mayUse tells whether there is a slot for a member. One that is kept is for a group without slots, or for a member
-// without slots where no other group has any. There each of the others counts once, however many slots it has.
+// mayUse reports whether a slot is free for a member. A reserved slot is for a group without slots, or for a member
+// without slots if no other group has any. For reserved slots, each of the others counts only once, regardless of the
+// number of its slots.
 func (q *Queue) mayUse(group, member *node) bool {
 	switch {
-	case q.all.used < q.slots-q.kept:
+	case q.root.used < q.slots-q.reserved:
 		return true
-	case q.kept == 0:
+	case q.reserved == 0:
 		return false
 	case group.used == 0:
-		return q.all.busy < q.slots
+		return q.root.busy < q.slots
 	}
-	return group.used == q.all.used && member.used == 0 && group.busy < q.slots
+	return group.used == q.root.used && member.used == 0 && group.busy < q.slots
 }
 
-// enter puts a member that waits into the order of those that may be next, unless it rests.
+// enter adds a waiting member to the heaps of those that may get a slot, unless it is paused.
 func (q *Queue) enter(member *node) {
-	q.turns++
-	for n := member; n.above != nil && n.index < 0 && !n.resting; n = n.above {
-		n.turn = q.turns
-		heap.Push(n.above, n)
+	q.counter++
+	for n := member; n.parent != nil && n.index < 0 && !n.paused; n = n.parent {
+		n.order = q.counter
+		heap.Push(n.parent, n)
 	}
 }
 
-// exit takes a member out of that order.
+// exit removes a member from these heaps.
 func (n *node) exit() {
-	for ; n.above != nil && n.index >= 0 && len(n.next) == 0; n = n.above {
-		heap.Remove(n.above, n.index)
+	for ; n.parent != nil && n.index >= 0 && len(n.next) == 0; n = n.parent {
+		heap.Remove(n.parent, n.index)
 	}
 }
 
-// forget removes a member that has no slots and does not wait.
+// forget removes the nodes of a member that has no slots and does not wait.
 func (q *Queue) forget(member *node) {
 	if member.requests() > 0 {
 		return
 	}
-	for n := member; n.above != nil && len(n.below) == 0; n = n.above {
-		delete(n.above.below, n.name)
+	for n := member; n.parent != nil && len(n.children) == 0; n = n.parent {
+		delete(n.parent.children, n.name)
 	}
 }
 
-// under returns the node below that has a name.
-func (n *node) under(name string) *node {
-	below := n.below[name]
-	if below == nil {
-		if n.below == nil {
-			n.below = make(map[string]*node)
+// child returns the child with this name. It creates the child if it does not exist.
+func (n *node) child(name string) *node {
+	child := n.children[name]
+	if child == nil {
+		if n.children == nil {
+			n.children = make(map[string]*node)
 		}
-		below = &node{above: n, name: name, index: -1}
-		n.below[name] = below
+		child = &node{parent: n, name: name, index: -1}
+		n.children[name] = child
 	}
-	return below
+	return child
 }
 
-// requests is how many slots there are, and requests for more.
+// requests returns the number of slots in use and of waiting requests.
 func (n *node) requests() int { return n.used + n.waits }
 
-// await changes the number of requests for slots.
+// await adds to the number of waiting requests.
 func (n *node) await(requests int) {
-	for ; n != nil; n = n.above {
+	for ; n != nil; n = n.parent {
 		n.waits += requests
 	}
 }
 
-// use changes the number of slots that a member has by one.
+// use adds 1 or -1 to the number of slots of a member.
 func (n *node) use(slots int) {
-	for ; n != nil; n = n.above {
+	for ; n != nil; n = n.parent {
 		n.used += slots
-		if n.above == nil {
+		if n.parent == nil {
 			return
 		}
 		if n.index >= 0 {
-			heap.Fix(n.above, n.index)
+			heap.Fix(n.parent, n.index)
 		}
-		if n.used == max(0, slots) { // the first, or none any more
-			n.above.busy += slots
+		if n.used == max(0, slots) { // got its first slot or returned its last one
+			n.parent.busy += slots
 		}
 	}
 }
@@ -311,19 +323,19 @@ func (n *node) Swap(i, j int) {
 }
 
 func (n *node) Push(x any) {
-	below := x.(*node)
-	below.index = len(n.next)
-	n.next = append(n.next, below)
+	child := x.(*node)
+	child.index = len(n.next)
+	n.next = append(n.next, child)
 }
 
 func (n *node) Pop() any {
 	last := len(n.next) - 1
-	below := n.next[last]
-	n.next[last], n.next, below.index = nil, n.next[:last], -1
-	return below
+	child := n.next[last]
+	n.next[last], n.next, child.index = nil, n.next[:last], -1
+	return child
 }
 
-// compare orders nodes by whose turn is next.
+// compare returns a negative number if n gets a slot before other.
 func (n *node) compare(other *node) int {
-	return cmp.Or(cmp.Compare(n.used, other.used), cmp.Compare(n.turn, other.turn))
+	return cmp.Or(cmp.Compare(n.used, other.used), cmp.Compare(n.order, other.order))
 }

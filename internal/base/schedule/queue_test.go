@@ -10,56 +10,56 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// TestGiveUp checks that who gives up leaves the queue at once, and takes no turn from others.
-func TestGiveUp(t *testing.T) {
+// TestCanceledRequests checks that canceled requests leave the queue immediately and do not delay others.
+func TestCanceledRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(1, 0)
-		first, err := q.Enter(t.Context(), Key{Member: "a"})
+		first, err := q.Acquire(t.Context(), Key{Member: "a"})
 		must.OK(t, err)
 		ctx, hangUp := context.WithCancel(t.Context())
 		for range 200 {
 			go func() {
-				if _, err := q.Enter(ctx, Key{Member: "c"}); !errors.Is(err, context.Canceled) {
+				if _, err := q.Acquire(ctx, Key{Member: "c"}); !errors.Is(err, context.Canceled) {
 					t.Errorf("after the client has hung up: %v", err)
 				}
 			}()
 		}
-		turns := 0
+		granted := 0
 		go func() {
-			slot, err := q.Enter(t.Context(), Key{Member: "b"})
+			slot, err := q.Acquire(t.Context(), Key{Member: "b"})
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			turns++
-			slot.Leave()
+			granted++
+			slot.Release()
 		}()
 		synctest.Wait()
 		hangUp()
 		synctest.Wait()
-		if waits := q.all.waits; waits != 1 {
-			t.Errorf("%d clients wait, want one", waits)
+		if waits := q.root.waits; waits != 1 {
+			t.Errorf("%d requests wait, want 1", waits)
 		}
-		first.Leave()
+		first.Release()
 		synctest.Wait()
-		if turns != 1 {
-			t.Errorf("%d turns of who stayed", turns)
+		if granted != 1 {
+			t.Errorf("the remaining request got %d slots, want 1", granted)
 		}
 		q.checkEmpty(t)
 	})
 }
 
-// checkEmpty checks that no member has a slot or waits for one.
+// checkEmpty checks that no slots are in use and no requests wait.
 func (q *Queue) checkEmpty(t *testing.T) {
 	t.Helper()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if all := &q.all; all.requests() != 0 || all.busy != 0 || len(all.below) != 0 || len(all.next) != 0 {
-		t.Errorf("at the end %d slots are taken, %d requests wait, %d groups are known", all.used, all.waits, len(all.below))
+	if r := &q.root; r.requests() != 0 || r.busy != 0 || len(r.children) != 0 || len(r.next) != 0 {
+		t.Errorf("at the end, %d slots are in use, %d requests wait, %d groups exist", r.used, r.waits, len(r.children))
 	}
 }
 
-// BenchmarkRelease gives a slot back while 10,000 users wait, which the next one gets, and asks for another.
+// BenchmarkRelease measures a release and a new request while 10,000 users wait.
 func BenchmarkRelease(b *testing.B) {
 	const users = 10_000
 	for _, tenants := range []int{1, 100, users / 2} {
@@ -67,40 +67,40 @@ func BenchmarkRelease(b *testing.B) {
 			q := NewQueue(10, 1)
 			keys := make(map[*node]Key)
 			var taken []*Slot
-			ask := func(key Key) {
+			request := func(key Key) {
 				q.mu.Lock()
 				defer q.mu.Unlock()
-				s := q.join(key)
+				s := q.request(key)
 				keys[s.member] = key
 				taken = append(taken, s)
 			}
 			for i := range users {
-				ask(Key{fmt.Sprint(i % tenants), fmt.Sprint(i)})
+				request(Key{fmt.Sprint(i % tenants), fmt.Sprint(i)})
 			}
 			for n := 0; b.Loop(); n++ {
 				s := taken[n]
 				if s.waiting != nil {
 					b.Fatalf("user %s has no slot after %d", s.member.name, n)
 				}
-				s.Leave()
-				ask(keys[s.member])
+				s.Release()
+				request(keys[s.member])
 			}
 		})
 	}
 }
 
-// BenchmarkWaitAndGiveUp lets a request of a user come and give up while 10,000 of the user wait.
-func BenchmarkWaitAndGiveUp(b *testing.B) {
+// BenchmarkCanceledRequest measures a canceled request while 10,000 requests of the same user wait.
+func BenchmarkCanceledRequest(b *testing.B) {
 	q := NewQueue(1, 0)
 	key := Key{"acme", "alice"}
 	for range 10_000 {
-		q.join(key)
+		q.request(key)
 	}
 	gone, cancel := context.WithCancel(b.Context())
 	cancel()
 	for b.Loop() {
-		if _, err := q.Enter(gone, key); err == nil {
-			b.Fatal("there is a slot")
+		if _, err := q.Acquire(gone, key); err == nil {
+			b.Fatal("got a slot")
 		}
 	}
 }

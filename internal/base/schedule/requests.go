@@ -8,78 +8,78 @@ import (
 )
 
 const (
-	// oneEach is the number of slots with which one request of each of two users is under way. There are no fewer.
+	// oneEach is the minimum number of slots: one request of each of two users.
 	oneEach = 2
 
-	// leastPace is the smallest pace. Next to one other user, a user who always has requests then takes a quarter of
-	// the time. What these requests cost the processors of this machine delays the other user too, before and after
-	// they are at the server.
-	leastPace = 0.5
+	// minPace is the minimum pace. Next to one other user, a user with many requests then uses a quarter of the time.
+	// The other user is also delayed by the processor time that these requests need on this machine.
+	minPace = 0.5
 
-	// tolerance is how many times as long as a request that is alone those may take that must not be slow.
+	// tolerance is the ratio between the response times of a light user and those of an idle server above which the
+	// pace shrinks.
 	tolerance = 1.3
 
-	// growth is how many answers make room for one more request.
+	// growth is the number of responses after which the pace grows by one.
 	growth = 10
 
-	// inertia is the part, as one of so many, that the last answer has in an average.
+	// inertia determines the moving averages: the last response has a weight of 1/inertia.
 	inertia = 8
 
-	// pause is the longest rest of a user, and how long the pace does not grow after it shrank.
-	pause = 100 * time.Millisecond
+	// maxPause is the maximum pause of a user, and the time for which the pace does not grow after it shrank.
+	maxPause = 100 * time.Millisecond
 
-	// activeFor is how long after a request of another user the server counts as shared.
+	// activeFor is the time after a request of another user for which the server counts as shared.
 	activeFor = time.Second
 
-	// maxTurn is how long a turn lasts. A request that takes longer, such as the copy of a large object, continues
-	// and no longer counts.
+	// maxTurn is the maximum length of a turn. A longer request, such as the copy of a large object, continues without
+	// a slot.
 	maxTurn = time.Second
 
-	// maxReading is how long a turn lasts, while others wait, if the caller reads the bytes of the answer without a
-	// pause. Otherwise the others would wait until a large object ends.
+	// maxReading is the maximum length of a turn while others wait, if the caller reads the body of a response without
+	// a pause. It prevents a large object from blocking others.
 	maxReading = 20 * time.Millisecond
 
-	// maxPause is how long a turn lasts if the caller does not go on to read the bytes of the answer.
-	maxPause = time.Millisecond
+	// maxReadingPause is the maximum time between two reads of the body in one turn.
+	maxReadingPause = time.Millisecond
 )
 
-// A Kind is what requests have in common that take about the same time when they are alone.
+// A Kind is a class of requests that take about the same time on an idle server.
 type Kind struct {
 	Operation string
-	Size      int // number of bits of the number of bytes, or of entries
+	Size      int // bit length of the number of bytes or entries
 }
 
-// Requests are the requests to a server. They are safe for concurrent use.
+// Requests schedules the requests to a server. It is safe for concurrent use.
 type Requests struct {
 	far   func(time.Time) bool
 	queue *Queue
 
 	mu       sync.Mutex
-	pace     float64          // number of slots while users share the server
-	shrunk   time.Time        // when the pace shrank
-	alone    map[Kind]float64 // seconds that a request takes when it is alone
-	slowness float64          // how many times as long those of light users take
+	pace     float64          // number of slots while several users share the server
+	shrunkAt time.Time        // when the pace last shrank
+	idle     map[Kind]float64 // response time on an idle server, in seconds
+	slowness float64          // ratio between the response times of light users and those of an idle server
 
-	last   Key       // who made the last request
-	when   time.Time // that was
-	others time.Time // when another user made one before
+	lastUser Key       // of the last request
+	lastAt   time.Time // when the last request was made
+	sharedAt time.Time // when another user than lastUser last made a request
 }
 
-// NewRequests returns the requests to a server. A function tells whether it is distant.
+// NewRequests returns a scheduler for a server. far reports whether the server is far away.
 func NewRequests(far func(time.Time) bool) *Requests {
-	return &Requests{far: far, queue: NewQueue(math.MaxInt, 1), pace: oneEach, alone: make(map[Kind]float64)}
+	return &Requests{far: far, queue: NewQueue(math.MaxInt, 1), pace: oneEach, idle: make(map[Kind]float64)}
 }
 
-// A User makes requests.
+// A User is a user who makes requests.
 type User struct {
 	requests *Requests
 	key      Key
 }
 
-// For returns a user of a tenant.
+// For returns the user of a tenant.
 func (r *Requests) For(tenant, user string) *User { return &User{r, Key{Group: tenant, Member: user}} }
 
-// A Turn is a request under way. End ends it.
+// A Turn is a request in flight that has a slot. The caller must end it.
 type Turn struct {
 	requests *Requests
 	slot     *Slot
@@ -90,11 +90,11 @@ type Turn struct {
 	ended bool
 }
 
-// Begin waits for a turn. The error is that of ctx.
+// Begin waits until the user may send a request. If ctx ends first, it returns the error of ctx.
 func (u *User) Begin(ctx context.Context) (*Turn, error) {
 	r := u.requests
-	r.note(u.key)
-	slot, err := r.queue.Enter(ctx, u.key)
+	r.recordUser(u.key)
+	slot, err := r.queue.Acquire(ctx, u.key)
 	if err != nil {
 		return nil, err
 	}
@@ -103,73 +103,73 @@ func (u *User) Begin(ctx context.Context) (*Turn, error) {
 	return t, nil
 }
 
-// note notes who makes a request.
-func (r *Requests) note(user Key) {
+// recordUser records a request of a user.
+func (r *Requests) recordUser(user Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if user != r.last {
-		r.last, r.others = user, r.when
+	if user != r.lastUser {
+		r.lastUser, r.sharedAt = user, r.lastAt
 	}
-	r.when = time.Now()
-	r.resize(r.when)
+	r.lastAt = time.Now()
+	r.resize(r.lastAt)
 }
 
-// shared tells whether several users make requests.
-func (r *Requests) shared(now time.Time) bool { return now.Sub(r.others) < activeFor }
+// isShared reports whether several users have recently made requests.
+func (r *Requests) isShared(now time.Time) bool { return now.Sub(r.sharedAt) < activeFor }
 
-// resize sets the number of slots. A user who is alone has no limit, and neither have users of a distant server.
+// resize sets the number of slots. It is unlimited for a single user and for distant servers.
 func (r *Requests) resize(now time.Time) {
 	slots := math.MaxInt
-	if r.shared(now) && !r.far(now) {
+	if r.isShared(now) && !r.far(now) {
 		slots = max(oneEach, int(r.pace))
 	}
 	r.queue.Resize(slots)
 }
 
-// Answered says that the server has begun to answer a request of some kind without an error.
-func (t *Turn) Answered(kind Kind) {
+// Responded must be called when the response to the request begins, unless it is an error. It adjusts the pace.
+func (t *Turn) Responded(kind Kind) {
 	r, now, load := t.requests, time.Now(), t.slot.Load()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	took := now.Sub(t.begin).Seconds()
-	light := r.shared(now) && load.Few && !t.slot.Waited
-	alone := r.measure(kind, took, t.slot.Others == 0 && load.Used <= 1)
+	isLight := r.isShared(now) && load.Few && !t.slot.Waited
+	idle := r.measure(kind, took, t.slot.Others == 0 && load.Used <= 1)
 	switch {
-	case light && alone == 0: // so that it will be known
-		r.pace = leastPace
-	case light:
-		r.slowness += (took/alone - r.slowness) / inertia
-		if r.slowness > tolerance && t.begin.After(r.shrunk) { // an older request tells nothing of the present pace
-			r.pace, r.shrunk = max(r.pace*tolerance/r.slowness, leastPace), now
+	case isLight && idle == 0: // slow down so that an idle server can be measured
+		r.pace = minPace
+	case isLight:
+		r.slowness += (took/idle - r.slowness) / inertia
+		if r.slowness > tolerance && t.begin.After(r.shrunkAt) { // an older request says nothing about the current pace
+			r.pace, r.shrunkAt = max(r.pace*tolerance/r.slowness, minPace), now
 		}
-	case r.shared(now) && load.Waiting > 0 && now.Sub(r.shrunk) > pause:
+	case r.isShared(now) && load.Waiting > 0 && now.Sub(r.shrunkAt) > maxPause:
 		r.pace += 1. / growth
 	}
 	r.resize(now)
 }
 
-// measure returns how long a request of a kind takes when it is alone, after one has taken some time. It is 0 where
-// nothing is known. A shorter time counts at once, also next to others, and a longer one little by little: this
-// machine may have been busy.
-func (r *Requests) measure(kind Kind, took float64, isAlone bool) float64 {
-	alone := r.alone[kind]
+// measure updates and returns the response time of an idle server for a kind of request, or 0 if it is unknown. took is
+// the time of the current request, and wasIdle reports whether it was the only one. A shorter time counts immediately,
+// even next to other requests. A longer time counts gradually, because this machine may have been busy.
+func (r *Requests) measure(kind Kind, took float64, wasIdle bool) float64 {
+	idle := r.idle[kind]
 	switch {
-	case alone == 0 && isAlone, took < alone:
-		alone = took
-	case isAlone:
-		alone += (took - alone) / inertia
+	case idle == 0 && wasIdle, took < idle:
+		idle = took
+	case wasIdle:
+		idle += (took - idle) / inertia
 	}
-	if alone > 0 {
-		r.alone[kind] = alone
+	if idle > 0 {
+		r.idle[kind] = idle
 	}
-	return alone
+	return idle
 }
 
-// Pause says that bytes of the answer have come. The turn ends soon unless Resume is called.
-func (t *Turn) Pause() { t.timeout.Reset(maxPause) }
+// Pause must be called after the caller has read bytes of the response. The turn ends soon unless Resume is called.
+func (t *Turn) Pause() { t.timeout.Reset(maxReadingPause) }
 
-// Resume says that the caller wants more bytes of the answer. It returns false if the turn has ended: by itself, or
-// because others wait.
+// Resume must be called before the caller reads more bytes of the response. It returns false if the turn has ended,
+// because of its length or because others wait.
 func (t *Turn) Resume() bool {
 	t.timeout.Reset(maxTurn)
 	if time.Since(t.begin) >= maxReading && t.requests.queue.Waiting() > 0 {
@@ -183,7 +183,7 @@ func (t *Turn) Resume() bool {
 	return !t.ended
 }
 
-// End gives the turn to the next request. It may be called again.
+// End ends the turn, so that the next request may begin. It may be called more than once.
 func (t *Turn) End() {
 	t.timeout.Stop()
 	t.end()
@@ -194,18 +194,18 @@ func (t *Turn) end() {
 	defer t.mu.Unlock()
 	if !t.ended {
 		t.ended = true
-		t.slot.LeaveAndRest(t.requests.restAfter(t))
+		t.slot.ReleaseAndPause(t.requests.pauseAfter(t))
 	}
 }
 
-// restAfter is how long the user of a turn rests that ends now.
-func (r *Requests) restAfter(t *Turn) time.Duration {
+// pauseAfter returns the pause of the user after a turn that ends now.
+func (r *Requests) pauseAfter(t *Turn) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
 	r.resize(now)
-	if !r.shared(now) || r.pace >= oneEach || t.slot.Load().Few {
+	if !r.isShared(now) || r.pace >= oneEach || t.slot.Load().Few {
 		return 0
 	}
-	return min(time.Duration(float64(now.Sub(t.begin))*(oneEach/r.pace-1)), pause)
+	return min(time.Duration(float64(now.Sub(t.begin))*(oneEach/r.pace-1)), maxPause)
 }

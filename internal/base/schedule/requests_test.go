@@ -14,29 +14,29 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// work is how long a request takes when it is alone.
+// work is the processor time of a request.
 const work = 2 * time.Millisecond
 
-// A busyServer has some processors, which the requests under way share.
+// A busyServer simulates a server whose processors are shared by the requests in flight.
 type busyServer struct {
 	processors float64
-	latency    time.Duration // which takes no processor
+	latency    time.Duration // uses no processor
 
-	mu       sync.Mutex
-	underWay int
-	most     int
-	done     float64   // seconds of a processor that each request has had until since
-	since    time.Time // when another number of requests was under way
-	changed  chan struct{}
+	mu          sync.Mutex
+	inFlight    int
+	maxInFlight int
+	done        float64 // processor seconds that each request has received until since
+	since       time.Time
+	changed     chan struct{} // closed when inFlight changes
 }
 
-// answer returns when a request has had its work.
-func (s *busyServer) answer() {
+// handle handles a request.
+func (s *busyServer) handle() {
 	time.Sleep(s.latency)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.enter(1)
-	defer s.enter(-1)
+	s.count(1)
+	defer s.count(-1)
 	end := s.done + work.Seconds()
 	for s.done < end-1e-9 {
 		left := time.Duration((end - s.done) / s.speed() * float64(time.Second))
@@ -51,27 +51,27 @@ func (s *busyServer) answer() {
 	}
 }
 
-func (s *busyServer) speed() float64 { return min(1, s.processors/float64(s.underWay)) }
+func (s *busyServer) speed() float64 { return min(1, s.processors/float64(s.inFlight)) }
 
 func (s *busyServer) progress() {
 	now := time.Now()
-	if s.underWay > 0 {
+	if s.inFlight > 0 {
 		s.done += s.speed() * now.Sub(s.since).Seconds()
 	}
 	s.since = now
 }
 
-func (s *busyServer) enter(n int) {
+func (s *busyServer) count(n int) {
 	s.progress()
-	s.underWay += n
-	s.most = max(s.most, s.underWay)
+	s.inFlight += n
+	s.maxInFlight = max(s.maxInFlight, s.inFlight)
 	if s.changed != nil {
 		close(s.changed)
 	}
 	s.changed = make(chan struct{})
 }
 
-// requests makes some requests of a user, one after another.
+// requests makes n requests of a user, one after another.
 func (s *busyServer) requests(t *testing.T, user *User, n int) {
 	for range n {
 		turn, err := user.Begin(t.Context())
@@ -79,17 +79,17 @@ func (s *busyServer) requests(t *testing.T, user *User, n int) {
 			t.Error(err)
 			return
 		}
-		s.answer()
-		turn.Answered(Kind{Operation: "PutObject"})
+		s.handle()
+		turn.Responded(Kind{Operation: "PutObject"})
 		turn.End()
 	}
 }
 
-// newRequests returns the queue before a server that is near, or far away.
+// newRequests returns a scheduler for a nearby or distant server.
 func newRequests(far bool) *Requests { return NewRequests(func(time.Time) bool { return far }) }
 
-// TestOthersAreBusy makes requests of one user next to many sessions of others, who begin before.
-func TestOthersAreBusy(t *testing.T) {
+// TestBusyOthers checks that the requests of one user are not much slower next to many sessions of others.
+func TestBusyOthers(t *testing.T) {
 	const requests, sessions = 500, 100
 	for _, test := range []struct {
 		label string
@@ -121,28 +121,28 @@ func TestOthersAreBusy(t *testing.T) {
 				took := time.Since(begin)
 				stop.Store(true)
 				others.Wait()
-				if most := requests * work * 8 / 5; took > most {
-					t.Errorf("%d requests took %v next to %d sessions, want %v at most", requests, took, sessions, most)
+				if maxTime := requests * work * 8 / 5; took > maxTime {
+					t.Errorf("%d requests took %v next to %d sessions, want at most %v", requests, took, sessions, maxTime)
 				}
-				synctest.Wait() // the end of the turn
+				synctest.Wait() // for the end of the turn
 				r.queue.checkEmpty(t)
 			})
 		})
 	}
 }
 
-// TestNoLimit checks where requests do not wait.
+// TestNoLimit checks the cases in which requests do not wait.
 func TestNoLimit(t *testing.T) {
 	for _, test := range []struct {
-		label      string
-		users      int
-		far        bool
-		processors float64
-		least      int // requests under way at the most
+		label       string
+		users       int
+		far         bool
+		processors  float64
+		minInFlight int // lower bound of the highest number of requests in flight
 	}{
-		{"user-who-is-alone", 1, false, 2, 100},
+		{"single-user", 1, false, 2, 100},
 		{"distant-server", 2, true, 2, 100},
-		{"server-that-has-enough", 2, false, 1000, 90},
+		{"fast-server", 2, false, 1000, 90},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -154,17 +154,17 @@ func TestNoLimit(t *testing.T) {
 					all.Go(func() { server.requests(t, user, 100) })
 				}
 				all.Wait()
-				if server.most < test.least {
-					t.Errorf("up to %d requests are under way, want %d", server.most, test.least)
+				if server.maxInFlight < test.minInFlight {
+					t.Errorf("up to %d requests in flight, want at least %d", server.maxInFlight, test.minInFlight)
 				}
-				synctest.Wait() // the end of the turn
+				synctest.Wait() // for the end of the turn
 				r.queue.checkEmpty(t)
 			})
 		})
 	}
 }
 
-// TestServerBecomesSlow checks that the limit finds out when all requests take longer than before.
+// TestServerBecomesSlow checks that the limit adapts when all requests take longer than before.
 func TestServerBecomesSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &busyServer{processors: 1000}
@@ -181,18 +181,18 @@ func TestServerBecomesSlow(t *testing.T) {
 		time.Sleep(time.Minute)
 		server.latency = 9 * work
 		load()
-		server.most = 0
+		server.maxInFlight = 0
 		load()
-		synctest.Wait() // the end of the last turn
+		synctest.Wait() // for the end of the last turn
 		r.queue.checkEmpty(t)
-		// The limit at the end tells nothing: by then one user has few requests left.
-		if server.most < 30 {
-			t.Errorf("up to %d requests are under way before a server that has become slow for each", server.most)
+		// The limit at the end means nothing, because one user then has only few requests left.
+		if server.maxInFlight < 30 {
+			t.Errorf("up to %d requests in flight to a slow server, want at least 30", server.maxInFlight)
 		}
 	})
 }
 
-// occupy takes turns of a user until no more are free, and returns them.
+// occupy begins turns of a user until no more are free, and returns them.
 func occupy(t *testing.T, user *User) []*Turn {
 	t.Helper()
 	var turns []*Turn
@@ -216,7 +216,7 @@ func occupy(t *testing.T, user *User) []*Turn {
 	}
 }
 
-// twoUsers returns two users who are active, before a busy server with a limit of one request for each.
+// twoUsers returns two active users of a busy server with a limit of one request for each.
 func twoUsers(t *testing.T) (alice, bob *User) {
 	t.Helper()
 	r := newRequests(false)
@@ -228,13 +228,12 @@ func twoUsers(t *testing.T) (alice, bob *User) {
 	return alice, bob
 }
 
-// TestLongRequest checks that a request that takes long keeps no other waiting, and neither do bytes that no client
-// takes.
+// TestLongRequest checks that others do not wait for a long request, or for a body that the caller does not read.
 func TestLongRequest(t *testing.T) {
 	for label, test := range map[string]struct {
 		pause bool
-		most  time.Duration
-	}{"request": {false, maxTurn}, "bytes": {true, maxPause}} {
+		wait  time.Duration
+	}{"request": {false, maxTurn}, "body": {true, maxReadingPause}} {
 		t.Run(label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				alice, _ := twoUsers(t)
@@ -247,11 +246,11 @@ func TestLongRequest(t *testing.T) {
 				}
 				begin := time.Now()
 				next, err := alice.Begin(t.Context())
-				if took := time.Since(begin); err != nil || took != test.most {
+				if took := time.Since(begin); err != nil || took != test.wait {
 					t.Errorf("the next request began after %v: %v", took, err)
 				}
 				if turns[0].Resume() {
-					t.Error("a turn goes on that has ended")
+					t.Error("the first turn has not ended")
 				}
 				turns[0].End()
 				if !next.Resume() {
@@ -264,7 +263,7 @@ func TestLongRequest(t *testing.T) {
 	}
 }
 
-// TestUserWithOneSession checks that the pace becomes slow while many sessions of another user slow one down.
+// TestUserWithOneSession checks that the pace shrinks if many sessions of one user slow down another user.
 func TestUserWithOneSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &busyServer{processors: 1}
@@ -281,7 +280,7 @@ func TestUserWithOneSession(t *testing.T) {
 		server.requests(t, r.For("acme", "alice"), 500)
 		r.mu.Lock()
 		if r.pace > oneEach {
-			t.Errorf("the pace is %.1f next to a user with one session", r.pace)
+			t.Errorf("pace %.1f, want at most %d", r.pace, oneEach)
 		}
 		r.mu.Unlock()
 		stop.Store(true)
@@ -290,8 +289,8 @@ func TestUserWithOneSession(t *testing.T) {
 	})
 }
 
-// TestRest checks how long a user rests who has more requests, and that no other one does.
-func TestRest(t *testing.T) {
+// TestPause checks the length of the pause of a user with more requests, and that other users do not pause.
+func TestPause(t *testing.T) {
 	for _, test := range []struct {
 		label string
 		pace  float64
@@ -300,7 +299,7 @@ func TestRest(t *testing.T) {
 	}{
 		{"half-of-the-time", 1, work, work},
 		{"quarter-of-the-time", 0.5, work, 3 * work},
-		{"long-request", 0.5, time.Second / 2, pause},
+		{"long-request", 0.5, time.Second / 2, maxPause},
 		{"one-each", 2, work, 0},
 	} {
 		t.Run(test.label, func(t *testing.T) {
@@ -328,18 +327,19 @@ func TestRest(t *testing.T) {
 					t.Errorf("the other user waits for %v: %v", waited, err)
 				}
 				turn.End()
-				if rest := (<-began).Sub(ended); rest != test.want {
-					t.Errorf("a user whose request took %v rests for %v, want %v", test.took, rest, test.want)
+				if pause := (<-began).Sub(ended); pause != test.want {
+					t.Errorf("pause of %v after a request that took %v, want %v", pause, test.took, test.want)
 				}
-				synctest.Wait() // the end of the turn
+				synctest.Wait() // for the end of the turn
 				r.queue.checkEmpty(t)
 			})
 		})
 	}
 }
 
-// TestTurns checks that turns go round tenants, and round the users of each. The user who has none is first.
-func TestTurns(t *testing.T) {
+// TestRoundRobin checks that turns rotate between tenants, and between the users of each tenant. Users without a turn
+// come first.
+func TestRoundRobin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRequests(false)
 		var order []string
@@ -366,7 +366,7 @@ func TestTurns(t *testing.T) {
 		held["b/x"].End()
 		synctest.Wait()
 		if got, want := strings.Join(order, " "), "a/x a/y a/x a/y a/x b/z b/x"; got != want {
-			t.Errorf("turns are %s, want %s", got, want)
+			t.Errorf("order %s, want %s", got, want)
 		}
 		r.queue.checkEmpty(t)
 	})

@@ -47,9 +47,9 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range max(1, runtime.GOMAXPROCS(0)-1) { // occupy all slots, so that a login that hashes has to wait
-		slot, err := r.verifier.queue.Enter(t.Context(), schedule.Key{})
+		slot, err := r.verifier.queue.Acquire(t.Context(), schedule.Key{})
 		must.OK(t, err)
-		defer slot.Leave()
+		defer slot.Release()
 	}
 	if err := decide(ended, cert); err != nil {
 		t.Errorf("the password is not cached: %v", err)

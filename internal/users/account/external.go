@@ -184,11 +184,11 @@ func (r *Registry) askService(
 		return nil, withTenant(who.requested, fmt.Errorf("the password is empty or not valid UTF-8: %w", ErrLoginRefused))
 	}
 	began := time.Now()
-	slot, err := who.service.queue.Enter(ctx, schedule.Key{Member: client.String()})
+	slot, err := who.service.queue.Acquire(ctx, schedule.Key{Member: client.String()})
 	if err != nil {
 		return nil, abandoned(err)
 	}
-	defer slot.Leave()
+	defer slot.Release()
 	asks := auth.Request{
 		User: who.name, Password: password, Address: netaddr.Of(req.RemoteAddr).String(), Encrypted: req.Encrypted,
 	}

@@ -200,7 +200,7 @@ func TestSourceFailures(t *testing.T) {
 func TestSourceRefusalHashes(t *testing.T) {
 	r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, &fakeSource{}, "acme")
 	for range max(1, runtime.GOMAXPROCS(0)-1) {
-		if _, err := r.verifier.queue.Enter(t.Context(), schedule.Key{}); err != nil {
+		if _, err := r.verifier.queue.Acquire(t.Context(), schedule.Key{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -158,7 +158,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		End:          release,
 	}
 	if memory := r.current.Load().files.Memory; memory != nil {
-		login.Scarce = func() bool { return memory.For(u.Tenant.Name, u.Name).Scarce() }
+		login.Scarce = func() bool { return memory.For(u.Tenant.Name, u.Name).IsContended() }
 	}
 	if who.usesService() && u.Tenant.Auth.UsesFTP() {
 		login.MovedFrom = r.move(ctx, limits.Network(addr), u, req)

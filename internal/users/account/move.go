@@ -39,11 +39,11 @@ func (r *Registry) move(ctx context.Context, client netip.Prefix, u *User, req *
 func (r *Registry) storeUser(ctx context.Context, client netip.Prefix, u *User, req *LoginRequest) error {
 	password, _ := passwordFor(u.Tenant, req)
 	// The password is verified, so store the user even if the client disconnects.
-	slot, err := r.verifier.queue.Enter(context.WithoutCancel(ctx), schedule.Key{Member: client.String()})
+	slot, err := r.verifier.queue.Acquire(context.WithoutCancel(ctx), schedule.Key{Member: client.String()})
 	if err != nil {
 		return err
 	}
-	defer slot.Leave()
+	defer slot.Release()
 	return usersfile.Edit(u.Tenant.UsersFile, func(d *usersfile.Document) error {
 		if d.HasSpelling(u.Name) {
 			return errAlreadyStored

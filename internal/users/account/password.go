@@ -89,12 +89,12 @@ func (v *verifier) check(ctx context.Context, client netip.Prefix, c credential,
 		return true, nil
 	}
 
-	slot, err := v.queue.Enter(ctx, schedule.Key{Member: client.String()})
+	slot, err := v.queue.Acquire(ctx, schedule.Key{Member: client.String()})
 	if err != nil {
 		return false, abandoned(err)
 	}
 	match, err := v.hashes.Load().Matches(c.hash, password)
-	slot.Leave()
+	slot.Release()
 	if err != nil {
 		return false, fmt.Errorf("check password hash: %w", err)
 	}

@@ -82,7 +82,7 @@ func TestCheckPasswordIsLimited(t *testing.T) {
 		t.Fatalf("right is %v, %v", right, err)
 	}
 	for range max(1, runtime.GOMAXPROCS(0)-1) {
-		if _, err := v.queue.Enter(t.Context(), schedule.Key{}); err != nil {
+		if _, err := v.queue.Acquire(t.Context(), schedule.Key{}); err != nil {
 			t.Fatal(err)
 		}
 	}
