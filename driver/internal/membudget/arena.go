@@ -8,30 +8,30 @@ import (
 )
 
 const (
-	// slabBlocks is how many blocks the arena requests from the system together.
+	// slabBlocks is the number of blocks that the arena requests from the system at once.
 	slabBlocks = 16
 
-	// warmBlocks is how many free blocks keep their memory in any case: those of a part.
+	// warmBlocks is the number of free blocks that always keep their memory: enough for one part.
 	warmBlocks = MinLimit / BlockSize
 
-	// coolTime is how long some of the others keep theirs. The parts of an upload tend to end together, and others
-	// begin. To take memory from the system for each of them costs a fifth of what an upload takes of the processor.
-	// Once in this time it costs little.
+	// coolTime is the time after which further free blocks return their memory to the system. The parts of an upload
+	// often end together shortly before others begin. Without the delay, requesting memory for each of them would take
+	// a fifth of the processor time of an upload.
 	coolTime = 10 * time.Second
 )
 
-// An arena is where blocks come from: slabs of memory outside of the Go heap. Blocks in the heap would let as much
-// garbage pile up before the collector begins: with 512 MiB of parts a process takes 1.1 GiB instead of 0.6. It also
-// gives memory back to the system soon after uploads end.
+// An arena allocates blocks from slabs of memory outside the Go heap. If blocks were on the heap, the garbage collector
+// would let the same amount of garbage accumulate: with 512 MiB of parts, a process would use 1.1 GiB instead of 0.6
+// GiB. The arena also returns memory to the system soon after uploads end.
 type arena struct {
 	mu      sync.Mutex
-	warm    []*Block // free, and have memory
-	cold    []*Block // free; the system gives them memory when they are written to
-	cooling bool     // cool runs at the end of the coolTime
+	warm    []*Block // free blocks with memory
+	cold    []*Block // free blocks without memory; they get some when they are written to
+	cooling bool     // a timer will call cool
 	slabs   *slabs
 }
 
-// slabs are what the system has given.
+// slabs are the mapped slabs of an arena. They are a separate object for the cleanup of the arena.
 type slabs struct{ mapped [][]byte }
 
 func newArena() *arena {
@@ -46,7 +46,7 @@ func (s *slabs) unmap() {
 	}
 }
 
-// get returns a block with whatever bytes.
+// get returns a block with arbitrary content.
 func (a *arena) get() *Block {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,7 +56,7 @@ func (a *arena) get() *Block {
 	if len(a.cold) == 0 {
 		slab, err := mapMemory(slabBlocks * BlockSize)
 		if err != nil {
-			return new(Block) // the heap may have memory
+			return new(Block) // the Go heap may still have memory
 		}
 		a.slabs.mapped = append(a.slabs.mapped, slab)
 		for ; len(slab) > 0; slab = slab[BlockSize:] {
@@ -66,7 +66,7 @@ func (a *arena) get() *Block {
 	return pop(&a.cold)
 }
 
-// pop removes the last block of a list that is not empty.
+// pop removes and returns the last block of a list, which must not be empty.
 func pop(blocks *[]*Block) *Block {
 	last := len(*blocks) - 1
 	block := (*blocks)[last]
@@ -74,7 +74,7 @@ func pop(blocks *[]*Block) *Block {
 	return block
 }
 
-// put takes a block back.
+// put returns a block to the arena.
 func (a *arena) put(block *Block) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,7 +85,7 @@ func (a *arena) put(block *Block) {
 	}
 }
 
-// cool gives back the memory of free blocks.
+// cool returns the memory of all but warmBlocks free blocks to the system.
 func (a *arena) cool() {
 	a.mu.Lock()
 	unused := slices.Clone(a.warm[:max(len(a.warm)-warmBlocks, 0)])
@@ -93,7 +93,7 @@ func (a *arena) cool() {
 	a.cooling = false
 	a.mu.Unlock()
 	for _, block := range unused {
-		forgetMemory(block[:]) // which takes the system a while
+		forgetMemory(block[:]) // slow, so without the lock
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

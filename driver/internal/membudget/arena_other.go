@@ -2,11 +2,11 @@
 
 package membudget
 
-// mapMemory takes memory from the heap.
+// mapMemory allocates memory on the Go heap.
 func mapMemory(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
 
-// unmapMemory leaves it to the garbage collector.
+// unmapMemory does nothing, because the garbage collector frees the memory.
 func unmapMemory([]byte) {}
 
-// forgetMemory keeps it.
+// forgetMemory does nothing.
 func forgetMemory([]byte) {}

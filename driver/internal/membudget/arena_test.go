@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestArenaReturnsMemory checks that blocks without use return their memory after a while, except for those of a part.
+// TestArenaReturnsMemory checks that free blocks return their memory after a while, except for the blocks of one part.
 func TestArenaReturnsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newArena()
@@ -19,7 +19,7 @@ func TestArenaReturnsMemory(t *testing.T) {
 		}
 		for i, block := range used {
 			if block[0] != byte(i) || block[BlockSize-1] != byte(i) {
-				t.Fatalf("block %d is another one too", i)
+				t.Fatalf("block %d is in use twice", i)
 			}
 		}
 		mapped := len(b.slabs.mapped)
@@ -42,17 +42,17 @@ func TestArenaReturnsMemory(t *testing.T) {
 			warm := len(b.warm)
 			b.mu.Unlock()
 			if warm != want.warm {
-				t.Errorf("with %d in use %d are warm, want %d", want.used, warm, want.warm)
+				t.Errorf("with %d blocks in use, %d are warm, want %d", want.used, warm, want.warm)
 			}
 		}
 		if total := len(b.warm) + len(b.cold); total != mapped*slabBlocks {
-			t.Errorf("%d blocks came back of %d", total, mapped*slabBlocks)
+			t.Errorf("%d of %d blocks are free", total, mapped*slabBlocks)
 		}
 		for range parts * warmBlocks {
 			b.get()[7]++
 		}
 		if len(b.slabs.mapped) != mapped {
-			t.Errorf("the system was asked for %d slabs, %d would do", len(b.slabs.mapped), mapped)
+			t.Errorf("%d slabs were mapped, want %d", len(b.slabs.mapped), mapped)
 		}
 	})
 }

@@ -1,12 +1,23 @@
-// Package membudget bounds the memory of transfers and listings by one configured number of bytes, and shares it
-// fairly between users and tenants.
+// Package membudget limits the memory of transfers and listings to a configured number of bytes, and shares it fairly
+// between users and tenants.
 //
-// Uploads collect each part in a [Buffer], which waits for memory. What can be fetched from S3 again, such as the
-// chunks that a download prefetches, lies in a [Revocable] reservation: the budget revokes it when a buffer waits.
-// Small memory for which no transfer can wait comes out of a [Share], in addition to the budget.
+// A process has one [Budget]. [Budget.For] returns the budget of a user, which is a member of a group, the tenant. A
+// quarter of the memory is always left for other groups. There are three kinds of memory:
 //
-// [Budget.For] returns the budget for a member of a group. Whatever the sessions of one group do, a quarter of the
-// budget is left for others.
+//   - A [Buffer] collects the bytes of a part of an upload. It waits until memory is free.
+//   - A [Revocable] reservation never waits, but the budget revokes it when a buffer waits. It is for data that can be
+//     fetched from S3 again, such as the chunks that a download prefetches.
+//   - A [Share] is a small amount of memory in addition to the budget, for data that cannot wait for transfers, such as
+//     the pages of listings.
+//
+// For example, an upload fills and sends a part like this:
+//
+//	part := budget.For("acme", "alice").Buffer(8 << 20)
+//	err := part.FillFrom(ctx, conn)
+//	...
+//	part.Seal()
+//	send(part.Body())
+//	part.Release()
 package membudget
 
 import (
@@ -18,44 +29,47 @@ import (
 )
 
 const (
-	// BlockSize is the size of a block in bytes: as little as makes a thousand uploads begin within 64 MiB, and as
-	// much as a read from a connection may bring.
+	// BlockSize is the size of a block in bytes. It is small enough for a thousand uploads to begin within 64 MiB, and
+	// large enough for a read from a connection.
 	BlockSize = 64 << 10
 
-	// MinLimit is the smallest limit in bytes with which uploads work: S3's smallest part.
+	// MinLimit is the minimum limit in bytes with which uploads work: the minimum part size of S3.
 	MinLimit = 5 << 20
 )
 
-// A Block is the unit of memory.
+// A Block is the unit of allocation.
 type Block = [BlockSize]byte
 
-// A Budget bounds the memory in which uploads collect their parts. All file systems of a process share one.
+// A Budget limits the memory in which uploads collect their parts. All file systems of a process share one.
 //
-// A part takes memory as its bytes come and doubles what it has. So a small file takes little, and an idle upload
-// little more than came. Where no memory is left, parts wait. Memory goes first to the tenant and then to the user that
-// hold least, and among the parts of a user to those that hold some, the oldest first. Parts that hold some and wait
-// for more could wait for each other. So each pool gives memory only if an order remains in which all parts can become
-// full, one after another. This is Dijkstra's banker's algorithm: the size of a part is its maximum demand.
+// A part gets memory as its bytes arrive, and doubles its memory each time. A small file therefore uses little memory,
+// and an idle upload not much more than it has received. If no memory is free, parts wait. Memory goes to the tenant
+// and then to the user with the least memory. Among the parts of a user, it goes to those that already have some, the
+// oldest first.
 //
-// A part counts in the pool of its member, that of its group, and that of all. No part is larger than the smallest of
-// them, [Budget.Share]: one that were would keep memory from others that no share of its owner bounds. In each of
-// them, the part that misses least can always become full. The part that misses least of all is that one in each of
-// its pools. So there is always a part that need not wait for others.
+// Parts that have memory and wait for more could block each other. To prevent this, a pool grants memory only if all
+// parts can still become full one after another. This is Dijkstra's banker's algorithm; the size of a part is its
+// maximum demand.
 //
-// Memory that a waiting part needs is first taken from what can be fetched again. Then the part waits, and TCP slows
-// its client down. A part is never sent early to free its memory, because S3 takes no part below 5 MiB but the last
-// one.
+// A part counts in three pools: the pool of its member, the pool of its group and the pool of all. It must not be
+// larger than the smallest of them ([Budget.Share]), or it could take memory beyond the share of its owner. In each
+// pool, the part that needs the least additional memory can always become full. The part that needs the least of all
+// parts is this part in each of its pools, so there is always a part that can proceed.
+//
+// If a part needs memory, the budget first revokes reservations. If that is not enough, the part waits, and TCP slows
+// down its client. A part is never sent early to free its memory, because S3 accepts no parts below 5 MiB except the
+// last one.
 type Budget struct {
 	*memory
 	consumer consumer
-	pools    []*pool // in which its buffers count, the smallest first and that of all last
+	pools    []*pool // in which its buffers count: member, group, all
 
-	Listings  Share // the pages of listings that are read
-	transfers Share // the larger transfer buffers
-	first     Share // the first block of each part, so that a small file need not wait
+	Listings  Share // for pages of listings
+	transfers Share // for large transfer buffers
+	first     Share // for the first block of each part, so that small files need not wait
 }
 
-// memory is what all budgets of a process have in common.
+// memory is shared by all budgets of a process.
 type memory struct {
 	limit        int64
 	arena        *arena
@@ -64,25 +78,25 @@ type memory struct {
 	mu        sync.Mutex
 	all       *pool
 	groups    map[string]*pool
-	members   map[consumer]*pool // they stay, because there are no more of them than users
+	members   map[consumer]*pool // never removed, because their number is limited by the number of users
 	queue     queue
-	round     uint64  // of serve
-	starved   *waiter // the first that waits for memory which others hold, nil where there is none
+	round     uint64  // number of calls of serve
+	starved   *waiter // the first one that waits for memory of others, or nil
 	revocable map[*Revocable]struct{}
-	lent      holdings // to reservations
+	lent      holdings // memory of reservations
 
-	waits    atomic.Int64 // buffers that have waited
-	waitedNs atomic.Int64 // nanoseconds, of those that have ended
+	waits    atomic.Int64 // number of waits
+	waitedNs atomic.Int64 // total duration of ended waits in nanoseconds
 }
 
-// Waits is how buffers have waited for memory.
+// Waits counts the waits of buffers for memory.
 type Waits struct {
-	Waiting int   // now
-	Total   int64 // so far
-	Time    time.Duration
+	Waiting int           // buffers that are waiting now
+	Total   int64         // number of waits so far
+	Time    time.Duration // total duration of ended waits
 }
 
-// Waits returns how buffers have waited. The time is that of waits which have ended.
+// Waits returns the current counts.
 func (m *memory) Waits() Waits {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,12 +107,13 @@ func (m *memory) Waits() Waits {
 type waiter struct {
 	buffer  *Buffer
 	bytes   int64
-	ready   chan struct{} // closed when the buffer has them
-	arrival int64         // how many came before it
-	waits   bool          // it is in the queue
+	ready   chan struct{} // closed when the buffer has the bytes
+	arrival int64         // sequence number
+	queued  bool          // is in the queue
 }
 
-// New returns a budget of so many bytes, rounded down to whole blocks without shares. Below [MinLimit] no part fits.
+// New returns a budget of the given number of bytes, rounded down to whole blocks. Shares come on top. Below
+// [MinLimit], uploads do not work.
 func New(bytes int64) *Budget {
 	limit := bytes / BlockSize * BlockSize
 	m := &memory{
@@ -110,7 +125,7 @@ func New(bytes int64) *Budget {
 		members:      map[consumer]*pool{},
 		queue:        queue{lanes: map[*pool]*lane{}},
 		revocable:    map[*Revocable]struct{}{},
-		round:        1, // no pool has refused a waiter in it
+		round:        1, // differs from pool.refusedIn
 	}
 	return &Budget{
 		memory:    m,
@@ -121,23 +136,22 @@ func New(bytes int64) *Budget {
 	}
 }
 
-// For returns the budget for a member of a group. A group holds at most three quarters of it, and a member at most
-// three quarters of what its group may hold. Both may hold [MinLimit], so that uploads work in a budget that has room
-// for no more.
+// For returns the budget of a member of a group. A group may hold at most three quarters of the memory, and a member at
+// most three quarters of that. Both may always hold [MinLimit], so that uploads work even with the smallest budget.
 func (b *Budget) For(group, member string) *Budget {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c, ofGroup := consumer{group, member}, fair(b.limit)
-	least := min(MinLimit, b.limit)
+	minimum := min(MinLimit, b.limit)
 	return &Budget{
 		memory: b.memory, consumer: c,
-		pools: []*pool{poolOf(b.members, c, max(least, fair(ofGroup))), poolOf(b.groups, group, max(least, ofGroup)),
-			b.all},
+		pools: []*pool{poolOf(b.members, c, max(minimum, fair(ofGroup))),
+			poolOf(b.groups, group, max(minimum, ofGroup)), b.all},
 		Listings: b.Listings.of(c), transfers: b.transfers.of(c), first: b.first.of(c),
 	}
 }
 
-// poolOf returns the pool of a key, of limit bytes if there was none.
+// poolOf returns the pool of a key. If it does not exist, poolOf creates it with the given limit.
 func poolOf[K comparable](pools map[K]*pool, key K, limit int64) *pool {
 	p := pools[key]
 	if p == nil {
@@ -147,77 +161,77 @@ func poolOf[K comparable](pools map[K]*pool, key K, limit int64) *pool {
 	return p
 }
 
-// Share returns how many bytes the buffers of this budget may hold together: those of one member, or of all. No
-// buffer is larger.
+// Share returns the number of bytes that all buffers of this budget together may hold. It is also the maximum size of a
+// buffer.
 func (b *Budget) Share() int64 { return b.pools[0].limit / BlockSize * BlockSize }
 
-// Limit returns how many bytes the budget has.
+// Limit returns the limit in bytes for all members.
 func (m *memory) Limit() int64 { return m.limit }
 
-// Used returns how many bytes buffers and reservations hold.
+// Used returns the number of bytes that buffers and reservations of all members hold.
 func (m *memory) Used() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.limit - m.all.free
 }
 
-// Scarce tells whether an upload waits for memory that uploads of this member hold, or may hold.
-func (b *Budget) Scarce() bool {
+// IsContended reports whether an upload waits for memory that uploads of this member hold or may get.
+func (b *Budget) IsContended() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.ContainsFunc(b.pools, func(p *pool) bool { return p.refused(b.round) })
+	return slices.ContainsFunc(b.pools, func(p *pool) bool { return p.hasRefused(b.round) })
 }
 
-// Reservations is how many reservations are open.
+// Reservations returns the number of open reservations.
 func (m *memory) Reservations() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.revocable)
 }
 
-// Block returns a block with arbitrary bytes. Its owner accounts for it by a buffer or a reservation.
+// Block returns a block with arbitrary content. The caller must account for it with a buffer or a reservation.
 func (m *memory) Block() *Block { return m.arena.get() }
 
-// Recycle takes a block back.
+// Recycle returns a block.
 func (m *memory) Recycle(block *Block) { m.arena.put(block) }
 
-// Buffer returns a buffer, empty and without memory, for at most so many bytes, and no more than [Budget.Share].
+// Buffer returns an empty buffer for size bytes, but at most for [Budget.Share].
 func (b *Budget) Buffer(size int64) *Buffer {
 	size = min(size, b.Share())
 	return &Buffer{budget: b, size: size, maxBytes: (size + BlockSize - 1) / BlockSize * BlockSize}
 }
 
-// acquire waits until the buffer holds so many bytes more.
+// acquire waits until the buffer has the given number of additional bytes.
 func (m *memory) acquire(ctx context.Context, buffer *Buffer, bytes int64) error {
-	r := &waiter{buffer: buffer, bytes: bytes, ready: make(chan struct{})}
+	w := &waiter{buffer: buffer, bytes: bytes, ready: make(chan struct{})}
 	m.mu.Lock()
-	m.queue.add(r)
+	m.queue.add(w)
 	m.serve()
 	m.mu.Unlock()
 	select {
-	case <-r.ready:
+	case <-w.ready:
 		return nil
 	default:
 	}
 	m.waits.Add(1)
 	defer func(begin time.Time) { m.waitedNs.Add(int64(time.Since(begin))) }(time.Now())
 	select {
-	case <-r.ready:
+	case <-w.ready:
 		return nil
 	case <-ctx.Done():
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r.waits {
-		m.queue.remove(r)
+	if w.queued {
+		m.queue.remove(w)
 	} else {
-		buffer.hold(-bytes) // it was granted in the meantime
+		buffer.hold(-bytes) // the memory was granted in the meantime
 	}
-	m.serve() // who stood back for it
+	m.serve() // others may have waited behind this buffer
 	return context.Cause(ctx)
 }
 
-// seal says that a buffer needs no more memory. It keeps its memory until release.
+// seal records that a buffer needs no more memory. The buffer keeps its memory until release.
 func (m *memory) seal(buffer *Buffer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -225,7 +239,7 @@ func (m *memory) seal(buffer *Buffer) {
 	m.serve()
 }
 
-// release takes back all that a buffer holds.
+// release takes back the memory of a buffer.
 func (m *memory) release(buffer *Buffer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -233,17 +247,16 @@ func (m *memory) release(buffer *Buffer) {
 	m.serve()
 }
 
-// serve gives memory to the waiting buffers where that is safe in each of their pools. A buffer without memory
-// overtakes no other one of a pool. Otherwise small files, one after another, could starve a large part.
-//
-// A buffer that waits for its own group or member keeps no others from overtaking it.
+// serve grants memory to the waiting buffers for which that is safe in all of their pools. If a pool has refused a
+// buffer, it grants nothing to later buffers without memory, because otherwise a series of small files could starve a
+// large part. A buffer that waits only for the pool of its group or member does not hold up other groups or members.
 func (m *memory) serve() {
 	m.round++
 	m.starved = nil
 	for _, l := range m.queue.order() {
 		l.begun = slices.DeleteFunc(l.begun, m.grant)
 		granted := 0
-		for granted < len(l.fresh) && m.grant(l.fresh[granted]) { // what refuses one refuses those after it
+		for granted < len(l.fresh) && m.grant(l.fresh[granted]) { // a pool that refuses one refuses all after it
 			granted++
 		}
 		l.fresh = slices.Delete(l.fresh, 0, granted)
@@ -255,7 +268,7 @@ func (m *memory) serve() {
 	m.revokeForStarved()
 }
 
-// grant gives a buffer the memory that it waits for, and reports whether that is safe.
+// grant gives a buffer the memory that it waits for, if that is safe, and reports whether it did.
 func (m *memory) grant(w *waiter) bool {
 	if p := w.refusedBy(m.round); p != nil {
 		if p == m.all && m.starved == nil {
@@ -269,10 +282,10 @@ func (m *memory) grant(w *waiter) bool {
 	return true
 }
 
-// refusedBy returns the first pool that does not have what a buffer waits for, nil if there is none.
-func (r *waiter) refusedBy(round uint64) *pool {
-	for _, p := range r.buffer.budget.pools {
-		if !p.grants(r, round) {
+// refusedBy returns the first pool that does not grant the memory, or nil if all grant it.
+func (w *waiter) refusedBy(round uint64) *pool {
+	for _, p := range w.buffer.budget.pools {
+		if !p.grants(w, round) {
 			return p
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// fillBuffer puts so many bytes into a buffer.
+// fillBuffer puts content into a buffer.
 func fillBuffer(ctx context.Context, b *Buffer, content []byte) error {
 	for len(content) > 0 {
 		room, err := b.Room(ctx)
@@ -37,7 +37,7 @@ func TestBufferBody(t *testing.T) {
 		}
 		b := budget.Buffer(max(int64(size), 1))
 		must.OK(t, fillBuffer(t.Context(), b, content))
-		for range 2 { // a request may be sent again
+		for range 2 { // a request may be repeated
 			if err := iotest.TestReader(b.Body(), content); err != nil {
 				t.Errorf("%d bytes: %v", size, err)
 			}
@@ -62,7 +62,7 @@ func TestBudgetSmallerThanAPart(t *testing.T) {
 	}
 }
 
-// TestBudgetWaits checks that a buffer waits for memory, in its turn, and no longer than its context.
+// TestBudgetWaits checks that buffers get memory in the order of their arrival, and that a wait ends with its context.
 func TestBudgetWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := New(MinLimit)
@@ -87,12 +87,12 @@ func TestBudgetWaits(t *testing.T) {
 		}
 		cancel(cause)
 		if err := <-impatient; !errors.Is(err, cause) {
-			t.Errorf("error is %v, want %v", err, cause)
+			t.Errorf("error %v, want %v", err, cause)
 		}
 		first.Release()
 		for want := range 3 {
 			if got := <-order; got != want {
-				t.Errorf("the one that came as number %d had memory as number %d", got, want)
+				t.Errorf("buffer %d got memory at position %d", got, want)
 			}
 		}
 		synctest.Wait()
@@ -102,8 +102,8 @@ func TestBudgetWaits(t *testing.T) {
 	})
 }
 
-// TestBudgetServesInOrder checks that empty buffers do not overtake one that waits for more. Otherwise small files, one
-// after another, could starve a large part.
+// TestBudgetServesInOrder checks that empty buffers do not overtake one that waits for more memory. Otherwise a series
+// of small files could starve a large part.
 func TestBudgetServesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := New(80 * BlockSize)
@@ -112,11 +112,11 @@ func TestBudgetServesInOrder(t *testing.T) {
 			must.OK(t, fillBuffer(t.Context(), b, make([]byte, blocks*BlockSize)))
 			return b
 		}
-		onTheWay := []*Buffer{hold(16), hold(16), hold(8)}
-		for _, b := range onTheWay {
+		inFlight := []*Buffer{hold(16), hold(16), hold(8)}
+		for _, b := range inFlight {
 			b.Seal()
 		}
-		large := hold(32) // of 40, and only 8 are left; with 4 taken it must wait
+		large := hold(32) // needs the remaining 8 blocks, of which the next buffer takes 4
 		other := hold(4)
 		other.Seal()
 		served := make(chan string, 2)
@@ -135,19 +135,19 @@ func TestBudgetServesInOrder(t *testing.T) {
 		if len(served) != 0 {
 			t.Errorf("%s did not wait", <-served)
 		}
-		onTheWay[2].Release()
+		inFlight[2].Release()
 		<-served
 		<-served
 	})
 }
 
-// TestBudgetGivenUpWhenGranted lets buffers give up in the moment in which they get memory: the budget gets all of it
-// back.
-func TestBudgetGivenUpWhenGranted(t *testing.T) {
+// TestCanceledWhenGranted checks that no memory is lost if the context of a buffer ends at the moment when it gets
+// memory.
+func TestCanceledWhenGranted(t *testing.T) {
 	budget := New(MinLimit)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 100 { // select picks one of two that are ready
+	for range 100 { // select chooses at random if several cases are ready
 		b := budget.Buffer(MinLimit)
 		if err := budget.acquire(ended, b, BlockSize); err == nil {
 			b.Release()
@@ -158,7 +158,7 @@ func TestBudgetGivenUpWhenGranted(t *testing.T) {
 	}
 }
 
-// A buffer that has to wait counts, with its time. One that gets its memory at once does not.
+// TestWaits checks the counts of waits. A buffer that gets its memory immediately does not count.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := New(MinLimit)

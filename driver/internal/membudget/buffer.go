@@ -9,27 +9,27 @@ import (
 	"sync/atomic"
 )
 
-// A Buffer collects the bytes of one part. Its memory comes from a budget, as much as its bytes need, and returns to
-// it by Release. It is an io.ReaderAt over the bytes collected. A nil Buffer has no bytes and takes none.
+// A Buffer collects the bytes of one part. It gets memory from the budget as needed, and returns it with Release. It is
+// an io.ReaderAt for the collected bytes. A nil Buffer is empty and uses no memory.
 type Buffer struct {
 	budget *Budget
-	size   int64  // bytes it is for
-	length int64  // bytes it has
-	sum    uint32 // their CRC-32C
+	size   int64  // capacity in bytes
+	length int64  // bytes collected so far
+	sum    uint32 // CRC-32C of these bytes
 	blocks []*Block
-	first  bool // the first block is of the share for first blocks
+	first  bool // the first block belongs to the share for first blocks
 
-	// Guarded by the budget's mutex:
+	// Guarded by the mutex of the budget:
 	held     int64 // bytes of memory
-	maxBytes int64 // bytes of memory it may ask for, in all
+	maxBytes int64 // maximum bytes of memory
 }
 
 func (b *Buffer) missing() int64 { return b.maxBytes - b.held }
 
-// Full reports whether the buffer has all bytes that it is for.
+// Full reports whether the buffer is full. It returns false for a nil Buffer.
 func (b *Buffer) Full() bool { return b != nil && b.length == b.size }
 
-// Len returns how many bytes the buffer has.
+// Len returns the number of collected bytes.
 func (b *Buffer) Len() int64 {
 	if b == nil {
 		return 0
@@ -37,7 +37,7 @@ func (b *Buffer) Len() int64 {
 	return b.length
 }
 
-// Memory returns how many bytes of memory the buffer takes.
+// Memory returns the number of bytes of memory that the buffer uses.
 func (b *Buffer) Memory() int64 {
 	if b == nil {
 		return 0
@@ -45,7 +45,7 @@ func (b *Buffer) Memory() int64 {
 	return int64(len(b.blocks)) * BlockSize
 }
 
-// Room returns memory for the bytes that come next. It is empty only if the buffer is full.
+// Room returns memory for the next bytes. It waits until memory is free. The slice is empty only if the buffer is full.
 func (b *Buffer) Room(ctx context.Context) ([]byte, error) {
 	if b.length == int64(len(b.blocks))*BlockSize && !b.Full() {
 		if err := b.grow(ctx); err != nil {
@@ -59,8 +59,8 @@ func (b *Buffer) Room(ctx context.Context) ([]byte, error) {
 	return block[:min(int64(len(block)), b.size-b.length)], nil
 }
 
-// grow gets the next block. The first one comes from its own share, if that has one left. So a file of one block
-// waits for no large one. When the buffer grows beyond it, all of its memory is that of the pools.
+// grow adds a block. The first block comes from the share for first blocks, if the share has one left, so that a file
+// of one block does not wait for large ones. When the buffer grows further, all of its memory comes from the pools.
 func (b *Buffer) grow(ctx context.Context) error {
 	have := int64(len(b.blocks)) * BlockSize
 	switch {
@@ -83,8 +83,8 @@ func (b *Buffer) returnFirst() {
 	}
 }
 
-// Filled says how many bytes the caller has put into the room. It adds them to the checksum now, while they are in
-// the processor's cache.
+// Filled must be called after the caller has put n bytes into the slice returned by Room. It updates the checksum
+// immediately, while the bytes are in the processor cache.
 func (b *Buffer) Filled(n int) {
 	if n > 0 {
 		from := b.length % BlockSize
@@ -93,7 +93,7 @@ func (b *Buffer) Filled(n int) {
 	}
 }
 
-// FillFrom reads from r until the buffer is full or r ends, which is an error.
+// FillFrom reads from r until the buffer is full. If r ends before, it returns the error of r, such as io.EOF.
 func (b *Buffer) FillFrom(ctx context.Context, r io.Reader) error {
 	for !b.Full() {
 		room, err := b.Room(ctx)
@@ -109,7 +109,7 @@ func (b *Buffer) FillFrom(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// Checksum returns the checksum of the bytes as S3 writes it, nil for a nil Buffer.
+// Checksum returns the CRC-32C of the bytes in the format of S3, or nil for a nil Buffer.
 func (b *Buffer) Checksum() *string {
 	if b == nil {
 		return nil
@@ -118,10 +118,10 @@ func (b *Buffer) Checksum() *string {
 	return &text
 }
 
-// Body is what a request sends; it can be sent again.
+// Body returns a request body with the bytes of the buffer. A request that is repeated can seek to its beginning.
 func (b *Buffer) Body() *Body { return &Body{reader: io.NewSectionReader(b, 0, b.length)} }
 
-// A Body reads a buffer.
+// A Body is an io.ReadSeeker for the bytes of a buffer.
 type Body struct {
 	reader *io.SectionReader
 	read   atomic.Int64
@@ -143,7 +143,7 @@ func (b *Body) Seek(offset int64, whence int) (int64, error) {
 	return at, err
 }
 
-// Sent tells whether all of the buffer has been read.
+// Sent reports whether all bytes have been read.
 func (b *Body) Sent() bool { return b.read.Load() == b.reader.Size() }
 
 // ReadAt implements io.ReaderAt.
@@ -161,14 +161,14 @@ func (b *Buffer) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// Seal says that no more bytes will come.
+// Seal must be called after the last byte. The budget can then use the memory that the buffer would still have needed.
 func (b *Buffer) Seal() {
 	if b != nil {
 		b.budget.seal(b)
 	}
 }
 
-// Release returns the memory. The buffer must not be used after it.
+// Release returns the memory. The buffer must not be used afterwards.
 func (b *Buffer) Release() {
 	if b == nil {
 		return

@@ -1,21 +1,20 @@
 package membudget
 
-// A consumer takes memory: it is a member of a group. The zero value has no share: only the bound of all
-// holds for it.
+// A consumer is a member of a group that uses memory. The zero value is limited only by the limit of all.
 type consumer struct{ group, member string }
 
-// fair returns how many bytes one of several may hold of those that the others leave. So there are always some left
-// for the next one, and one that is alone has most of them.
+// fair returns the share of one consumer of the bytes that others leave. Some bytes are therefore always left for the
+// next consumer, and a single consumer gets most of them.
 func fair(left int64) int64 { return left / 4 * 3 }
 
-// holdings count what consumers hold of the same memory.
+// holdings count the bytes that consumers hold.
 type holdings struct {
 	total   int64
 	groups  map[string]int64
 	members map[consumer]int64
 }
 
-// allows tells whether a consumer may hold so many bytes more, of limit bytes in all.
+// allows reports whether a consumer may get additional bytes, if there are limit bytes in total.
 func (h *holdings) allows(limit int64, c consumer, bytes int64) bool {
 	if c == (consumer{}) {
 		return h.total+bytes <= limit
@@ -25,7 +24,7 @@ func (h *holdings) allows(limit int64, c consumer, bytes int64) bool {
 	return member+bytes <= fair(ofGroup-(group-member))
 }
 
-// add counts bytes that a consumer takes, or returns.
+// add counts bytes that a consumer gets, or returns if bytes is negative.
 func (h *holdings) add(c consumer, bytes int64) {
 	if h.groups == nil {
 		h.groups, h.members = map[string]int64{}, map[consumer]int64{}

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// attack lets 200 uploads of a member send just less than a part. Those that get the memory send no more; the others
-// wait for it.
+// attack starts 200 uploads of a member that each send one byte less than a part and then stop, so that they hold all
+// memory that the member can get.
 func attack(t *testing.T, budget *Budget) {
 	for range 200 {
 		go func() { _ = fillBuffer(t.Context(), budget.Buffer(MinLimit), make([]byte, MinLimit-1)) }()
@@ -15,7 +15,7 @@ func attack(t *testing.T, budget *Budget) {
 	synctest.Wait()
 }
 
-// upload lets an upload of so many bytes come and end. The result tells whether it did without waiting for others.
+// upload starts an upload and reports whether it ends without waiting for others.
 func upload(t *testing.T, budget *Budget, bytes int) bool {
 	ended := make(chan struct{})
 	go func() {
@@ -34,13 +34,13 @@ func upload(t *testing.T, budget *Budget, bytes int) bool {
 	}
 }
 
-// TestAttack has one member hold all that it gets, without an end. Uploads of others need not wait, whether they are
-// of its own group or of another one.
+// TestAttack checks that uploads of other members and groups do not wait while one member holds all memory that it can
+// get.
 func TestAttack(t *testing.T) {
 	const kib, mib = 1 << 10, 1 << 20
 	for _, tc := range []struct {
 		memory int64
-		bytes  int // of an upload that need not wait
+		bytes  int // size of an upload of another group that must not wait
 	}{
 		{MinLimit, BlockSize}, {16 * mib, BlockSize}, {64 * mib, 300 * kib}, {256 * mib, MinLimit},
 	} {
@@ -58,18 +58,18 @@ func TestAttack(t *testing.T) {
 					}
 				}
 				if upload(t, attacker, MinLimit) {
-					t.Error("the attacker does not have all that it may")
+					t.Error("the attacker does not hold its full share")
 				}
-				if !attacker.Scarce() {
-					t.Error("the attacker's uploads do not wait for each other")
+				if !attacker.IsContended() {
+					t.Error("the memory of the attacker is not contended")
 				}
 			})
 		})
 	}
 }
 
-// TestNoBufferPassesAPool asks for buffers of all sizes. None takes memory that its member or group may not hold.
-func TestNoBufferPassesAPool(t *testing.T) {
+// TestBufferFitsPools checks that buffers of all requested sizes fit into the pools of their member and group.
+func TestBufferFitsPools(t *testing.T) {
 	const mib = 1 << 20
 	for _, memory := range []int64{MinLimit, 8 * mib, 9 * mib, 64 * mib, 256*mib + 12345} {
 		for _, size := range []int64{1, MinLimit, 40 * mib, memory, 1 << 40} {
@@ -78,13 +78,13 @@ func TestNoBufferPassesAPool(t *testing.T) {
 			buffer := member.Buffer(size)
 			if buffer.size > member.Share() || member.Share() < MinLimit || memory >= 9*mib &&
 				member.Share() > memory*9/16 {
-				t.Errorf("of %d bytes, %d for a member: a buffer of %d", memory, member.Share(), buffer.size)
+				t.Errorf("memory %d, share %d: the buffer has %d bytes", memory, member.Share(), buffer.size)
 			}
 			buffer.hold(buffer.missing())
 			for _, p := range member.pools {
 				if p.held() != buffer.held || p.free < 0 {
 					t.Errorf(
-						"of %d bytes: a pool of %d bytes counts %d of a buffer of %d", memory, p.limit, p.held(),
+						"memory %d, pool of %d bytes: counts %d bytes, the buffer has %d", memory, p.limit, p.held(),
 						buffer.held)
 				}
 			}
@@ -92,30 +92,31 @@ func TestNoBufferPassesAPool(t *testing.T) {
 	}
 }
 
-// TestScarce tells only those that memory is scarce whose uploads hold what others wait for.
-func TestScarce(t *testing.T) {
+// TestIsContended checks that memory is contended only for the members and groups whose share is exhausted.
+func TestIsContended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := New(256 << 20)
-		if budget.For("acme", "alice").Scarce() {
-			t.Error("memory is scarce before anyone has asked for any")
+		if budget.For("acme", "alice").IsContended() {
+			t.Error("contended although nobody uses memory")
 		}
 		attack(t, budget.For("acme", "mallory"))
-		if budget.For("acme", "alice").Scarce() || budget.For("other", "mallory").Scarce() {
-			t.Error("memory is scarce for others than the member that has its share")
+		if budget.For("acme", "alice").IsContended() || budget.For("other", "mallory").IsContended() {
+			t.Error("contended for others than the member that has exhausted its share")
 		}
 		attack(t, budget.For("acme", "alice"))
 		attack(t, budget.For("acme", "bob"))
-		if !budget.For("acme", "carol").Scarce() || budget.For("other", "mallory").Scarce() {
-			t.Error("memory is not scarce for the group that has its share, and for no other one")
+		if !budget.For("acme", "carol").IsContended() || budget.For("other", "mallory").IsContended() {
+			t.Error("not contended for the group that has exhausted its share, or contended for another one")
 		}
 		attack(t, budget.For("other", "mallory"))
-		if !budget.For("third", "alice").Scarce() {
-			t.Error("memory is not scarce where there is none")
+		if !budget.For("third", "alice").IsContended() {
+			t.Error("not contended although all memory is in use")
 		}
 	})
 }
 
-// TestManyAttackers has members of several groups hold all that they get. A small file of one more need not wait.
+// TestManyAttackers checks that a small file need not wait while members of several other groups hold all memory that
+// they can get.
 func TestManyAttackers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := New(256 << 20)
@@ -128,7 +129,7 @@ func TestManyAttackers(t *testing.T) {
 	})
 }
 
-// TestShares has one member take what it can of a share.
+// TestShares checks how much of a share a member can take.
 func TestShares(t *testing.T) {
 	share := New(64 << 20).Listings // 16 MiB
 	takeAll := func(group, member string) (mib int64) {
@@ -141,8 +142,8 @@ func TestShares(t *testing.T) {
 		want          int64
 	}{
 		{"acme", "mallory", 9}, // three quarters of three quarters of 16
-		{"acme", "alice", 2},   // of the 3 that are left of 12
-		{"other", "alice", 2},  // of the 5 that are left of 16
+		{"acme", "alice", 2},   // three quarters of the 3 that are left of 12
+		{"other", "alice", 2},  // three quarters of three quarters of the 5 that are left of 16
 	} {
 		if got := takeAll(tc.group, tc.member); got != tc.want {
 			t.Errorf("%s of %s takes %d MiB, want %d", tc.member, tc.group, got, tc.want)
@@ -150,8 +151,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestReservationsOfOneMember has one member reserve what it can. That does not make the reservations of others
-// smaller than one chunk.
+// TestReservationsOfOneMember checks that others can still reserve memory for a chunk after one member has reserved as
+// much as it can.
 func TestReservationsOfOneMember(t *testing.T) {
 	const mib = 1 << 20
 	budget := New(256 * mib)
@@ -164,7 +165,7 @@ func TestReservationsOfOneMember(t *testing.T) {
 	victim := budget.For("other", "alice").Reserve(func() {})
 	for taken := range 8 {
 		if !victim.TryTake(mib) {
-			t.Fatalf("the other one gets %d MiB", taken)
+			t.Fatalf("the other member gets %d MiB", taken)
 		}
 	}
 }

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// A pool is the memory of some of the buffers: of a member, of a group, or of all.
+// A pool is the memory for the buffers of a member, of a group, or of all.
 type pool struct {
 	limit int64
 	free  int64
 
-	levels    []level // what is held, by those that miss least first
-	refusedIn uint64  // the last round of serve in which the pool has refused a waiter
+	levels    []level // sorted by missing
+	refusedIn uint64  // the last round of serve in which the pool refused a waiter
 }
 
-// A level is the buffers of a pool that miss the same.
+// A level contains the buffers of a pool that need the same number of additional bytes.
 type level struct {
-	missing int64 // bytes that each of them misses
-	held    int64 // bytes that they hold together, which is more than 0
+	missing int64 // additional bytes that each of the buffers needs
+	held    int64 // bytes that the buffers hold together, more than 0
 }
 
 func newPool(limit int64) *pool {
@@ -26,40 +26,40 @@ func newPool(limit int64) *pool {
 
 func (p *pool) held() int64 { return p.limit - p.free }
 
-// refused tells whether the pool has refused a waiter in a round.
-func (p *pool) refused(round uint64) bool { return p.refusedIn == round }
+// hasRefused reports whether the pool has refused a waiter in this round.
+func (p *pool) hasRefused(round uint64) bool { return p.refusedIn == round }
 
-// grants tells whether the pool has what a buffer waits for.
-func (p *pool) grants(r *waiter, round uint64) bool {
+// grants reports whether the pool can safely grant the memory that a buffer waits for.
+func (p *pool) grants(w *waiter, round uint64) bool {
 	switch {
-	case r.bytes > p.free, p.refused(round) && r.buffer.held == 0:
-	case r.buffer.missing() <= p.free: // it can fill at once, and then all is as it was, which was safe
+	case w.bytes > p.free, p.hasRefused(round) && w.buffer.held == 0:
+	case w.buffer.missing() <= p.free: // the buffer can become full, and afterwards the pool is as safe as before
 		return true
-	case p.fills(r):
+	case p.canFill(w):
 		return true
 	}
 	p.refusedIn = round
 	return false
 }
 
-// fills reports whether the buffer of a request can become full after the grant. It may use the free bytes, and those
-// that other buffers return when they are full. The buffers that miss least come first.
-func (p *pool) fills(r *waiter) bool {
-	free := p.free - r.bytes
-	missing := r.buffer.missing() - r.bytes
+// canFill reports whether the buffer can become full after the grant. It may use the free bytes and the bytes that
+// other buffers return when they are full. Buffers that need less become full first.
+func (p *pool) canFill(w *waiter) bool {
+	free := p.free - w.bytes
+	missing := w.buffer.missing() - w.bytes
 	for _, others := range p.levels {
 		if missing <= free || others.missing > free {
 			break
 		}
 		free += others.held
-		if others.missing == r.buffer.missing() {
-			free -= r.buffer.held
+		if others.missing == w.buffer.missing() {
+			free -= w.buffer.held
 		}
 	}
 	return missing <= free
 }
 
-// add counts bytes that buffers hold which miss the same.
+// add adds bytes to the level of the buffers that need missing additional bytes.
 func (p *pool) add(missing, bytes int64) {
 	p.free -= bytes
 	i, found := slices.BinarySearchFunc(p.levels, missing, func(l level, missing int64) int {
@@ -73,7 +73,7 @@ func (p *pool) add(missing, bytes int64) {
 	}
 }
 
-// set changes what the buffer holds and what it may hold, in all of its pools.
+// set changes the bytes that the buffer holds and their maximum, in all of its pools.
 func (b *Buffer) set(held, maxBytes int64) {
 	before, missed := b.held, b.missing()
 	b.held, b.maxBytes = held, maxBytes
@@ -83,5 +83,5 @@ func (b *Buffer) set(held, maxBytes int64) {
 	}
 }
 
-// hold gives the buffer so many bytes more, or takes them back.
+// hold gives the buffer additional bytes, or takes them back if bytes is negative.
 func (b *Buffer) hold(bytes int64) { b.set(b.held+bytes, b.maxBytes) }

@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// A queue holds the buffers that wait, by member.
+// A queue contains the waiting buffers.
 type queue struct {
 	lanes    map[*pool]*lane // by the pool of the member
 	arrivals int64
 	waiting  int
 }
 
-// A lane holds the waiting buffers of a member. Those that hold memory already come first, and among equals the oldest:
-// a part that has begun returns its memory when it is full, and one that has not begun would only add to those that
-// wait with memory.
+// A lane contains the waiting buffers of a member. Buffers that already have memory come first, because they return it
+// when they are full, while other buffers would only hold more memory while they wait. Otherwise the oldest comes
+// first.
 type lane struct {
 	member, group *pool
-	begun, fresh  []*waiter
+	begun, fresh  []*waiter // with and without memory
 }
 
-// arrival returns when the oldest buffer of the lane came, as a number.
+// arrival returns the sequence number of the oldest buffer.
 func (l *lane) arrival() int64 {
 	if len(l.begun) == 0 {
 		return l.fresh[0].arrival
@@ -31,7 +31,7 @@ func (l *lane) arrival() int64 {
 	return min(l.begun[0].arrival, l.fresh[0].arrival)
 }
 
-// list returns the list of the lane in which a buffer waits.
+// list returns the list that a buffer waits in.
 func (l *lane) list(w *waiter) *[]*waiter {
 	if w.buffer.held > 0 {
 		return &l.begun
@@ -39,12 +39,12 @@ func (l *lane) list(w *waiter) *[]*waiter {
 	return &l.fresh
 }
 
-// add adds a buffer that waits.
+// add adds a waiting buffer.
 func (q *queue) add(w *waiter) {
 	q.arrivals++
 	q.waiting++
-	w.arrival, w.waits = q.arrivals, true
-	pools := w.buffer.budget.pools // the member's first
+	w.arrival, w.queued = q.arrivals, true
+	pools := w.buffer.budget.pools // the pool of the member comes first
 	l := q.lanes[pools[0]]
 	if l == nil {
 		l = &lane{member: pools[0], group: pools[min(1, len(pools)-1)]}
@@ -54,7 +54,7 @@ func (q *queue) add(w *waiter) {
 	*list = append(*list, w)
 }
 
-// remove removes a buffer that has given up.
+// remove removes a buffer whose context has ended.
 func (q *queue) remove(w *waiter) {
 	l := q.lanes[w.buffer.budget.pools[0]]
 	list := l.list(w)
@@ -63,21 +63,21 @@ func (q *queue) remove(w *waiter) {
 	q.forget(l)
 }
 
-// removed counts a buffer that waits no longer.
+// removed updates the count after a buffer was removed from its list.
 func (q *queue) removed(w *waiter) {
 	q.waiting--
-	w.waits = false
+	w.queued = false
 }
 
-// forget removes a lane without buffers.
+// forget removes the lane if it is empty.
 func (q *queue) forget(l *lane) {
 	if len(l.begun)+len(l.fresh) == 0 {
 		delete(q.lanes, l.member)
 	}
 }
 
-// order returns the lanes in the order in which they get memory: first the group that holds least, and in it the
-// member that holds least. Among equals it is the one that has waited longest.
+// order returns the lanes in the order in which they get memory: first the group with the least memory, and in it the
+// member with the least memory. Ties are resolved by arrival.
 func (q *queue) order() []*lane {
 	lanes := make([]*lane, 0, len(q.lanes))
 	for _, l := range q.lanes {

@@ -9,14 +9,15 @@ import (
 	"testing"
 )
 
-// A line is buffers that wait for a block each, by names such as "acme/alice/1" of their groups and members.
+// A line is a budget with buffers that wait for one block each. Their names consist of group, member and a number, such
+// as "acme/alice/1".
 type line struct {
 	*Budget
-	rest    *Revocable // holds what no buffer does
+	rest    *Revocable // holds all memory that buffers do not hold
 	waiting map[string]*waiter
 }
 
-// newLine returns a budget of which members hold some blocks and a reservation all others.
+// newLine returns a budget in which members hold the given numbers of blocks, and a reservation holds the rest.
 func newLine(held map[string]int64) *line {
 	l := &line{Budget: New(64 << 20), waiting: map[string]*waiter{}}
 	for name, blocks := range held {
@@ -27,7 +28,7 @@ func newLine(held map[string]int64) *line {
 	return l
 }
 
-// of is the budget of who waits by a name.
+// of returns the budget of the member with this name.
 func (l *line) of(name string) *Budget {
 	parts := strings.Split(name, "/")
 	return l.For(parts[0], parts[1])
@@ -47,7 +48,7 @@ func (l *line) giveUp(name string) {
 	l.serve()
 }
 
-// want returns so many blocks, one after another, and wants each to go to the next of these.
+// want frees one block after another, and checks that the waiting buffers get them in this order.
 func (l *line) want(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -67,11 +68,12 @@ func (l *line) want(t *testing.T, names ...string) {
 		}
 	}
 	if l.Waits().Waiting != len(l.waiting) {
-		t.Errorf("%d wait, want %d", l.Waits().Waiting, len(l.waiting))
+		t.Errorf("%d buffers wait, want %d", l.Waits().Waiting, len(l.waiting))
 	}
 }
 
-// TestQueue serves those whose group holds least, then those whose member holds least, then those that came first.
+// TestQueue checks that memory goes to the group with the least memory, then to the member with the least memory, and
+// then to the buffer that arrived first.
 func TestQueue(t *testing.T) {
 	held := map[string]int64{"a/x": 3, "a/y": 1, "b/x": 2}
 	for name, run := range map[string]func(t *testing.T, l *line){
@@ -119,13 +121,13 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// BenchmarkWait lets a buffer come and give up while 10,000 wait.
+// BenchmarkWait measures a canceled wait while 10,000 buffers wait.
 func BenchmarkWait(b *testing.B) {
 	const buffers = 10_000
 	for _, test := range []struct {
 		label           string
 		groups, members int
-		held            int64 // by each that waits
+		held            int64 // by each waiting buffer
 	}{
 		{"empty-of-one-member", 1, 1, 0},
 		{"empty-of-100-members", 10, 10, 0},
@@ -155,7 +157,7 @@ func BenchmarkWait(b *testing.B) {
 			giveUp()
 			for b.Loop() {
 				if budget.acquire(gone, budget.For("more", "more").Buffer(MinLimit), BlockSize) == nil {
-					b.Fatal("there is memory")
+					b.Fatal("got memory")
 				}
 			}
 		})

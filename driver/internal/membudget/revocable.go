@@ -2,26 +2,26 @@ package membudget
 
 import "github.com/babelftp/babelftp/internal/base/panics"
 
-// idleShare divides a budget: one part of so many is never reserved, so that uploads can begin.
+// idleShare is the divisor of the part of the budget that is never reserved, so that uploads can begin.
 const idleShare = 4
 
-// A Revocable is a reservation of memory that no buffer needs at the moment, for bytes that the driver can fetch from
-// S3 again.
+// A Revocable is a reservation of memory that buffers do not currently need, for data that the driver can fetch from S3
+// again.
 //
-// It never waits, and no buffer waits long for it. When a buffer has to wait, the budget revokes reservations. Their
-// owners return the memory without waiting for a client. So a reservation cannot delay an upload, even if the client
-// of the upload sends what it downloads by the reservation.
+// It never waits for memory. If a buffer has to wait, the budget revokes reservations, and their owners return the
+// memory without waiting for a client. A reservation therefore cannot delay an upload for long, even if the client
+// uploads the data that it downloads with this reservation.
 type Revocable struct {
 	budget *Budget
 	revoke func()
 
-	// Guarded by the budget's mutex:
+	// Guarded by the mutex of the budget:
 	held    int64
-	revoked bool // it gets nothing more
+	revoked bool // TryTake fails from now on
 }
 
-// Reserve begins a reservation without memory, which its owner must close. A goroutine of its own calls revoke, which
-// must return all of the memory.
+// Reserve returns an empty reservation, which the caller must close. The budget revokes it by calling revoke in a new
+// goroutine. revoke must return all of its memory.
 func (b *Budget) Reserve(revoke func()) *Revocable {
 	r := &Revocable{budget: b, revoke: revoke}
 	b.mu.Lock()
@@ -30,8 +30,8 @@ func (b *Budget) Reserve(revoke func()) *Revocable {
 	return r
 }
 
-// TryTake takes so many bytes. It returns false if a buffer waits for memory that others hold, if little is left, or
-// if the reservation has its share already.
+// TryTake adds bytes to the reservation. It returns false if a buffer is waiting for memory of others, if too little is
+// left, or if the reservation has reached its share.
 func (r *Revocable) TryTake(bytes int64) bool {
 	b := r.budget
 	b.mu.Lock()
@@ -48,7 +48,7 @@ func (r *Revocable) TryTake(bytes int64) bool {
 	return true
 }
 
-// reservationsOf is how many reservations of a consumer are open.
+// reservationsOf returns the number of open reservations of a consumer.
 func (m *memory) reservationsOf(c consumer) (n int64) {
 	for r := range m.revocable {
 		if r.budget.consumer == c {
@@ -58,14 +58,14 @@ func (m *memory) reservationsOf(c consumer) (n int64) {
 	return n
 }
 
-// hold takes so many bytes, or returns them.
+// hold adds bytes, or returns them if bytes is negative.
 func (r *Revocable) hold(bytes int64) {
 	r.held += bytes
 	r.budget.all.free -= bytes
 	r.budget.lent.add(r.budget.consumer, bytes)
 }
 
-// Return gives bytes back that were taken.
+// Return returns bytes of the reservation.
 func (r *Revocable) Return(bytes int64) {
 	b := r.budget
 	b.mu.Lock()
@@ -74,7 +74,7 @@ func (r *Revocable) Return(bytes int64) {
 	b.serve()
 }
 
-// Close ends a reservation that has returned everything.
+// Close ends the reservation. All bytes must have been returned.
 func (r *Revocable) Close() {
 	b := r.budget
 	b.mu.Lock()
@@ -82,8 +82,7 @@ func (r *Revocable) Close() {
 	delete(b.revocable, r)
 }
 
-// revokeForStarved revokes as much as the first buffer lacks that waits for memory which others hold. The mutex is
-// held.
+// revokeForStarved revokes enough reservations for the starved buffer. The caller must hold m.mu.
 func (m *memory) revokeForStarved() {
 	if m.starved == nil {
 		return

@@ -13,15 +13,15 @@ func TestReservations(t *testing.T) {
 	never := func() { t.Error("revoked") }
 	first := budget.Reserve(never)
 	if !first.TryTake(12*mib) || first.TryTake(BlockSize) {
-		t.Error("the first reservation gets three quarters of the budget, and no more")
+		t.Error("the first reservation does not get exactly three quarters of the budget")
 	}
 	second := budget.Reserve(never)
 	if second.TryTake(BlockSize) {
-		t.Error("the second gets what is left for uploads")
+		t.Error("the second reservation gets memory that is left for uploads")
 	}
 	first.Return(8 * mib)
 	if first.TryTake(3*mib) || !second.TryTake(6*mib) || second.TryTake(BlockSize) {
-		t.Error("two reservations do not share")
+		t.Error("two reservations do not share the memory equally")
 	}
 	first.Return(4 * mib)
 	second.Return(6 * mib)
@@ -32,7 +32,7 @@ func TestReservations(t *testing.T) {
 	}
 }
 
-// TestRevocation lets an upload wait for memory that a reservation holds.
+// TestRevocation checks that a reservation is revoked when an upload waits for its memory.
 func TestRevocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const mib = 1 << 20
@@ -44,21 +44,21 @@ func TestRevocation(t *testing.T) {
 			close(revoked)
 		})
 		if !reservation.TryTake(12 * mib) {
-			t.Fatal("nothing was lent")
+			t.Fatal("the reservation got no memory")
 		}
-		budget.Reserve(func() { t.Error("a reservation that holds nothing is revoked") })
+		budget.Reserve(func() { t.Error("an empty reservation was revoked") })
 		small := budget.Buffer(2 * mib)
 		must.OK(t, fillBuffer(t.Context(), small, make([]byte, 2*mib)))
 		select {
 		case <-revoked:
-			t.Error("revoked although there was enough")
+			t.Error("revoked although enough memory was free")
 		default:
 		}
 		large := budget.Buffer(8 * mib)
 		must.OK(t, fillBuffer(t.Context(), large, make([]byte, 8*mib)))
 		<-revoked
 		if reservation.TryTake(BlockSize) {
-			t.Error("lent again to who was revoked")
+			t.Error("a revoked reservation got memory")
 		}
 		small.Release()
 		large.Release()

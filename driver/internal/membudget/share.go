@@ -2,20 +2,19 @@ package membudget
 
 import "sync"
 
-// What is held in addition to the budget, as a fraction of its limit. An upload whose client reads a listing first
-// would wait for itself if a listing could wait for memory.
+// Divisors of the limit of the budget that yield the limits of the shares. Listings have a share of their own and do
+// not wait, because a client may read a listing while it uploads, and the two would then wait for each other.
 const (
 	listingShare  = 4
-	transferShare = 16 // so that a thousand downloads take less than all uploads together
+	transferShare = 16 // so that a thousand downloads use less memory than all uploads together
 	firstShare    = 16
 
-	// minFirstShare is how many bytes the first blocks of parts have at least: enough blocks to divide them among
-	// several.
+	// minFirstShare is the minimum of the share for first blocks in bytes. It contains enough blocks for several users.
 	minFirstShare = 1 << 20
 )
 
-// A Share is memory in addition to the budget, for which no transfer waits. Users and tenants share it as
-// they share the budget. It is safe for concurrent use.
+// A Share is memory in addition to the budget that nobody waits for. It is divided between groups and members like the
+// budget. It is safe for concurrent use.
 type Share struct {
 	*shared
 	consumer consumer
@@ -30,10 +29,10 @@ type shared struct {
 
 func newShare(limit int64) Share { return Share{shared: &shared{limit: limit}} }
 
-// of returns the same share for a consumer.
+// of returns the share for a consumer.
 func (s Share) of(c consumer) Share { return Share{s.shared, c} }
 
-// TryTake takes so many bytes, or returns false where they are not left.
+// TryTake takes bytes from the share. It returns false if the consumer may not get them.
 func (s Share) TryTake(bytes int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,17 +43,17 @@ func (s Share) TryTake(bytes int64) bool {
 	return true
 }
 
-// Return gives bytes back that were taken.
+// Return returns bytes of TryTake.
 func (s Share) Return(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held.add(s.consumer, -bytes)
 }
 
-// Limit is how many bytes the share has.
+// Limit returns the size of the share in bytes.
 func (s Share) Limit() int64 { return s.limit }
 
-// Used is how many bytes are taken, by all together.
+// Used returns the number of bytes in use by all consumers.
 func (s Share) Used() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

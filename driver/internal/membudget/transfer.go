@@ -1,11 +1,11 @@
 package membudget
 
-// transferSize is what a fast download reads by one call, in bytes. With four times the memory of a block it takes
-// 0.6 s of the processor for a GiB instead of 0.8.
+// transferSize is the size in bytes of a large transfer buffer. With four times the size of a block, a download uses
+// 0.6 seconds of processor time per GiB instead of 0.8.
 const transferSize = 4 * BlockSize
 
-// A TransferBuffer is the memory through which a download passes from S3 to its client. It does not count in the
-// budget. Each download has one, and only some downloads have a large one.
+// A TransferBuffer is the memory through which the bytes of a download pass. It does not count in the budget. Each
+// download has a small one, and some downloads get a large one.
 type TransferBuffer struct {
 	budget *Budget
 	small  *Block
@@ -15,7 +15,7 @@ type TransferBuffer struct {
 // TransferBuffer returns a transfer buffer without memory.
 func (b *Budget) TransferBuffer() TransferBuffer { return TransferBuffer{budget: b} }
 
-// Room returns the memory for the next bytes, of which left are to come.
+// Room returns memory for the next bytes of a download. left is the number of bytes that are still to come.
 func (t *TransferBuffer) Room(left int64) []byte {
 	if t.large == nil && left > BlockSize && t.budget.transfers.TryTake(transferSize) {
 		t.large = t.budget.transferPool.Get().(*[transferSize]byte)
@@ -29,13 +29,13 @@ func (t *TransferBuffer) Room(left int64) []byte {
 	return t.small[:]
 }
 
-// Hold takes over a block.
+// Hold takes ownership of a block and uses it as the memory.
 func (t *TransferBuffer) Hold(b *Block) {
 	t.Release()
 	t.small = b
 }
 
-// Release gives the memory back.
+// Release returns the memory.
 func (t *TransferBuffer) Release() {
 	if t.large != nil {
 		t.budget.transfers.Return(transferSize)
