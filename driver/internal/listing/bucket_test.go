@@ -15,13 +15,13 @@ import (
 
 const bucketName = "bucket"
 
-// A bucket is one of a simulated AWS that is some way off. In a synctest bubble that takes no real time, so that times
-// can be compared on a machine that has other work.
+// A bucket is a bucket of a simulated AWS with a round-trip time. In a synctest bubble this takes no real time, so that
+// durations can be compared even on a busy machine.
 type bucket struct {
 	s3api.Client
 	server    *s3sim.Server
 	roundTrip time.Duration
-	pageTime  time.Duration // one page after another
+	pageTime  time.Duration // time that S3 takes for a page
 	requests  atomic.Int64
 
 	before func(b *bucket, in *s3.ListObjectsV2Input) error
@@ -38,13 +38,13 @@ func newBucket(roundTrip, pageTime time.Duration, keys ...string) *bucket {
 	return b
 }
 
-// farWay is the round trip to a server that is far away.
+// farWay is the round-trip time of a distant server.
 const farWay = 40 * time.Millisecond
 
-// far returns a bucket that is far away.
+// far returns a bucket of a distant server.
 func far(keys ...string) *bucket { return newBucket(farWay, 5*time.Millisecond, keys...) }
 
-// put lets other software store objects.
+// put stores objects as another S3 client would.
 func (b *bucket) put(keys ...string) {
 	objects := make([]s3sim.Object, len(keys))
 	for i, key := range keys {
@@ -53,7 +53,7 @@ func (b *bucket) put(keys ...string) {
 	b.server.Put(bucketName, objects...)
 }
 
-// remove lets other software delete the objects whose keys are chosen.
+// remove deletes the objects with the chosen keys as another S3 client would.
 func (b *bucket) remove(chosen func(key string) bool) {
 	for _, o := range b.server.Objects(bucketName) {
 		if chosen(o.Key) {
@@ -79,7 +79,7 @@ func (b *bucket) ListObjectsV2(
 	return out, err
 }
 
-// numbered returns so many keys of files in the directory "dir".
+// numbered returns the keys of count files in the directory "dir".
 func numbered(count int) []string {
 	keys := make([]string, count)
 	for i := range keys {

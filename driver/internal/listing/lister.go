@@ -1,8 +1,19 @@
-// Package listing lists directories by ListObjectsV2.
+// Package listing lists directories with ListObjectsV2.
 //
-// A [Lister] prefetches the pages of a listing (prefetch.go). If S3 is far away and the directory was listed before, it
-// splits the listing into key ranges and requests them in parallel (split.go). A [SplitPointCache] holds
-// the keys between the ranges. Prefetched pages lie in revocable memory, which the budget takes back for uploads.
+// [Lister.List] returns a sequence of entries:
+//
+//	entries, err := lister.List(ctx, "reports/", false)
+//	if err != nil {
+//		return err // fs.ErrNotExist if the directory does not exist
+//	}
+//	for info, err := range entries {
+//		...
+//	}
+//
+// While the client reads one page of a listing, the Lister requests the next one (prefetch.go). If S3 is far away and
+// the directory was listed before, it splits the listing into key ranges and requests them in parallel (split.go). A
+// [SplitPointCache] contains the keys between the ranges. Prefetched pages use revocable memory, which the memory
+// budget can take back for uploads.
 package listing
 
 import (
@@ -24,21 +35,21 @@ type Lister struct {
 	Bucket      *s3api.Bucket
 	Memory      *membudget.Budget
 	Stats       *s3api.Stats
-	SplitPoints *SplitPointCache // share one among all listers of an S3 server
-	SetTimes    bool             // each file is asked for, to show the modification time that was set
+	SplitPoints *SplitPointCache // shared by all listers of an S3 server
+	SetTimes    bool             // send a HEAD request for each entry to get the modification time set by a client
 	Log         *slog.Logger
 }
 
-// List lists the directory whose keys start with prefix, in the order of the keys. It requests the first page before
-// it returns. An empty directory is an fs.ErrNotExist, unless mayBeEmpty is set. The sequence is for one loop, and
-// ends with the first error.
+// List lists the directory whose keys begin with prefix, in the order of the keys. It requests the first page before it
+// returns. If the directory is empty, the error is fs.ErrNotExist, unless mayBeEmpty is set. The sequence may be used
+// for one loop only and ends with the first error.
 func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error) {
 	entries, err := l.list(ctx, prefix, mayBeEmpty)
 	if err == nil && l.Bucket.Profile.GhostPrefixes {
-		entries = lookingAtEach(ctx, entries, l.unlessGhost)
+		entries = mapParallel(ctx, entries, l.skipGhost)
 	}
 	if err == nil && l.SetTimes {
-		entries = lookingAtEach(ctx, entries, l.withSetTime)
+		entries = mapParallel(ctx, entries, l.withSetTime)
 	}
 	return entries, err
 }
@@ -54,7 +65,7 @@ func (l *Lister) list(ctx context.Context, prefix string, mayBeEmpty bool) (iter
 		return nil, err
 	}
 	unread := time.AfterFunc(unreadTime, func() {
-		first = nil // for the garbage collector, which else would leave it to the session
+		first = nil // so that the session does not keep the page in memory
 		f.close()
 	})
 	return func(yield func(fs.FileInfo, error) bool) {
@@ -68,7 +79,7 @@ func (l *Lister) list(ctx context.Context, prefix string, mayBeEmpty bool) (iter
 			return
 		}
 		pages := f.pages(first)
-		first = nil // which else would be held as long as the others are read
+		first = nil // so that the page is not kept in memory while the others are read
 		var before []string
 		for page, err := range pages {
 			if err != nil {
@@ -85,8 +96,9 @@ func (l *Lister) list(ctx context.Context, prefix string, mayBeEmpty bool) (iter
 	}, nil
 }
 
-// exists returns fs.ErrNotExist if the first page shows that there is no directory. Where prefixes may hold only
-// delete markers, a page of nothing else does not tell: a listing without a delimiter does.
+// exists returns fs.ErrNotExist if the first page shows that the directory does not exist. Some servers list prefixes
+// that contain only delete markers. If the page contains only prefixes of such a server, exists checks with a listing
+// without a delimiter.
 func (l *Lister) exists(ctx context.Context, prefix string, first *s3api.Page) error {
 	if l.Bucket.Profile.GhostPrefixes && len(first.Versions) == 0 && first.Unreadable == 0 && !first.Empty() {
 		var err error
@@ -100,8 +112,8 @@ func (l *Lister) exists(ctx context.Context, prefix string, first *s3api.Page) e
 	return nil
 }
 
-// entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the
-// directory's own marker, and keys that no pathname can show.
+// entries merges the files and the directories of a page of the directory with the given prefix. It skips the marker of
+// the directory itself and keys that cannot be represented as a pathname.
 func (l *Lister) entries(prefix string, p *s3api.Page) iter.Seq[*file.Info] {
 	return func(yield func(*file.Info) bool) {
 		files, directories := p.Versions, p.Prefixes
@@ -122,7 +134,7 @@ func (l *Lister) entries(prefix string, p *s3api.Page) iter.Seq[*file.Info] {
 			switch {
 			case key == prefix: // the marker of the directory itself
 			case !s3object.Representable(name):
-				l.Log.Debug("listing leaves out a key that no pathname can show; rename the object",
+				l.Log.Debug("skipped a key that cannot be represented as a pathname; rename the object",
 					"bucket", l.Bucket.Name, "key", key)
 			case !yield(info):
 				return

@@ -13,9 +13,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 )
 
-// TestListingsShareMemory lets many clients list a directory at once who stop to read after some entries, and counts
-// what has come and was not read. All entries are listed in the end, and a listing that is left alone has large pages
-// again.
+// TestListingsShareMemory lists a directory with many clients that stop reading after some entries, and checks how many
+// unread entries are in memory. All entries are listed in the end, and a single listing then gets large pages again.
 func TestListingsShareMemory(t *testing.T) {
 	const count, clients, readFirst = 2000, 80, 10
 	synctest.Test(t, func(t *testing.T) {
@@ -57,8 +56,8 @@ func TestListingsShareMemory(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		room := l.Memory.Listings.Limit() / pageBytes
-		if most := 2*pageEntries*room + clients*fewEntries; came.Load() > most {
-			t.Errorf("%d listings hold %d entries, want at most %d", clients, came.Load(), most)
+		if limit := 2*pageEntries*room + clients*fewEntries; came.Load() > limit {
+			t.Errorf("%d listings hold %d entries, want at most %d", clients, came.Load(), limit)
 		}
 		close(proceed)
 		listings.Wait()
@@ -70,13 +69,13 @@ func TestListingsShareMemory(t *testing.T) {
 		s.requests.Store(0)
 		read(proceed)
 		if pages := int64(count / pageEntries); large.Load() != pages || s.requests.Load() != pages {
-			t.Errorf("alone it took %d requests, %d of them for large pages; want %d", s.requests.Load(), large.Load(), pages)
+			t.Errorf("%d requests, %d of them for large pages; want %d", s.requests.Load(), large.Load(), pages)
 		}
 	})
 }
 
-// TestListingGrowsWithRoom begins a listing while others have the memory, and reads on when they have ended.
-func TestListingGrowsWithRoom(t *testing.T) {
+// TestListingGrows checks that a listing that began without memory gets large pages after other listings have ended.
+func TestListingGrows(t *testing.T) {
 	const count = 10_000
 	synctest.Test(t, func(t *testing.T) {
 		s := newBucket(time.Millisecond, 0, numbered(count)...)

@@ -15,25 +15,26 @@ import (
 )
 
 const (
-	// maxRanges is how many key ranges of a listing may be under way or unread.
+	// maxRanges is the maximum number of key ranges of a listing that are in flight or unread.
 	maxRanges = 12
 
-	// pageEntries is how many entries S3 puts into a page, and pageBytes about what they take, in bytes.
+	// pageEntries is the maximum number of entries of a page of S3, and pageBytes the approximate memory that they use.
 	pageEntries = 1000
 	pageBytes   = 512 << 10
 
 	// unreadTime is how long an open listing keeps its first pages until the client reads them. A client needs a few
-	// round trips for its data connection.
+	// round trips to open its data connection.
 	unreadTime = 3 * time.Second
 )
 
-// pages yields the pages of a listing, beginning with the first. While the client reads one page, S3 sends the next.
+// pages yields the pages of a listing, beginning with first. While the client reads one page, the next is requested.
 //
-// A page of S3 has the token for the next page, so pages come one after another. If S3 is far away, and the directory
-// was listed before, the lister requests up to maxRanges key ranges in parallel instead. A range begins after a split
-// point, which need not exist any more, and ends with the next one. The split points come from the last listing. Only
-// the speed depends on them: a range of more than a page takes several requests, and one of few entries still takes a
-// whole one. Together the ranges are the whole listing, in order, each entry once.
+// A page of S3 contains the token for the next page, so pages can only be requested one after another. If S3 is far
+// away and the directory was listed before, the prefetcher requests up to maxRanges key ranges in parallel instead. A
+// range begins after a split point and ends with the next one. The split points come from the previous listing, and
+// their keys need not exist any more. They affect only the speed: a range of more than one page takes several requests,
+// and a range of few entries still takes one. Together, the ranges yield the whole listing in order, and each entry
+// once.
 func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
 		defer f.close()
@@ -59,8 +60,7 @@ func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	}
 }
 
-// begin requests the first page. If the directory was listed before, it requests the pages after it in parallel, and
-// drops those that the client does not read.
+// begin requests the first page. If the directory was listed before, it requests later pages in parallel.
 func (f *prefetcher) begin() (*s3api.Page, error) {
 	in := f.listing
 	if in.Limit = f.pageMemory.take(); in.Limit == 0 {
@@ -69,7 +69,7 @@ func (f *prefetcher) begin() (*s3api.Page, error) {
 	return f.lister.Bucket.List(f.ctx, in)
 }
 
-// splitByPoints requests the key ranges after the first one, if there are split points.
+// splitByPoints requests the key ranges after the first one, if the split points are known and S3 is far away.
 func (f *prefetcher) splitByPoints() {
 	if !f.lister.Bucket.Profile.SortedListings || !f.lister.Stats.Far(time.Now()) {
 		return
@@ -80,7 +80,7 @@ func (f *prefetcher) splitByPoints() {
 	}
 	f.reservation = f.lister.Memory.Reserve(f.drop)
 	f.points, f.nextRange = points, points[0]
-	if f.requestRanges(); len(f.ranges) == 1 { // there is no memory for any
+	if f.requestRanges(); len(f.ranges) == 1 { // no memory for further ranges
 		f.reservation.Close()
 		f.points, f.reservation = nil, nil
 		return
@@ -89,7 +89,7 @@ func (f *prefetcher) splitByPoints() {
 	f.split = true
 }
 
-// firstPage requests the pages after the first one, and returns the part of the first page that lies in the first key
+// firstPage requests the pages after the first one, and returns the part of the first page that belongs to the first key
 // range.
 func (f *prefetcher) firstPage(first *s3api.Page) *s3api.Page {
 	if f.split && !inOrder(first) {
@@ -103,7 +103,8 @@ func (f *prefetcher) firstPage(first *s3api.Page) *s3api.Page {
 	return first
 }
 
-// prefetcher requests the pages of a listing in advance. Its methods, except drop, are for one goroutine.
+// A prefetcher requests the pages of a listing in advance. Its methods, except drop, must be called by one goroutine
+// only.
 type prefetcher struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -111,36 +112,35 @@ type prefetcher struct {
 	listing  s3api.Listing
 	requests sync.WaitGroup
 
-	points      splitPoints          // the ends of key ranges not requested yet; nil if not split
-	nextRange   string               // where the next key range begins
-	split       bool                 // from the beginning, by split points
+	points      splitPoints          // the ends of the key ranges not requested yet; nil if not split
+	nextRange   string               // split point after which the next key range begins
+	split       bool                 // the first page was requested together with further ranges
 	ended       atomic.Bool          // the last page was requested
-	pageMemory  pageMemory           // of two pages
-	reservation *membudget.Revocable // of other pages; nil until the split
+	pageMemory  pageMemory           // for the current and the next page
+	reservation *membudget.Revocable // for further pages; nil unless split
 
 	mu     sync.Mutex
-	ranges []*keyRange // in order; the first is read. At the end there are none
+	ranges []*keyRange // in order; the first one is being read. Empty at the end
 }
 
-// A keyRange is the part of a listing after one key, up to another one. A range that is split off was not requested
-// by a token, and the client has read nothing of it.
+// A keyRange is the part of a listing after one key, up to and including another one.
 type keyRange struct {
-	after, end string // empty for no bound
-	splitOff   bool
-	cancel     context.CancelFunc // of the request for its first page
-	reserved   bool               // the memory for that page
-	coming     <-chan pageResult  // the next page; nil if not yet requested
-	token      string             // of that page
+	after, end string             // empty for no bound
+	splitOff   bool               // its first page was requested by key, not by token, and has not been read yet
+	cancel     context.CancelFunc // cancels the request for the first page
+	reserved   bool               // memory is reserved for the first page
+	coming     <-chan pageResult  // receives the next page; nil if not requested yet
+	token      string             // of the next page
 }
 
-// A pageResult is a page, or the error of its request.
+// A pageResult is the result of a request for a page.
 type pageResult struct {
 	page *s3api.Page
 	err  error
 }
 
-// errRevoked is the error of a page whose memory the budget has revoked.
-var errRevoked = errors.New("the memory budget has revoked the listing's pages")
+// errRevoked is the error for a page whose memory was revoked by the budget.
+var errRevoked = errors.New("memory of the page was revoked by the memory budget")
 
 func newPrefetcher(ctx context.Context, l *Lister, prefix string) *prefetcher {
 	f := &prefetcher{
@@ -151,7 +151,7 @@ func newPrefetcher(ctx context.Context, l *Lister, prefix string) *prefetcher {
 	return f
 }
 
-// close ends the requests that are still under way, and returns the memory.
+// close cancels the requests in flight and returns the memory.
 func (f *prefetcher) close() {
 	f.cancel()
 	f.drop()
@@ -162,15 +162,15 @@ func (f *prefetcher) close() {
 	f.pageMemory.release()
 }
 
-// requestPage requests the next page of a key range, by its token. The page is as large as the memory allows.
+// requestPage requests the next page of a key range by its token. If no memory is free, it requests a small page.
 func (f *prefetcher) requestPage(token string) <-chan pageResult {
 	l := f.listing
 	l.Token, l.Limit = token, f.pageMemory.take()
 	return f.request(func() (*s3api.Page, error) { return f.lister.Bucket.List(f.ctx, l) })
 }
 
-// requestRange requests the first page of a key range. If the range has a little more, it requests the second page at
-// once.
+// requestRange requests the first page of a key range. If the range continues after this page, it also requests the
+// second one.
 func (f *prefetcher) requestRange(ctx context.Context, after, end string) <-chan pageResult {
 	l := f.listing
 	l.After = after
@@ -188,7 +188,7 @@ func (f *prefetcher) requestRange(ctx context.Context, after, end string) <-chan
 	})
 }
 
-// request lists a page in a goroutine of its own.
+// request calls list in a new goroutine.
 func (f *prefetcher) request(list func() (*s3api.Page, error)) <-chan pageResult {
 	coming := make(chan pageResult, 1)
 	f.requests.Go(func() {
@@ -201,7 +201,7 @@ func (f *prefetcher) request(list func() (*s3api.Page, error)) <-chan pageResult
 	return coming
 }
 
-// next waits for the next page, and requests later ones. It returns nil at the end.
+// next waits for the next page and requests later ones. It returns nil at the end.
 func (f *prefetcher) next() (*s3api.Page, error) {
 	for {
 		s, coming := f.current()
@@ -226,7 +226,7 @@ func (f *prefetcher) next() (*s3api.Page, error) {
 	}
 }
 
-// current returns the key range that the client reads, nil at the end, and the channel of its next page.
+// current returns the key range being read and the channel of its next page. The range is nil at the end.
 func (f *prefetcher) current() (*keyRange, <-chan pageResult) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -236,8 +236,8 @@ func (f *prefetcher) current() (*keyRange, <-chan pageResult) {
 	return f.ranges[0], f.ranges[0].coming
 }
 
-// arrived returns the memory of a page to the reservation, and tells whether it is the first page of a range that was
-// split off.
+// arrived returns the memory of a page to the reservation, and reports whether the page is the first one of a range
+// that was split off.
 func (f *prefetcher) arrived(s *keyRange) (splitOff bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -250,11 +250,12 @@ func (f *prefetcher) arrived(s *keyRange) (splitOff bool) {
 	return splitOff
 }
 
-// requestNext requests the page after one of the key range that the client reads. Without memory it does so later.
+// requestNext requests the page after p. If the listing has no memory, it leaves the request to next, so that only one
+// page is in memory.
 func (f *prefetcher) requestNext(s *keyRange, p *s3api.Page) {
 	switch {
 	case p.Next == "":
-		s.end = "" // there is nothing but what the page has
+		s.end = "" // the listing ends with this page
 		f.drop()
 		f.setRanges(nil)
 		return
@@ -278,14 +279,14 @@ func (f *prefetcher) setRanges(s []*keyRange) {
 	f.ranges = s
 }
 
-// restart continues after a key with a single key range.
+// restart continues after a key with a single key range, without splitting.
 func (f *prefetcher) restart(after string) {
 	f.drop()
 	f.points = nil
 	f.setRanges([]*keyRange{{after: after, coming: f.requestRange(f.ctx, after, "")}})
 }
 
-// drop drops the unread pages in reserved memory. Another method may run at the same time.
+// drop drops the unread pages in reserved memory. It may be called concurrently with all other methods.
 func (f *prefetcher) drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -294,9 +295,9 @@ func (f *prefetcher) drop() {
 			continue
 		}
 		s.cancel()
-		nothing := make(chan pageResult, 1)
-		nothing <- pageResult{err: errRevoked}
-		s.coming, s.reserved = nothing, false
+		revoked := make(chan pageResult, 1)
+		revoked <- pageResult{err: errRevoked}
+		s.coming, s.reserved = revoked, false
 		f.reservation.Return(pageBytes)
 	}
 }

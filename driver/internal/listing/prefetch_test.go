@@ -37,19 +37,19 @@ func newLister(s *bucket) *lister {
 	}}
 }
 
-// farLister has seen that the bucket is far away.
+// farLister returns a lister that knows that the bucket is far away.
 func farLister(s *bucket) *lister {
 	l := newLister(s)
 	l.Stats.Observe(time.Now(), s.roundTrip)
 	return l
 }
 
-// open begins to list the directory.
+// open starts to list the directory.
 func (l *lister) open(ctx context.Context) (iter.Seq2[fs.FileInfo, error], error) {
 	return l.List(ctx, "dir/", false)
 }
 
-// list lists the directory to the end.
+// list lists the whole directory.
 func (l *lister) list(ctx context.Context) (names []string, took time.Duration, err error) {
 	begin := time.Now()
 	entries, err := l.open(ctx)
@@ -69,7 +69,7 @@ func (l *lister) list(ctx context.Context) (names []string, took time.Duration, 
 	return names, time.Since(begin), nil
 }
 
-// listedBefore is a lister of a directory of so many files that it has listed once, from a server that is so far away.
+// listedBefore returns a lister that has listed its directory of count files once. way is the round-trip time.
 func listedBefore(t *testing.T, way time.Duration, count int) (*bucket, *lister) {
 	t.Helper()
 	s := newBucket(way, 5*time.Millisecond, numbered(count)...)
@@ -81,8 +81,7 @@ func listedBefore(t *testing.T, way time.Duration, count int) (*bucket, *lister)
 	return s, l
 }
 
-// read lists the directory, and calls a function for each entry, until it returns false. It returns how many there
-// were.
+// read lists the directory and calls each for each entry until it returns false. It returns the number of entries read.
 func (l *lister) read(t *testing.T, each func(read int) bool) (read int) {
 	t.Helper()
 	entries, err := l.open(t.Context())
@@ -96,17 +95,18 @@ func (l *lister) read(t *testing.T, each func(read int) bool) (read int) {
 	return read
 }
 
-// wantMemoryBack wants no listing to hold memory.
+// wantMemoryBack checks that listings hold no memory.
 func (l *lister) wantMemoryBack(t *testing.T) {
 	t.Helper()
 	if l.Memory.Used() != 0 || l.Memory.Reservations() != 0 || l.Memory.Listings.Used() != 0 {
 		t.Errorf(
-			"%d bytes of memory, and %d of listings, were not given back", l.Memory.Used(), l.Memory.Listings.Used())
+			"%d bytes of memory and %d bytes of listings were not returned", l.Memory.Used(), l.Memory.Listings.Used())
 	}
 }
 
-// TestPagesAhead measures listings of directories of any size and kind of names against one page after another.
-func TestPagesAhead(t *testing.T) {
+// TestPrefetch checks the entries, the number of requests and the duration of listings for directories of various sizes
+// and kinds of names.
+func TestPrefetch(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	number := func(i int) string { return fmt.Sprintf("scan-%06d.pdf", i) }
 	for _, test := range []struct {
@@ -148,22 +148,22 @@ func TestPagesAhead(t *testing.T) {
 				l := farLister(s)
 				pages := len(want)/pageEntries + 1
 				sequential := time.Duration(pages) * (s.roundTrip + s.pageTime)
-				for _, turn := range []string{"first", "second"} {
+				for _, listing := range []string{"first", "second"} {
 					s.requests.Store(0)
 					got, took, err := l.list(t.Context())
 					if err != nil || !slices.Equal(got, want) {
-						t.Fatalf("the %s time %d entries, %v; want %d", turn, len(got), err, len(want))
+						t.Fatalf("%s listing: %d entries, %v; want %d", listing, len(got), err, len(want))
 					}
-					remembered := turn == "second" && l.SplitPoints.bytes > 0
-					most := pages
+					remembered := listing == "second" && l.SplitPoints.bytes > 0
+					maxRequests := pages
 					if remembered && pages > 1 {
-						most = pages + pages/10 + 1
+						maxRequests = pages + pages/10 + 1
 					}
-					if n := s.requests.Load(); n > int64(most) {
-						t.Errorf("%d requests for %d pages the %s time", n, pages, turn)
+					if n := s.requests.Load(); n > int64(maxRequests) {
+						t.Errorf("%s listing: %d requests for %d pages", listing, n, pages)
 					}
 					if took > sequential || remembered && pages > 9 && took*3 > sequential {
-						t.Errorf("it took %v the %s time, one page after another take %v", took, turn, sequential)
+						t.Errorf("%s listing: took %v, sequential requests take %v", listing, took, sequential)
 					}
 				}
 			})
@@ -175,32 +175,32 @@ func TestPagesAhead(t *testing.T) {
 func TestDistance(t *testing.T) {
 	const pages = 12
 	for _, test := range []struct {
-		label  string
-		answer time.Duration // of an earlier request; 0 for none
-		split  bool
+		label    string
+		observed time.Duration // response time of an earlier request, if any
+		split    bool
 	}{{"unknown", 0, false}, {"near", s3api.FarAway / 2, false}, {"far", s3api.FarAway, true}} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLister(far(numbered(pages * pageEntries)...))
-				if test.answer > 0 {
-					l.Stats.Observe(time.Now(), test.answer)
+				if test.observed > 0 {
+					l.Stats.Observe(time.Now(), test.observed)
 				}
 				_, before, err := l.list(t.Context())
 				must.OK(t, err)
 				if _, took, err := l.list(t.Context()); err != nil || (took < before/2) != test.split {
-					t.Errorf("the first listing took %v, the second one %v, %v", before, took, err)
+					t.Errorf("the first listing took %v, the second %v: %v", before, took, err)
 				}
 			})
 		})
 	}
 }
 
-// splitOff tells whether a page is asked for that no other has told of.
+// splitOff reports whether a page is requested by key and not by the token of the previous page.
 func splitOff(in *s3.ListObjectsV2Input) bool {
 	return in.StartAfter != nil && in.ContinuationToken == nil
 }
 
-// TestSplitListing interferes with listings that are split, by what a listing before has seen.
+// TestSplitListing interferes with the requests of a split listing.
 func TestSplitListing(t *testing.T) {
 	const count = 15_000
 	names := func() []string {
@@ -248,7 +248,7 @@ func TestSplitListing(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
-					t.Error("entries out of order, or more than once")
+					t.Error("entries are out of order or repeated")
 				}
 				got = slices.DeleteFunc(got, func(name string) bool { return strings.HasSuffix(name, "x") })
 				if !slices.Equal(got, names[:len(got)]) || err == nil && len(got) != count {
@@ -260,15 +260,14 @@ func TestSplitListing(t *testing.T) {
 	}
 }
 
-// TestRepeatedListing changes a directory between two listings of it, of which the second goes by what the first has
-// seen.
+// TestRepeatedListing changes a directory between two listings. The second one uses the split points of the first one.
 func TestRepeatedListing(t *testing.T) {
 	const count = 12_000
 	key := func(i int, more string) string { return fmt.Sprintf("dir/%06d%s", i, more) }
 	for _, test := range []struct {
 		label  string
 		change func(s *bucket)
-		times  float64 // as fast as one page after another, at least
+		times  float64 // minimum speed, compared to sequential requests
 	}{
 		{"unchanged", func(*bucket) {}, 3.5},
 		{"some-more", func(s *bucket) {
@@ -321,7 +320,7 @@ func TestRepeatedListing(t *testing.T) {
 					want = append(want, name)
 				}
 				got, took, err := l.list(t.Context())
-				slices.Sort(got) // it is up to the server
+				slices.Sort(got) // the server determines the order
 				if err != nil || !slices.Equal(got, want) {
 					t.Errorf("%d entries, %v; want %d", len(got), err, len(want))
 				}
@@ -329,7 +328,7 @@ func TestRepeatedListing(t *testing.T) {
 				times := float64(time.Duration(pages)*(s.roundTrip+s.pageTime)) / float64(took)
 				t.Logf("%d requests for %d pages, %.1f times as fast", s.requests.Load(), pages, times)
 				if times < test.times {
-					t.Errorf("%.1f times as fast as one page after another, want %.1f", times, test.times)
+					t.Errorf("%.1f times as fast as sequential requests, want %.1f", times, test.times)
 				}
 				l.wantMemoryBack(t)
 			})
@@ -337,12 +336,12 @@ func TestRepeatedListing(t *testing.T) {
 	}
 }
 
-// TestRepeatedListingNotRead opens listings of a directory that was listed before. No client reads them, or only later.
+// TestRepeatedListingNotRead opens split listings that are not read, or only later.
 func TestRepeatedListingNotRead(t *testing.T) {
 	const count = 5000
 	for _, test := range []struct {
 		label    string
-		look     func(t *testing.T, s *bucket, l *lister)
+		list     func(t *testing.T, s *bucket, l *lister)
 		requests int64
 	}{
 		{"not-read", func(t *testing.T, _ *bucket, l *lister) {
@@ -363,7 +362,7 @@ func TestRepeatedListingNotRead(t *testing.T) {
 				t.Errorf("%d entries, want %d", read, count)
 			}
 		}, 25},
-		{"not-there-any-more", func(t *testing.T, s *bucket, l *lister) {
+		{"removed", func(t *testing.T, s *bucket, l *lister) {
 			s.remove(func(string) bool { return true })
 			if _, err := l.open(t.Context()); !errors.Is(err, fs.ErrNotExist) {
 				t.Error(err)
@@ -373,7 +372,7 @@ func TestRepeatedListingNotRead(t *testing.T) {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, l := listedBefore(t, farWay, count)
-				test.look(t, s, l)
+				test.list(t, s, l)
 				time.Sleep(2 * unreadTime)
 				synctest.Wait()
 				if s.requests.Load() > test.requests {
@@ -385,14 +384,14 @@ func TestRepeatedListingNotRead(t *testing.T) {
 	}
 }
 
-// TestListingHoldsFewPages counts the pages that have come and were not read yet, of a directory with many files.
+// TestListingHoldsFewPages checks the number of unread pages in memory if a client reads slowly.
 func TestListingHoldsFewPages(t *testing.T) {
 	const count, limit = 40_000, 1000
 	for _, test := range []struct {
-		label string
-		way   time.Duration
-		most  int // pages
-		until int // entries
+		label    string
+		way      time.Duration
+		maxPages int
+		until    int // entries
 	}{
 		{"near", time.Millisecond, 2, 20_000},
 		{"far", 40 * time.Millisecond, maxRanges + 2, count},
@@ -401,24 +400,24 @@ func TestListingHoldsFewPages(t *testing.T) {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, l := listedBefore(t, test.way, count)
-				most := 0
+				pages := 0
 				read := l.read(t, func(read int) bool {
 					if before := read - 1; before%limit == 0 {
-						time.Sleep(time.Second) // the client is slow, and what is asked for comes meanwhile
-						most = max(most, int(s.requests.Load())-before/limit)
+						time.Sleep(time.Second) // until all requested pages have arrived
+						pages = max(pages, int(s.requests.Load())-before/limit)
 					}
 					return read < test.until
 				})
-				// pages hold more than lies between two split points
-				if read != test.until || most > test.most+read/limit/10 {
-					t.Errorf("%d entries, and %d pages held; want %d and %d", read, most, test.until, test.most)
+				// a page contains more entries than there are between two split points
+				if read != test.until || pages > test.maxPages+read/limit/10 {
+					t.Errorf("%d entries, %d pages in memory; want %d, %d", read, pages, test.until, test.maxPages)
 				}
 			})
 		})
 	}
 }
 
-// TestSplitListingRevoked lets an upload ask for the memory of a listing whose client has stopped to read.
+// TestSplitListingRevoked checks that an upload gets the memory of a listing whose client has stopped reading.
 func TestSplitListingRevoked(t *testing.T) {
 	const count = 30_000
 	synctest.Test(t, func(t *testing.T) {
@@ -437,7 +436,7 @@ func TestSplitListingRevoked(t *testing.T) {
 			return true
 		})
 		if read != count || l.Memory.Used() != 0 {
-			t.Errorf("%d entries, want %d; %d bytes of memory were not given back", read, count, l.Memory.Used())
+			t.Errorf("%d entries, want %d; %d bytes of memory were not returned", read, count, l.Memory.Used())
 		}
 	})
 }

@@ -12,42 +12,42 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
-// looksAhead is how many entries of a listing are looked at in parallel. At most as many answers wait, in the order
-// of the listing.
-const looksAhead = 32
+// maxParallel is the number of entries of a listing that mapParallel processes in parallel.
+const maxParallel = 32
 
-// lookingAtEach lets look replace each entry of a listing, and leave out those for which it returns nil.
-func lookingAtEach(
+// mapParallel replaces each entry of a listing by the result of f, which it calls in parallel. It keeps the order and
+// skips entries for which f returns nil.
+func mapParallel(
 	ctx context.Context, entries iter.Seq2[fs.FileInfo, error],
-	look func(context.Context, fs.FileInfo) (fs.FileInfo, error),
+	f func(context.Context, fs.FileInfo) (fs.FileInfo, error),
 ) iter.Seq2[fs.FileInfo, error] {
-	type answer struct {
+	type result struct {
 		info fs.FileInfo
 		err  error
 	}
 	return func(yield func(fs.FileInfo, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		var looks sync.WaitGroup
-		defer looks.Wait()
+		var calls sync.WaitGroup
+		defer calls.Wait()
 		defer cancel()
-		var ahead []chan answer
+		var ahead []chan result
 		yieldFirst := func() bool {
 			first := <-ahead[0]
 			ahead = ahead[1:]
 			return first.info == nil && first.err == nil || yield(first.info, first.err)
 		}
 		for info, err := range entries {
-			a := make(chan answer, 1)
-			ahead = append(ahead, a)
+			r := make(chan result, 1)
+			ahead = append(ahead, r)
 			if err != nil {
-				a <- answer{info, err}
+				r <- result{info, err}
 			} else {
-				looks.Go(func() {
-					info, err := panics.Result(func() (fs.FileInfo, error) { return look(ctx, info) })
-					a <- answer{info, err}
+				calls.Go(func() {
+					info, err := panics.Result(func() (fs.FileInfo, error) { return f(ctx, info) })
+					r <- result{info, err}
 				})
 			}
-			if len(ahead) > looksAhead && !yieldFirst() {
+			if len(ahead) > maxParallel && !yieldFirst() {
 				return
 			}
 		}
@@ -59,9 +59,9 @@ func lookingAtEach(
 	}
 }
 
-// withSetTime requests the attributes of a file, to show the modification time that a client has set, or of the marker
-// of a directory, whose time is the directory's. S3's listings do not have them. What does not exist, or S3 does not
-// let these credentials see, stays as it was listed.
+// withSetTime adds the modification time that a client has set to a file, and the time of its marker to a directory. It
+// sends a HEAD request, because listings of S3 do not contain these times. If the object does not exist or the
+// credentials may not read it, the entry stays unchanged.
 func (l *Lister) withSetTime(ctx context.Context, listed fs.FileInfo) (fs.FileInfo, error) {
 	object, ok := listed.Sys().(*file.Object)
 	if !ok {
@@ -80,8 +80,8 @@ func (l *Lister) withSetTime(ctx context.Context, listed fs.FileInfo) (fs.FileIn
 	return file.New(listed.Name(), &v, &a), nil
 }
 
-// unlessGhost returns nil for a directory that a server lists although only delete markers are below it.
-func (l *Lister) unlessGhost(ctx context.Context, listed fs.FileInfo) (fs.FileInfo, error) {
+// skipGhost returns nil for a directory that contains only delete markers. Some servers list such directories.
+func (l *Lister) skipGhost(ctx context.Context, listed fs.FileInfo) (fs.FileInfo, error) {
 	directory, ok := listed.(*file.Info)
 	if !ok || !listed.IsDir() {
 		return listed, nil

@@ -2,12 +2,12 @@ package listing
 
 import "context"
 
-// requestRanges requests the first pages of further key ranges, up to maxRanges.
+// requestRanges requests the first pages of further key ranges, up to maxRanges and as far as memory is free.
 func (f *prefetcher) requestRanges() {
 	for f.points != nil && len(f.ranges) < maxRanges && !f.ended.Load() {
 		end, ok := f.points.after(f.nextRange)
 		if !ok {
-			f.points = nil // what is after the last is fetched page by page
+			f.points = nil // entries after the last split point are requested page by page
 		}
 		if !ok || !f.reservation.TryTake(pageBytes) {
 			return

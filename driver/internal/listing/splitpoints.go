@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// splitEntries is how many entries lie between two split points: somewhat less than a page has, so that a page
-	// brings them all although some have come.
+	// splitEntries is the number of entries between two split points. It is slightly less than a page, so that one page
+	// still contains them all after some entries have been added.
 	splitEntries = pageEntries * 95 / 100
 
-	// maxSplitPointBytes bounds the split points that are remembered of all directories of a server, in bytes.
+	// maxSplitPointBytes is the maximum total size in bytes of the split points of all directories of a server.
 	maxSplitPointBytes = 1 << 20
 )
 
-// splitPoints are keys of a directory in order, about a page apart, of a complete listing. The last one is no key,
-// and comes after all others.
+// splitPoints are keys of a directory, in order and slightly less than a page apart. The last one is not a key but a
+// bound after all keys.
 type splitPoints []string
 
-// after returns the first split point after a key, or false where there is none.
+// after returns the first split point after a key, or false if no split point follows.
 func (s splitPoints) after(key string) (string, bool) {
 	i, found := slices.BinarySearch(s, key)
 	if found {
@@ -34,14 +34,14 @@ func (s splitPoints) after(key string) (string, bool) {
 	return s[i], true
 }
 
-// A recorder records the split points of a directory as its pages are read.
+// A recorder records the split points of a directory while its pages are read.
 type recorder struct {
 	points     splitPoints
-	entries    int  // after the last mark
-	disordered bool // some page is
+	entries    int  // since the last split point
+	disordered bool // a page was not in order
 }
 
-// add looks at the next page. The split point for a directory is its name without the slash.
+// add adds the next page. If a split point is a directory, its trailing slash is removed.
 func (r *recorder) add(prefix string, p *s3api.Page) {
 	r.disordered = r.disordered || !inOrder(p)
 	entries := len(p.Versions) + len(p.Prefixes)
@@ -50,16 +50,16 @@ func (r *recorder) add(prefix string, p *s3api.Page) {
 		if sorted == nil {
 			sorted = names(p, prefix)
 		}
-		if at <= len(sorted) { // the marker of the directory has no name
-			r.points = append(r.points, strings.Clone(sorted[at-1])) // which else would hold the whole answer in memory
+		if at <= len(sorted) { // sorted is shorter than the page if it had the marker of the directory
+			r.points = append(r.points, strings.Clone(sorted[at-1])) // so that the response can be freed
 		}
 		r.entries -= splitEntries
 	}
 	r.entries += entries
 }
 
-// end returns the split points of a directory with the prefix. There are none for a single page, nor for keys without
-// an order.
+// end returns the split points of the directory with this prefix. It returns nil for a single page and for pages that
+// are not in order.
 func (r *recorder) end(prefix string) splitPoints {
 	single := len(r.points) == 0 || len(r.points) == 1 && r.entries <= pageEntries-splitEntries
 	if single || r.disordered || !slices.IsSorted(r.points) {
@@ -68,32 +68,32 @@ func (r *recorder) end(prefix string) splitPoints {
 	return append(r.points, prefix+string(utf8.MaxRune))
 }
 
-// A listedPrefix is a directory of a bucket.
+// A listedPrefix identifies a directory of a bucket.
 type listedPrefix struct{ bucket, prefix string }
 
-// SplitPointCache holds the split points of directories that sessions have listed recently. Changes by other clients
-// make a listing slower, never wrong.
+// A SplitPointCache contains the split points of recently listed directories. If other clients change a directory, the
+// next listing may be slower but is still correct.
 type SplitPointCache struct {
 	mu       sync.Mutex
 	byPrefix map[listedPrefix]splitPoints
 	bytes    int
 }
 
-// get returns the split points of a directory, nil where none are known.
+// get returns the split points of a directory, or nil if they are unknown.
 func (c *SplitPointCache) get(dir listedPrefix) splitPoints {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.byPrefix[dir]
 }
 
-// put stores the split points of a directory, or removes them if m is empty. To make room it removes those of other
-// directories.
-func (c *SplitPointCache) put(dir listedPrefix, m splitPoints) {
+// put stores the split points of a directory, or removes them if s is empty. It evicts other directories if the cache
+// is full.
+func (c *SplitPointCache) put(dir listedPrefix, s splitPoints) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(dir)
-	size := m.size()
-	if len(m) == 0 || size > maxSplitPointBytes {
+	size := s.size()
+	if len(s) == 0 || size > maxSplitPointBytes {
 		return
 	}
 	for other := range c.byPrefix {
@@ -105,7 +105,7 @@ func (c *SplitPointCache) put(dir listedPrefix, m splitPoints) {
 	if c.byPrefix == nil {
 		c.byPrefix = map[listedPrefix]splitPoints{}
 	}
-	c.byPrefix[dir] = m
+	c.byPrefix[dir] = s
 	c.bytes += size
 }
 
@@ -114,12 +114,12 @@ func (c *SplitPointCache) drop(dir listedPrefix) {
 	delete(c.byPrefix, dir)
 }
 
-// size returns about how many bytes the split points take.
+// size returns the approximate memory in bytes that the split points use.
 func (s splitPoints) size() int {
 	const header = 16 // of a string
 	size := 0
-	for _, mark := range s {
-		size += header + len(mark)
+	for _, point := range s {
+		size += header + len(point)
 	}
 	return size
 }

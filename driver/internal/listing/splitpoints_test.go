@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
-// TestSplitPoints sets split points in directories of some pages, and goes from each to the next.
+// TestSplitPoints records the split points of directories, and checks the point that follows each of them.
 func TestSplitPoints(t *testing.T) {
 	for _, test := range []struct {
 		label   string
@@ -49,18 +49,18 @@ func TestSplitPoints(t *testing.T) {
 			for _, want := range test.want {
 				next, ok := got.after(at)
 				if !ok || next != want {
-					t.Errorf("%q, %v come after %q; want %q", next, ok, at, want)
+					t.Errorf("after(%q) = %q, %v; want %q", at, next, ok, want)
 				}
 				at = next
 			}
 			if next, ok := got.after(at); ok {
-				t.Errorf("%q comes after the last", next)
+				t.Errorf("after the last split point: %q", next)
 			}
 		})
 	}
 }
 
-// TestSplitPointCache remembers more directories than there is room for.
+// TestSplitPointCache puts more directories into the cache than fit.
 func TestSplitPointCache(t *testing.T) {
 	var b SplitPointCache
 	place := func(i int) listedPrefix { return listedPrefix{"bucket", fmt.Sprintf("%d/", i)} }
@@ -68,23 +68,23 @@ func TestSplitPointCache(t *testing.T) {
 	for i := range 50 {
 		b.put(place(i), large)
 		if got := b.get(place(i)); !slices.Equal(got, large) {
-			t.Fatalf("%d marks are remembered of the last directory", len(got))
+			t.Fatalf("%d split points of the last directory are cached", len(got))
 		}
 		size := 0
 		for _, m := range b.byPrefix {
 			size += m.size()
 		}
 		if size != b.bytes || size > maxSplitPointBytes {
-			t.Fatalf("%d bytes are remembered, and %d counted", size, b.bytes)
+			t.Fatalf("%d bytes are cached, but %d are counted", size, b.bytes)
 		}
 	}
 	b.put(place(49), nil)
 	if got := b.get(place(49)); got != nil {
-		t.Errorf("%d marks are remembered of a directory that has none any more", len(got))
+		t.Errorf("%d split points are cached after they were removed", len(got))
 	}
 	directories := len(b.byPrefix)
 	b.put(place(50), slices.Repeat(large, 50))
 	if len(b.byPrefix) != directories || b.get(place(50)) != nil {
-		t.Error("a directory took the place of all others")
+		t.Error("a directory that does not fit has evicted others")
 	}
 }
