@@ -13,8 +13,8 @@ const (
 	// maxChanges is the number of changed keys that a process remembers at least, for each bucket and prefix.
 	maxChanges = 5_000
 
-	// rememberFor is how long a changed key is remembered at least. An upload of another replica has no record before
-	// its first part, so its record may appear this long after the change of its key.
+	// rememberFor is the minimum time for which a changed key is remembered. An upload of another replica has no record
+	// before its first part, so its record may appear this long after the change of its key.
 	rememberFor = 10 * time.Minute
 )
 

@@ -28,23 +28,24 @@ import (
 )
 
 const (
-	// idleTimeout is how long S3 may send no bytes of a response before the connection counts as broken.
+	// idleTimeout is the time without any bytes of a response after which the connection counts as broken.
 	idleTimeout = 30 * time.Second
 
 	// recordTimeout limits the requests for a record, which continue after the session has ended.
 	recordTimeout = 30 * time.Second
 
-	// heartbeatInterval is how often a session writes the record of its upload, if the upload has an owner who can
-	// resume it. After missedHeartbeats intervals without a heartbeat, by the clock of S3, the session counts as dead.
+	// heartbeatInterval is the interval at which a session writes the record of its upload, if the upload has an owner
+	// and can therefore be resumed. After missedHeartbeats intervals without a heartbeat, by the clock of S3, the
+	// session counts as dead.
 	heartbeatInterval = 30 * time.Second
 	missedHeartbeats  = 4
 
-	// lateCompletion is how long after the last heartbeat OpenStack Swift may still perform a request to complete an
-	// upload. An abort before that would remove the parts of the completed object.
+	// lateCompletion is the time after the last heartbeat during which OpenStack Swift may still perform a request to
+	// complete an upload. An abort before that would remove the parts of the completed object.
 	lateCompletion = 10 * time.Minute
 
-	// stallAfter is how long a client may send no bytes before another session of the same owner may take over the
-	// upload. The session checks this every stallCheckInterval.
+	// stallAfter is the time without bytes from the client after which another session of the same owner may take over
+	// the upload. The session checks this every stallCheckInterval.
 	stallAfter         = 10 * time.Second
 	stallCheckInterval = 5 * time.Second
 )

@@ -71,8 +71,8 @@ var (
 	errChanged = s3error.New(syscall.EBUSY, "upload has just changed: check it and try again")
 )
 
-// Abort removes an upload that no session works on, with its parts. The error is fs.ErrNotExist if there is no upload
-// with this ID, and EBUSY if a session works on it. Abort never removes a file.
+// Abort removes an upload that no session works on, with its parts. The error is fs.ErrNotExist if the upload does not
+// exist, and EBUSY if a session works on it. Abort never removes a file.
 func (j *Journal) Abort(ctx context.Context, id string) error {
 	name := j.prefix + strings.ReplaceAll(id, idSeparator, s3object.Separator)
 	last := strings.LastIndex(name, s3object.Separator)

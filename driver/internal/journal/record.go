@@ -37,7 +37,7 @@ const (
 type Record struct {
 	Name     string // key of the record itself
 	Key      string // key of the file
-	Upload   string // ID of the multipart upload, empty if there is none
+	Upload   string // ID of the multipart upload, if any
 	PartSize int64  // bytes of the first part
 	state    state
 	holder   string // random name of the session or server that last wrote the record
@@ -56,8 +56,8 @@ type Record struct {
 	// another state now, the upload must not be resumed. It is nil if the upload was never interrupted.
 	KeyState *string
 
-	// Began is when the upload began, by the clock of this process. It is slightly too early if another process wrote
-	// the record.
+	// Began is the start time of the upload, by the clock of this process. It is slightly too early if another process
+	// wrote the record.
 	Began time.Time
 
 	etag      string // of the version last read or written, if any

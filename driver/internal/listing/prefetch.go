@@ -22,8 +22,8 @@ const (
 	pageEntries = 1000
 	pageBytes   = 512 << 10
 
-	// unreadTime is how long an open listing keeps its first pages until the client reads them. A client needs a few
-	// round trips to open its data connection.
+	// unreadTime limits the time for which an open listing keeps its first pages until the client reads them. A client
+	// needs a few round trips to open its data connection.
 	unreadTime = 3 * time.Second
 )
 
@@ -89,8 +89,8 @@ func (f *prefetcher) splitByPoints() {
 	f.split = true
 }
 
-// firstPage requests the pages after the first one, and returns the part of the first page that belongs to the first key
-// range.
+// firstPage requests the pages after the first one, and returns the part of the first page that belongs to the first
+// key range.
 func (f *prefetcher) firstPage(first *s3api.Page) *s3api.Page {
 	if f.split && !inOrder(first) {
 		f.drop()
@@ -120,7 +120,7 @@ type prefetcher struct {
 	reservation *membudget.Revocable // for further pages; nil unless split
 
 	mu     sync.Mutex
-	ranges []*keyRange // in order; the first one is being read. Empty at the end
+	ranges []*keyRange // in order, beginning with the one being read; empty at the end
 }
 
 // A keyRange is the part of a listing after one key, up to and including another one.

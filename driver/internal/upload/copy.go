@@ -94,8 +94,8 @@ func (u *Uploader) CopyByParts(
 	return u.copyByParts(ctx, v, a, to, c, func() {})
 }
 
-// copyByParts is like CopyByParts, but sets the tags in a instead of those of the version. It calls beforeCommit before
-// the request that makes the copy visible.
+// copyByParts is like CopyByParts, but takes the tags from a and not from the version. It calls beforeCommit before the
+// request that makes the copy visible.
 func (u *Uploader) copyByParts(
 	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition, beforeCommit func(),
 ) (made s3api.Result, err error) {

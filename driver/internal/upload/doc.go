@@ -55,7 +55,7 @@
 //
 // An upload is abandoned if S3 does not store the record that marks it as interrupted. If S3 has never stored a record
 // of the upload, neither a session nor a sweep would find it. Its parts are therefore aborted at once, and the phase is
-// ending. If S3 refuses the abort too, or if there is no journal, only the lifecycle rules of the bucket remove the
+// ending. If S3 refuses the abort too, or without a journal, only the lifecycle rules of the bucket remove the
 // parts.
 //
 // If the response to the last request was lost, an upload stays in committing until Close. S3 may still complete it,

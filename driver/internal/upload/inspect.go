@@ -29,7 +29,7 @@ type Inspection interface {
 	Close()
 }
 
-// noInspection accepts everything. It is used if there is no inspector, and until the inspection starts.
+// noInspection accepts everything. It is used without an inspector, and until the inspection starts.
 type noInspection struct{}
 
 func (noInspection) Write(p []byte) (int, error) { return len(p), nil }

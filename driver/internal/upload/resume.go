@@ -266,7 +266,7 @@ func (w *Writer) resume() error {
 		}
 	}
 	if p.kind() == oneRequest {
-		// there is no multipart upload to take over; if two sessions resume it, each stores an object of its own
+		// nothing to take over without a multipart upload; if two sessions resume it, each stores its own object
 		return nil
 	}
 	e, err := w.u.Journal.Resume(w.ctx, p.Record, p.end, &w.client, w.cancel)

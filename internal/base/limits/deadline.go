@@ -8,7 +8,7 @@ import (
 // A Deadline is a point in time at which something has to end. The zero value means no deadline.
 type Deadline struct{ at time.Time }
 
-// In returns the deadline d from now. If d is 0, there is no deadline.
+// In returns the deadline d from now, or the zero Deadline if d is 0.
 func In(d time.Duration) Deadline {
 	if d == 0 {
 		return Deadline{}

@@ -493,8 +493,8 @@ func (s *Server) Configure(server, perAddress Bounds) {
 
 func (s *Server) addressScope() *Scope { return newScope("", addressPrefix, s.perAddress) }
 
-// addressIdle is how long the scope of an address without sessions is kept. After one second its rates have recovered,
-// so nothing is lost.
+// addressIdle is the time for which the scope of an address without sessions is kept. Its rates recover within a
+// second, so nothing is lost.
 const addressIdle = 2 * time.Second
 
 // Admit counts a new session, and returns the scopes of the server and its address. The session must call release once,

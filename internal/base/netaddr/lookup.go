@@ -15,11 +15,11 @@ import (
 const (
 	// timeout limits a lookup.
 	timeout = 5 * time.Second
-	// maxWait is how long Addrs waits for a lookup before it returns the previous addresses. After a failed lookup, it
-	// waits for maxWaitAfterFailure only.
+	// maxWait limits the time that Addrs waits for a lookup before it returns the previous addresses. After a failed
+	// lookup, it waits only for maxWaitAfterFailure.
 	maxWait             = 500 * time.Millisecond
 	maxWaitAfterFailure = 20 * time.Millisecond
-	// keep is how long addresses are used while lookups fail. Afterwards another host may have them.
+	// keep is the time for which addresses are used while lookups fail. Afterwards another host may have them.
 	keep = time.Hour
 )
 
@@ -41,7 +41,7 @@ type Host struct {
 	cached atomic.Pointer[result]
 
 	mu       sync.Mutex
-	inFlight chan struct{} // closed when the current lookup has ended; nil if there is none
+	inFlight chan struct{} // closed when the current lookup has ended, if any
 }
 
 // A result contains the addresses of a host.
@@ -74,7 +74,7 @@ func (h *Host) Name() string { return h.name }
 func (h *Host) Cached() []netip.Addr { return h.cached.Load().current() }
 
 // Addrs returns the addresses of the host, and looks them up first if the last lookup is older than age. If the lookup
-// fails or takes long, Addrs returns the previous addresses. If the host does not exist, there are none. The lookup
+// fails or takes long, Addrs returns the previous addresses. If the host does not exist, it returns nil. The lookup
 // continues when ctx ends.
 func (h *Host) Addrs(ctx context.Context, age time.Duration) []netip.Addr {
 	cached := h.cached.Load()

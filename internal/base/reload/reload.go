@@ -22,7 +22,7 @@ const (
 	// settleDelay is the time without further changes before the files are read, so that several changes cause only one
 	// reload.
 	settleDelay = 200 * time.Millisecond
-	// retryInterval is how often the watcher checks for a missing directory.
+	// retryInterval is the interval at which the watcher checks for a missing directory.
 	retryInterval = time.Second
 	// maxLinks is the maximum number of symbolic links that are followed, as in Linux.
 	maxLinks = 40

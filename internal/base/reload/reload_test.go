@@ -135,7 +135,7 @@ func TestChanges(t *testing.T) {
 	<-s.reads
 }
 
-// TestFolderIsReplaced renames or removes a folder and creates another one in its place, immediately or later.
+// TestFolderIsReplaced replaces a renamed or removed folder by another one, immediately or later.
 func TestFolderIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -17,8 +17,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// A ForeignError is returned if the body of a response does not come from S3, but for example is the HTML page of a
-// reverse proxy, a firewall or a login portal. The HTTP status determines whether the request is repeated.
+// A ForeignError is returned if the body of a response does not come from S3. It may be the HTML page of a reverse
+// proxy, a firewall or a login portal, for example. The HTTP status determines whether the request is repeated.
 type ForeignError struct {
 	Status int
 	Server string // value of the Server header, if any
@@ -77,7 +77,7 @@ var causes = []struct {
 	status       int
 	text, advice string
 }{
-	// the texts are those of nginx, Apache and Go
+	// texts of nginx, Apache and Go
 	{http.StatusBadRequest, "plain HTTP request was sent to HTTPS", tlsAdvice},
 	{http.StatusBadRequest, "speaking plain HTTP to an SSL-enabled", tlsAdvice},
 	{http.StatusBadRequest, "sent an HTTP request to an HTTPS server", tlsAdvice},

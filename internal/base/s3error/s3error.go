@@ -56,7 +56,7 @@ func Status(err error) int {
 	return 0
 }
 
-// RequestID returns the request ID in the response. It is empty if there is no response or if the response has no ID.
+// RequestID returns the request ID in the response, if any.
 func RequestID(err error) string {
 	if response, ok := errors.AsType[*awshttp.ResponseError](err); ok {
 		return response.RequestID

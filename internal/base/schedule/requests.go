@@ -15,8 +15,7 @@ const (
 	// The other user is also delayed by the processor time that these requests need on this machine.
 	minPace = 0.5
 
-	// tolerance is the ratio between the response times of a light user and those of an idle server above which the
-	// pace shrinks.
+	// tolerance is the slowness above which the pace shrinks.
 	tolerance = 1.3
 
 	// growth is the number of responses after which the pace grows by one.
@@ -58,7 +57,7 @@ type Requests struct {
 	pace     float64          // number of slots while several users share the server
 	shrunkAt time.Time        // when the pace last shrank
 	idle     map[Kind]float64 // response time on an idle server, in seconds
-	slowness float64          // ratio between the response times of light users and those of an idle server
+	slowness float64          // response times of light users, divided by the times of an idle server
 
 	lastUser Key       // of the last request
 	lastAt   time.Time // when the last request was made

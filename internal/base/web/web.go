@@ -27,12 +27,11 @@ import (
 )
 
 const (
-	// readTimeout is how long a client may take to send a request.
+	// readTimeout limits the time in which a client must send a request.
 	readTimeout = 10 * time.Second
-	// writeTimeout is how long a response may take. Some responses need requests to S3.
+	// writeTimeout limits the time of a response. Some responses need requests to S3.
 	writeTimeout = time.Minute
-	// idleTimeout is how long a connection stays open between requests. It is longer than the usual interval of probes
-	// and scrapes.
+	// idleTimeout limits the time between two requests. It is longer than the usual interval of probes and scrapes.
 	idleTimeout = time.Minute
 	// maxHeader is the maximum size of a request header in bytes.
 	maxHeader = 16 << 10

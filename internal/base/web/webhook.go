@@ -25,7 +25,7 @@ const (
 // maxDiscarded is the maximum number of bytes of a response that are read so that the connection can be reused.
 const maxDiscarded = 64 << 10
 
-// clientIdleTimeout is how long an idle connection to the receiver stays open.
+// clientIdleTimeout is the time after which an idle connection to the receiver is closed.
 const clientIdleTimeout = time.Minute
 
 // A Webhook posts JSON arrays to a receiver, signed with HMAC-SHA256 (RFC 2104).
