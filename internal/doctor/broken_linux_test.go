@@ -9,13 +9,13 @@ import (
 	"github.com/babelftp/babelftp/internal/doctor"
 )
 
-// TestBrokenVsftpd has settings that break vsftpd in ways that operators report.
+// TestBrokenVsftpd uses settings that break vsftpd in ways that operators report.
 func TestBrokenVsftpd(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		settings []string
 		tls      bool
-		scheme   string // instead of ftp
+		scheme   string // default: ftp
 		want     []string
 	}{
 		{"another-address-for-PASV", []string{"pasv_address=192.0.2.9"}, false, "", []string{"!passive-unreached"}},

@@ -1,13 +1,13 @@
-// Package doctor says why FTP does not work, and what to change: from the lines of a server's log, or by looking at any
-// FTP server as its clients do.
+// Package doctor explains why FTP does not work and what to change. It reads the log of a server ([ReadLog]), or
+// tests any FTP server as a client ([Examine]).
 //
-// [Kinds] is the one table of what it finds. [ReadLog] and [Examine] fill in who, how often and what was seen. The
-// texts are in the catalogs. What was seen is shown as it was sent or logged.
+// Both return [Findings]. [Kinds] is the table of all possible findings, with their texts in the catalogs. A
+// finding adds the client, the number of times and the evidence, which is shown as it was sent or logged.
 //
-// The replies of babelftp are recognized by their texts in all languages, because one code has several causes. Other
-// servers are judged by reply codes, never by words of one language, except for a full disk, which many report by words
-// only.
+// Replies of babelftp are recognized by their texts in all languages, because one code has several causes. Other
+// servers are judged by reply codes only, and never by words of one language, except for a full disk, which many
+// servers report only in words.
 //
-// As a client it speaks RFC 959, RFC 2389 (FEAT), RFC 2428 (EPSV, EPRT), RFC 2640 (UTF8), RFC 3659 (MLSD, REST) and
-// RFC 4217 (TLS).
+// As a client it implements RFC 959, RFC 2389 (FEAT), RFC 2428 (EPSV, EPRT), RFC 2640 (UTF8), RFC 3659 (MLSD,
+// REST) and RFC 4217 (TLS).
 package doctor

@@ -22,23 +22,24 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// anonymous is a user without a secret.
+// anonymous is a user without a password.
 const anonymous = "anonymous"
 
-// A Target is a server and a user there.
+// A Target is a server and a user.
 type Target struct {
 	Host           string
 	Port           uint16
-	Implicit       bool // TLS begins with the connection
+	Implicit       bool // TLS starts with the connection
 	User, Password string
 }
 
-// ParseTarget reads a URL such as ftp://alice@ftp.example.com or ftps://ftp.example.com:990. Without a user it is
-// anonymous. A password in it is an error, because other users of the machine see command lines.
+// ParseTarget parses a URL such as ftp://alice@ftp.example.com or ftps://ftp.example.com:990. The default user is
+// anonymous. A password in the URL is an error, because other users of the machine can see the command line.
 func ParseTarget(text string) (Target, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Scheme != "ftp" && u.Scheme != "ftps" {
-		return Target{}, fmt.Errorf("%q is no URL like ftp://alice@ftp.example.com or ftps://alice@ftp.example.com", text)
+		return Target{}, fmt.Errorf(
+			"invalid URL %q: want ftp://alice@ftp.example.com or ftps://alice@ftp.example.com", text)
 	}
 	t := Target{Host: u.Hostname(), Port: 21, Implicit: u.Scheme == "ftps", User: anonymous, Password: "anonymous@"}
 	if t.Implicit {
@@ -46,67 +47,66 @@ func ParseTarget(text string) (Target, error) {
 	}
 	if u.User != nil {
 		if _, has := u.User.Password(); has {
-			return Target{}, errors.New("the URL has a password, which others can see: leave it out")
+			return Target{}, errors.New("the URL contains a password, which other users can see: leave it out")
 		}
 		t.User, t.Password = u.User.Username(), ""
 	}
 	if u.Port() != "" {
 		port, err := strconv.ParseUint(u.Port(), 10, 16)
 		if err != nil || port == 0 {
-			return Target{}, fmt.Errorf("%q has no port from 1 to 65535", text)
+			return Target{}, fmt.Errorf("invalid port in %q: want 1 to 65535", text)
 		}
 		t.Port = uint16(port)
 	}
 	if strings.ContainsAny(t.User, "\r\n") {
-		return Target{}, errors.New("the user has a line break")
+		return Target{}, fmt.Errorf("invalid user in %q: it contains a line break", text)
 	}
 	return t, nil
 }
 
-// Options say how to look at a server. The zero value is not useful: see the command line for good values.
+// Options configure an examination. The zero value is not useful: see the command line for good values.
 type Options struct {
-	Authorities *x509.CertPool // nil for those of the system.
-	Insecure    bool           // the password goes without TLS too
+	Authorities *x509.CertPool // nil for the system's
+	Insecure    bool           // send the password without TLS too
 	Samples     int            // passive ports to try
 	Logins      int            // sessions to compare
-	Idle        time.Duration  // how long a control connection stays idle
-	Limit       time.Duration  // of the whole examination; 0 for a few minutes.
+	Idle        time.Duration  // how long to leave a control connection idle
+	Limit       time.Duration  // of the whole examination; 0 for a few minutes
 	Progress    func(step string)
 }
 
-// limit ends an examination that a server holds up by leaving out or delaying one reply after the other. It has room
-// for ports that do not answer, and for the idle connection.
+// limit returns the maximum duration of an examination, in case a server omits or delays many replies. It leaves
+// time for ports that do not respond and for the idle connection.
 func (o *Options) limit() time.Duration {
 	const replies = 3 * time.Minute
 	return cmp.Or(o.Limit, replies+o.Idle+time.Duration(o.Samples+o.Logins)*dialTimeout)
 }
 
-// An examination is one of a server.
+// An examination tests one server.
 type examination struct {
 	Options
-	target  Target
-	ended   func() error // that of the context
-	found   Findings
-	judged  bool           // TLS was
-	endless bool           // the reply to FEAT is.
-	lists   bool           // a listing has worked
-	differ  bool           // the servers at the addresses
-	address netip.AddrPort // that works
-	way     string         // EPSV, PASV, PORT, or none works
-	dir     string         // made by the examination
-	prefix  string         // of its names
-	made    []string       // files that may be there
+	target        Target
+	ended         func() error // returns the error of the context
+	found         Findings
+	tlsChecked    bool           // TLS was checked
+	endless       bool           // the reply to FEAT does not end
+	lists         bool           // a listing has worked
+	serversDiffer bool           // the servers at the addresses are different
+	address       netip.AddrPort // last address that worked
+	mode          string         // EPSV, PASV or PORT; empty if none works
+	dir           string         // directory created by the examination
+	prefix        string         // prefix of file names
+	made          []string       // files that may exist
 
-	meanings  map[string]ID // of the texts of babelftp
+	meanings  map[string]ID // findings by texts of babelftp
 	templates []template
 }
 
-// Examine looks at a server as a client does. It makes a directory and files there, and removes them, also after
-// ctx has ended; then the error is that of ctx, and the findings are those up to there. So it is after the limit of the
-// options.
+// Examine tests a server as a client does. It creates a directory and files on the server and removes them, even
+// after ctx has ended. If ctx ends or Limit is reached, it returns the findings so far and the error.
 func Examine(ctx context.Context, target Target, o Options) (*Findings, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.limit(), fmt.Errorf(
-		"the server took too long to answer: the examination was ended after %s, and the rest was not examined", o.limit()))
+		"the server took too long to respond; the examination stopped after %s and is incomplete", o.limit()))
 	defer cancel()
 	x := &examination{Options: o, target: target, ended: ctx.Err,
 		prefix: "babelftp-doctor-" + strings.ToLower(rand.Text()[:8])}
@@ -114,16 +114,17 @@ func Examine(ctx context.Context, target Target, o Options) (*Findings, error) {
 		x.data(ctx, s)
 		x.remove(ctx)
 		if x.Idle > 0 {
-			x.apart(ctx, "NOOP "+x.Idle.String(), x.idle)
+			x.inNewSession(ctx, "NOOP "+x.Idle.String(), x.idle)
 		}
 	}
 	return &x.found, context.Cause(ctx)
 }
 
-// add adds findings. What goes wrong after the context has ended says nothing about the server, but what is left.
+// add adds findings. Failures after the context has ended say nothing about the server, so only leftover files are
+// added then.
 func (x *examination) add(findings ...*Finding) {
 	for _, f := range findings {
-		if f != nil && f.ID != known && (x.ended() == nil || f.ID == leftover) {
+		if f != nil && f.ID != alreadyNoted && (x.ended() == nil || f.ID == leftover) {
 			x.hidePassword(f.Args)
 			x.hidePassword(f.Evidence)
 			x.found.add(f)
@@ -131,7 +132,7 @@ func (x *examination) add(findings ...*Finding) {
 	}
 }
 
-// hidePassword masks the password in texts of the server, which may repeat what it was sent.
+// hidePassword masks the password in texts of the server, which may repeat it.
 func (x *examination) hidePassword(texts []string) {
 	if x.target.Password == "" || x.target.User == anonymous {
 		return
@@ -145,8 +146,8 @@ func (x *examination) note(id ID, args []string, evidence ...string) {
 	x.add(newFinding(id, args, evidence...))
 }
 
-// logins resolves the name and logs in several times, at each address and as often as the options say. It returns the
-// last session, or nil.
+// logins resolves the host name and logs in at each address, at least Logins times. It returns the last session,
+// or nil.
 func (x *examination) logins(ctx context.Context) (last *session) {
 	x.Progress("DNS " + x.target.Host)
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", x.target.Host)
@@ -158,14 +159,14 @@ func (x *examination) logins(ctx context.Context) (last *session) {
 	for i := range max(len(addresses), x.Logins) {
 		address := netip.AddrPortFrom(addresses[i%len(addresses)].Unmap(), x.target.Port)
 		x.Progress(fmt.Sprintf("USER %d %s", i+1, address))
-		last.close() // a user may have one session only
+		last.close() // a user may be limited to one session
 		s, f := x.login(ctx, address)
 		if last = s; f != nil {
-			if !f.harmless || len(addresses) == 1 { // otherwise clients use another address without being slowed down
+			if !f.harmless || len(addresses) == 1 { // otherwise clients use another address at once
 				x.add(f)
 			}
 			if f.ID != addressUnreachable {
-				break // a password that is wrong more often is a ban
+				break // repeating a wrong password could cause a ban
 			}
 			continue
 		}
@@ -175,21 +176,22 @@ func (x *examination) logins(ctx context.Context) (last *session) {
 	if last == nil && x.address.IsValid() { // another address has worked
 		last, _ = x.login(ctx, x.address)
 	}
-	if x.differ = len(servers) > 1; x.differ {
+	if x.serversDiffer = len(servers) > 1; x.serversDiffer {
 		for _, signature := range slices.Sorted(maps.Keys(servers)) {
 			x.note(replicasDiffer, nil, fmt.Sprintf("%d × %s", servers[signature], signature))
 		}
 	}
-	if last != nil && last.tls != nil && !x.target.Implicit { // a server cannot tell who fails before a command
+	// With implicit TLS, a server could not tell from its log that doctor caused the failed handshakes.
+	if last != nil && last.tls != nil && !x.target.Implicit {
 		x.versions(ctx)
 	}
 	return last
 }
 
-// versionRefused is the alert of a server that wants a newer version of TLS, as crypto/tls calls it.
+// versionRefused is the text of crypto/tls for the alert of a server that requires a newer TLS version.
 const versionRefused = "protocol version not supported"
 
-// versions tries the versions of TLS that a server may offer to old clients or refuse.
+// versions checks whether the server accepts or refuses older TLS versions.
 func (x *examination) versions(ctx context.Context) {
 	for _, newest := range []uint16{tls.VersionTLS11, tls.VersionTLS12} {
 		s, f := x.connect(ctx, x.address, newest)
@@ -203,29 +205,29 @@ func (x *examination) versions(ctx context.Context) {
 	}
 }
 
-// data makes the directory and looks at all that needs data connections. It closes the session.
+// data creates the directory and runs all checks that need data connections. It closes the session.
 func (x *examination) data(ctx context.Context, s *session) {
 	x.Progress("MKD " + x.prefix)
-	if r := s.send("MKD " + x.prefix); r.code == 0 || r.ok() { // without a reply it may be there
+	if r := s.send("MKD " + x.prefix); r.code == 0 || r.ok() { // without a reply it may exist
 		x.dir, x.prefix = x.prefix, "doctor"
 		_ = s.send("CWD " + x.dir)
 	}
 	private := s.private
 	x.passivePorts(ctx, s)
-	x.apart(ctx, "PORT", x.active)
-	if x.way == "EPSV" {
-		x.apart(ctx, "EPSV ALL", x.epsvAll)
+	x.inNewSession(ctx, "PORT", x.active)
+	if x.mode == "EPSV" {
+		x.inNewSession(ctx, "EPSV ALL", x.epsvAll)
 	}
-	if x.lists && x.way != "" && private {
-		x.apart(ctx, "TLS", x.sessionReuse)
+	if x.lists && x.mode != "" && private {
+		x.inNewSession(ctx, "TLS", x.sessionReuse)
 	}
-	if x.way != "" {
-		x.apart(ctx, "STOR", x.files)
+	if x.mode != "" {
+		x.inNewSession(ctx, "STOR", x.files)
 	}
 }
 
-// apart runs a check in a session of its own, because it may leave the session unusable.
-func (x *examination) apart(ctx context.Context, step string, check func(context.Context, *session)) {
+// inNewSession runs a check in a new session, because it may leave the session unusable.
+func (x *examination) inNewSession(ctx context.Context, step string, check func(context.Context, *session)) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -239,22 +241,23 @@ func (x *examination) apart(ctx context.Context, step string, check func(context
 	check(ctx, s)
 }
 
-// A tried is what came of the passive ports of EPSV or PASV.
-type tried struct {
+// A trial is the result for the passive ports of EPSV or PASV.
+type trial struct {
 	verb     string
 	good     int
-	evidence []string          // of what failed
-	missed   map[uint16]string // ports without a connection, and why
-	wrong    bool              // another address is shown
-	refused  string            // the reply of a server that does not know the command
+	evidence []string          // of the failures
+	missed   map[uint16]string // ports that could not be reached, and why
+	wrong    bool              // a wrong address was shown
+	refused  string            // reply of a server that does not support the command
 }
 
-// passivePorts asks for passive ports, connects to each, and lists the directory over it. It closes the session.
+// passivePorts requests passive ports, connects to each, and lists the directory through it. It closes the
+// session.
 func (x *examination) passivePorts(ctx context.Context, s *session) {
-	const enough = 4 // failures of a command that never works
-	all := []*tried{{verb: "EPSV"}, {verb: "PASV"}}
+	const enough = 4 // failures after which a command counts as broken
+	all := []*trial{{verb: "EPSV"}, {verb: "PASV"}}
 	if s.remote.Addr().Is6() {
-		all = all[:1] // PASV has no room for such an address
+		all = all[:1] // PASV cannot return an IPv6 address
 	}
 	local := s.local()
 	for i := range max(x.Samples, len(all)) {
@@ -268,12 +271,12 @@ func (x *examination) passivePorts(ctx context.Context, s *session) {
 		}
 	}
 	s.close()
-	if at := slices.IndexFunc(all, func(t *tried) bool { return t.good > 0 }); at >= 0 {
-		x.way = all[at].verb
+	if at := slices.IndexFunc(all, func(t *trial) bool { return t.good > 0 }); at >= 0 {
+		x.mode = all[at].verb
 	}
-	broken := func(t *tried) bool { // the ports of another command work all
-		return t.good == 0 && len(t.evidence) > 0 && !x.differ &&
-			slices.ContainsFunc(all, func(o *tried) bool { return o.good > 0 && len(o.missed) == 0 })
+	broken := func(t *trial) bool { // but all ports of another command work
+		return t.good == 0 && len(t.evidence) > 0 && !x.serversDiffer &&
+			slices.ContainsFunc(all, func(o *trial) bool { return o.good > 0 && len(o.missed) == 0 })
 	}
 	for _, t := range all {
 		switch {
@@ -286,31 +289,31 @@ func (x *examination) passivePorts(ctx context.Context, s *session) {
 			}
 		}
 		switch {
-		case !slices.ContainsFunc(all, func(t *tried) bool { return t.refused == "" }): // there is no passive mode
+		case !slices.ContainsFunc(all, func(t *trial) bool { return t.refused == "" }): // no passive mode at all
 			x.note(commandBroken, []string{t.verb}, t.refused)
-		case t.refused != "" && x.way != "":
+		case t.refused != "" && x.mode != "":
 			x.note(featureMissing, []string{t.verb}, t.refused)
 		}
 	}
 }
 
-// missed notes that this end did not reach a port. Where servers differ, it may be one of another server.
+// missed adds a port that could not be reached. If servers differ, it may belong to another server.
 func (x *examination) missed(local netip.Addr, port uint16, why string) {
-	if x.differ {
+	if x.serversDiffer {
 		x.note(dataElsewhere, nil, why)
 		return
 	}
 	x.add(missedPort(local.String(), port, why))
 }
 
-// sample tries one port. It returns false if the session is not usable after it.
-func (x *examination) sample(ctx context.Context, s *session, t *tried) (usable bool) {
+// sample tries one port. It returns false if the session cannot be used after it.
+func (x *examination) sample(ctx context.Context, s *session, t *trial) (usable bool) {
 	address, r := s.passive(t.verb)
 	switch {
 	case r.code >= 500:
 		t.refused = r.String()
 		return true
-	case r.code/100 == 4: // the server says itself that it cannot
+	case r.code/100 == 4: // the server reports the failure itself
 		r.command = t.verb
 		x.add(x.refused(t.verb, r))
 		return r.code != 421
@@ -332,24 +335,24 @@ func (x *examination) sample(ctx context.Context, s *session, t *tried) (usable 
 	_, last := s.run("LIST", nil, func() (net.Conn, error) { return conn, nil })
 	f := x.refused("LIST", last)
 	switch {
-	case f == nil, last.code == 450: // some servers send it for an empty directory
+	case f == nil, last.code == 450: // some servers reply 450 for an empty directory
 		t.good++
 		x.lists = true
 	case f.ID == transferCut, f.ID == dataElsewhere:
 		x.note(dataElsewhere, nil, r.String(), "LIST", last.String())
 	default:
 		x.add(f)
-		if f.ID != protection { // the port is fine
+		if f.ID != protection { // the port works
 			t.good++
 		}
 	}
 	return last.code != 0
 }
 
-// open connects to a passive port, and notes an address that clients cannot use. A public address is right for a server
-// that this end reaches at a private one, if it leads to the same server.
+// open connects to a passive port, and adds a finding if clients cannot use its address. If the server was reached
+// at a private address, a public address is correct if it leads to the same server.
 func (x *examination) open(
-	ctx context.Context, s *session, t *tried, address netip.AddrPort, r reply,
+	ctx context.Context, s *session, t *trial, address netip.AddrPort, r reply,
 ) (net.Conn, error) {
 	control := s.remote.Addr()
 	if address.Addr() == control || t.wrong {
@@ -370,44 +373,45 @@ func (x *examination) open(
 	return s.dial(ctx, address.Port())
 }
 
-// active lists the directory in active mode. What fails otherwise too says nothing about the mode.
+// active lists the directory in active mode. A failure that also occurs in passive mode says nothing about the
+// mode.
 func (x *examination) active(_ context.Context, s *session) {
 	_, r := s.activeTransfer("LIST", nil)
 	f := x.refused("LIST", r)
 	switch {
 	case f == nil, r.code == 450:
-		if x.way == "" {
-			x.way = "PORT"
+		if x.mode == "" {
+			x.mode = "PORT"
 		}
 	case x.lists, r.command != "", f.ID == transferCut, f.ID == dataElsewhere:
 		x.note(activeFailed, nil, cmp.Or(r.command, "LIST"), r.String())
-	case x.way == "":
+	case x.mode == "":
 		x.add(f)
 	}
 }
 
-// epsvAll tries EPSV ALL, after which a server takes EPSV only (RFC 2428 4).
+// epsvAll tries EPSV ALL, after which a server accepts EPSV only (RFC 2428, 4).
 func (x *examination) epsvAll(_ context.Context, s *session) {
 	first := s.send("EPSV ALL")
 	if first.code != 0 && !first.ok() {
-		return // the server does not know it, and says so
+		return // the server says that it does not support the command
 	}
 	if _, r := s.passive("EPSV"); !r.ok() {
 		x.note(inspected, []string{"EPSV ALL"}, "EPSV ALL", first.String(), "EPSV", r.String())
 	}
 }
 
-// sessionReuse looks whether a data connection works that does not resume the TLS session.
+// sessionReuse checks whether data connections work that do not resume the TLS session.
 func (x *examination) sessionReuse(ctx context.Context, s *session) {
 	s.tls = s.tls.Clone()
 	s.tls.ClientSessionCache = nil
-	if _, r := s.transfer(ctx, x.way, "LIST", nil); !r.ok() && !r.missed && r.code != 450 {
+	if _, r := s.transfer(ctx, x.mode, "LIST", nil); !r.ok() && !r.missed && r.code != 450 {
 		x.note(tlsReuse, nil, "LIST", r.String())
 	}
 }
 
-// content is a file of about 256 KiB, more than one TCP window. It shows what a transfer does to it: it has every byte,
-// line ends of all systems, and the IAC of Telnet.
+// content returns a file of about 256 KiB, which is more than one TCP window. It contains every byte, the line
+// ends of all systems and Telnet IAC, so that any conversion is visible.
 func content() []byte {
 	const size = 256 << 10
 	part := []byte("\r\n\n\r\xff\xf4\xff\xf2")
@@ -422,12 +426,12 @@ func scripts() []string {
 	return []string{"Crème", "Ωμέγα", "Привет", "مرحبا", "नमस्ते", "漢字"}
 }
 
-// files sends a file and names, and looks whether they come back.
+// files uploads a file and names, and checks whether they come back unchanged.
 func (x *examination) files(ctx context.Context, s *session) {
 	name, body := x.prefix+".bin", content()
 	if f := x.refused("STOR "+name, x.store(ctx, s, name, body)); f != nil {
 		if f.ID == transferCut {
-			x.apart(ctx, "MTU", func(ctx context.Context, s *session) {
+			x.inNewSession(ctx, "MTU", func(ctx context.Context, s *session) {
 				if r := x.store(ctx, s, x.prefix+"-small.bin", body[:64]); r.ok() { // a tunnel may lose large packets
 					f.Evidence = append(f.Evidence, "64 bytes: "+r.String()+" (MTU?)")
 				}
@@ -456,11 +460,11 @@ func (x *examination) files(ctx context.Context, s *session) {
 func (x *examination) store(ctx context.Context, s *session, name string, body []byte) reply {
 	x.Progress("STOR " + name)
 	x.made = append(x.made, name)
-	_, r := s.transfer(ctx, x.way, "STOR "+name, body)
+	_, r := s.transfer(ctx, x.mode, "STOR "+name, body)
 	return r
 }
 
-// fetch downloads the file from an offset on, and returns whether it is what was sent.
+// fetch downloads the file from an offset, and reports whether its content is correct.
 func (x *examination) fetch(ctx context.Context, s *session, name string, body []byte, offset int) (same bool) {
 	x.Progress(fmt.Sprintf("RETR %s %d", name, offset))
 	if offset > 0 {
@@ -469,7 +473,7 @@ func (x *examination) fetch(ctx context.Context, s *session, name string, body [
 			return false
 		}
 	}
-	data, r := s.transfer(ctx, x.way, "RETR "+name, nil)
+	data, r := s.transfer(ctx, x.mode, "RETR "+name, nil)
 	switch want := body[offset:]; {
 	case offset > 0 && r.code >= 500 && r.code != 550:
 		x.missing(s, "REST", "REST", r.String())
@@ -490,7 +494,8 @@ func (x *examination) fetch(ctx context.Context, s *session, name string, body [
 	return false
 }
 
-// missing notes that a command is not there. It is wrong if FEAT has it, because clients believe that.
+// missing adds a finding for an unsupported command. If FEAT lists the command, it is broken, because clients rely
+// on FEAT.
 func (x *examination) missing(s *session, command, feature, evidence string) {
 	id := featureMissing
 	if slices.Contains(strings.Fields(strings.ToUpper(s.features.text)), feature) {
@@ -499,7 +504,7 @@ func (x *examination) missing(s *session, command, feature, evidence string) {
 	x.note(id, []string{command}, evidence, "FEAT", s.features.String())
 }
 
-// names stores files with names in six scripts, and looks for them in the listing.
+// names stores files with names in six scripts, and searches for them in a listing.
 func (x *examination) names(ctx context.Context, s *session) {
 	var kept []string
 	for _, script := range scripts() {
@@ -520,12 +525,12 @@ func (x *examination) names(ctx context.Context, s *session) {
 		x.note(featureMissing, []string{"UTF8"}, "FEAT", s.features.String())
 	}
 	x.Progress("MLSD")
-	data, r := s.transfer(ctx, x.way, "MLSD", nil)
+	data, r := s.transfer(ctx, x.mode, "MLSD", nil)
 	if r.code == 550 {
 		x.add(x.refused("MLSD", r))
 	} else if r.code >= 500 {
 		x.missing(s, "MLSD", "MLST", r.String())
-		data, r = s.transfer(ctx, x.way, "NLST", nil)
+		data, r = s.transfer(ctx, x.mode, "NLST", nil)
 	}
 	if !r.ok() {
 		return
@@ -535,7 +540,7 @@ func (x *examination) names(ctx context.Context, s *session) {
 		return slices.ContainsFunc(listed, func(l string) bool { return strings.HasSuffix(l, name) })
 	}
 	if !isListed(x.prefix + ".bin") {
-		return // the user may not see files, whatever their names
+		return // the user cannot list files
 	}
 	for _, name := range kept {
 		if !isListed(name) {
@@ -545,18 +550,18 @@ func (x *examination) names(ctx context.Context, s *session) {
 	}
 }
 
-// remove deletes what the examination has made, in a new session, because the last may have ended or may hang. Of a
-// file that was not stored the reply says nothing.
+// remove deletes everything that the examination has created, in a new session, because the last session may have
+// ended or hang. The reply to deleting a file that was never stored is ignored.
 func (x *examination) remove(ctx context.Context) {
 	if x.dir == "" && len(x.made) == 0 {
 		return
 	}
 	x.Progress("DELE")
-	const timeout = 30 * time.Second // in all, also after Ctrl-C
+	const timeout = 30 * time.Second // in total, even after Ctrl-C
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	dir := x.dir
-	x.dir = "" // it may not be there
+	x.dir = "" // it may not exist
 	s, f := x.login(ctx, x.address)
 	if f != nil {
 		x.note(leftover, []string{cmp.Or(dir, x.prefix+"*")}, f.Evidence...)
@@ -567,7 +572,7 @@ func (x *examination) remove(ctx context.Context) {
 		if attempt == attempts {
 			return
 		}
-		time.Sleep(pause) // a MKD that has no reply may be on its way
+		time.Sleep(pause) // a MKD without a reply may still be executed
 	}
 	for _, name := range x.made {
 		_ = s.send("DELE " + name)
@@ -586,13 +591,13 @@ func (x *examination) remove(ctx context.Context) {
 	}
 }
 
-// idle leaves a control connection idle, and looks whether it is there afterwards. A server that says goodbye itself
-// has its own limit, with which nothing is wrong.
+// idle leaves a control connection idle, and checks whether it still works. A server that sends 421 has its own
+// limit, which is not a problem.
 func (x *examination) idle(_ context.Context, s *session) {
 	began := time.Now()
 	r := s.wait(x.Idle)
 	idle := time.Since(began)
-	if r.code == 0 && idle >= x.Idle { // as it should
+	if r.code == 0 && idle >= x.Idle { // as expected
 		r = s.send("NOOP")
 	}
 	switch r.code {

@@ -25,17 +25,17 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// startTimeout is how long a server may take to answer on a busy machine.
+// startTimeout limits the wait for a server on a busy machine.
 const startTimeout = time.Minute
 
-// A server is one of Debian.
+// A server is an FTP server from Debian.
 type server struct {
-	address string // of the control connection
-	dir     string // what an anonymous user sees
-	port    int    // the first of ten passive ports
+	address string // control connection
+	dir     string // directory of the anonymous user
+	port    int    // first of ten passive ports
 }
 
-// run starts a server, and waits for its greeting.
+// run starts a server and waits for its greeting.
 func run(t *testing.T, address, program string, args ...string) {
 	t.Helper()
 	if testing.Short() {
@@ -47,14 +47,14 @@ func run(t *testing.T, address, program string, args ...string) {
 	if libraries, err := filepath.Glob("../../.tools/ftp-servers/usr/lib/*-linux-gnu*"); err == nil && len(libraries) > 0 {
 		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+libraries[0])
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with the processes of its sessions
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // includes the processes of its sessions
 	cmd.WaitDelay = startTimeout
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v; run: make packages", err)
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // its output says why
+		_ = cmd.Wait() // the output has the reason
 		close(ended)
 	}()
 	t.Cleanup(func() {
@@ -80,7 +80,7 @@ func run(t *testing.T, address, program string, args ...string) {
 	}
 }
 
-// write writes a file, and returns its path.
+// write writes a file and returns its path.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -88,7 +88,7 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// public makes a directory that any user of the system may write to.
+// public creates a directory that any user of the system may write to.
 func public(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "babelftp-doctor-")
@@ -100,7 +100,7 @@ func public(t *testing.T) string {
 	return dir
 }
 
-// vsftpd starts vsftpd with these settings instead of its own.
+// vsftpd starts vsftpd with these settings.
 func vsftpd(t *testing.T, settings ...string) server {
 	t.Helper()
 	const host = "127.0.0.1"
@@ -117,7 +117,7 @@ func vsftpd(t *testing.T, settings ...string) server {
 	return s
 }
 
-// withTLS returns settings of vsftpd, and the authority that a client needs.
+// withTLS returns settings of vsftpd and the authority that a client needs.
 func withTLS(t *testing.T, template *x509.Certificate) (settings []string, authorities *x509.CertPool) {
 	t.Helper()
 	if template.IPAddresses == nil {
@@ -131,7 +131,8 @@ func withTLS(t *testing.T, template *x509.Certificate) (settings []string, autho
 		"rsa_cert_file=" + write(t, "tls.crt", cert), "rsa_private_key_file=" + write(t, "tls.key", key)}, must.CertPool(cert)
 }
 
-// examine returns the IDs of what is found at an address, wrong ones with "!", and wants nothing to be left.
+// examine returns the IDs of the findings at an address, with "!" if they are wrong, and checks that nothing is
+// left.
 func examine(t *testing.T, address string, o doctor.Options) []string {
 	t.Helper()
 	if !strings.Contains(address, "://") {
@@ -152,7 +153,7 @@ func examine(t *testing.T, address string, o doctor.Options) []string {
 	return ids(t, found)
 }
 
-// ids returns the IDs of what is found, wrong ones with "!".
+// ids returns the IDs of the findings, with "!" if they are wrong.
 func ids(t *testing.T, found *doctor.Findings) []string {
 	t.Helper()
 	ids := []string{}
@@ -167,7 +168,7 @@ func ids(t *testing.T, found *doctor.Findings) []string {
 	return ids
 }
 
-// clean wants the examination to have left nothing.
+// clean checks that the examination left nothing.
 func (s server) clean(t *testing.T) {
 	t.Helper()
 	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) > 0 {
@@ -175,7 +176,7 @@ func (s server) clean(t *testing.T) {
 	}
 }
 
-// want compares what was found, but for notes about what the server lacks.
+// want compares findings, ignoring notes about features that the server lacks.
 func want(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	got = slices.DeleteFunc(got, func(id string) bool { return id == "feature-missing" || id == "tls-missing" })
@@ -184,7 +185,7 @@ func want(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// Nothing is wrong with the FTP servers of Debian as they are.
+// The FTP servers of Debian have no problems in their default configuration.
 func TestServersOfDebian(t *testing.T) {
 	t.Parallel()
 	t.Run("vsftpd", func(t *testing.T) {
@@ -240,7 +241,7 @@ func TestServersOfDebian(t *testing.T) {
 	})
 }
 
-// What is wrong with a certificate is found, and only anonymous users log in then.
+// Problems of a certificate are found, and then only anonymous users log in.
 func TestCertificates(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {
@@ -270,7 +271,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// Nothing is left of an examination that Ctrl-C ends, whatever it was doing.
+// An examination that Ctrl-C interrupts leaves nothing, whatever it was doing.
 func TestInterrupted(t *testing.T) {
 	s := vsftpd(t)
 	target, err := doctor.ParseTarget("ftp://" + s.address)
@@ -304,7 +305,7 @@ func pureFTPd(t *testing.T) server {
 	control := ftptest.FreePorts(t, 1)
 	s.address = fmt.Sprintf("bob@127.0.0.1:%d", control)
 	users := t.TempDir()
-	// pure-pw hashes passwords for half a second, and so does each login.
+	// pure-pw hashes a password for half a second, and so does each login.
 	const hash = "$6$doctor$pK1ALkegD7JzLx02HkLBUsHJJpgHgZox/9Us9xE83s6vOsoC3hk7/qsbpSYD0VLRciY1oEyCV3nj5ujO04NMe0" // of "secret"
 	line := fmt.Sprintf("bob:%s:65534:65534::%s/::::::::::::\n", hash, s.dir)
 	must.WriteFile(t, users+"/passwd", line)
@@ -318,9 +319,9 @@ func pureFTPd(t *testing.T) server {
 	return s
 }
 
-// A device stands between client and server, and changes or holds what passes.
+// A device is between client and server, and changes or blocks lines.
 type device struct {
-	toServer, toClient func(line string) string // "" cuts, "-" leaves out
+	toServer, toClient func(line string) string // "" cuts the connection, "-" drops the line
 }
 
 // serve returns the address of the device in front of a server.
@@ -375,7 +376,7 @@ var passive = regexp.MustCompile(`^(EPSV|PASV)\r\n`)
 
 var replyToPASV = regexp.MustCompile(`^227 .*\((\d+),(\d+),(\d+),(\d+),(\d+),(\d+)\)`)
 
-// What stands between client and server breaks FTP in ways of its own.
+// Devices between client and server break FTP in various ways.
 func TestDevices(t *testing.T) {
 	t.Parallel()
 	starts := func(prefix, instead string) func(string) string {
@@ -404,7 +405,7 @@ func TestDevices(t *testing.T) {
 		{"server-without-EPSV", device{toServer: starts("EPSV", "XXXX\r\n")}, nil},
 		{"firewall-that-cuts-at-EPSV-ALL", device{toServer: starts("EPSV ALL", "")}, []string{"!inspected"}},
 		{"firewall-that-fails-after-EPSV-ALL", device{toServer: func(line string) string {
-			switch { // sessions follow each other, each in a goroutine of its own
+			switch { // sessions are sequential, each in its own goroutine
 			case strings.HasPrefix(line, "USER"):
 				all.Store(false)
 			case line == "EPSV ALL\r\n":

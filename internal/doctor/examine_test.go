@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Where the examination is stopped while it waits for the reply to MKD, it removes the directory that may be there.
+// If the examination is canceled while it waits for the reply to MKD, it removes the directory that may exist.
 func TestStoppedAtMKD(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must.OK(t, err)
@@ -73,7 +73,7 @@ func TestStoppedAtMKD(t *testing.T) {
 	}
 }
 
-// A password goes in the clear only if it is asked for, whatever keeps TLS away.
+// A password is sent without TLS only if requested, whatever the reason for the missing TLS.
 func TestPasswordInTheClear(t *testing.T) {
 	for _, test := range []struct {
 		name, auth string
@@ -124,7 +124,7 @@ func TestPasswordInTheClear(t *testing.T) {
 	}
 }
 
-// A server that looks up names first is found, and not taken for one of another protocol.
+// A server that first looks up names is recognized, and not taken for another protocol.
 func TestSlowServer(t *testing.T) {
 	t.Parallel()
 	address := serve(t, func(conn net.Conn) {
@@ -142,7 +142,7 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// A server whose newest TLS is 1.1 is found, though no client of today would go on.
+// A server that only supports TLS 1.1 is reported, although current clients would refuse it.
 func TestOldTLS(t *testing.T) {
 	cert, key := must.Certificate(t, &x509.Certificate{NotAfter: time.Now().AddDate(0, 1, 0)})
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
@@ -163,7 +163,7 @@ func TestOldTLS(t *testing.T) {
 	}
 }
 
-// One session waits for features that have no end, and the servers that compare without them are alike.
+// Only one session waits for an endless reply to FEAT, and the servers are compared without it.
 func TestFeaturesWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -198,7 +198,7 @@ func TestFeaturesWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// A server that does not go on is left, and the error says that the examination is not whole.
+// If a server stops responding, the examination ends, and the error says that it is incomplete.
 func TestLimit(t *testing.T) {
 	address := serve(t, func(conn net.Conn) {
 		_, _ = io.WriteString(conn, "220 hello\r\n")
@@ -207,15 +207,15 @@ func TestLimit(t *testing.T) {
 	target := doctor.Target{Host: "127.0.0.1", Port: address.Port(), User: "anonymous"}
 	found, err := doctor.Examine(t.Context(), target, doctor.Options{Logins: 1, Limit: 100 * time.Millisecond,
 		Progress: func(string) {}})
-	if err == nil || !strings.Contains(err.Error(), "ended after 100ms") {
+	if err == nil || !strings.Contains(err.Error(), "stopped after 100ms") {
 		t.Errorf("the error is %v", err)
 	}
 	if shown := found.Shown(text); len(shown) > 0 {
-		t.Errorf("found %+v", shown) // it is the examination that has ended
+		t.Errorf("found %+v", shown) // the examination has ended
 	}
 }
 
-// serve runs a server for one connection after the other, and waits for its end.
+// serve runs a server for one connection after another, until the test ends.
 func serve(t *testing.T, session func(net.Conn)) netip.AddrPort {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

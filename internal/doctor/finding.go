@@ -12,20 +12,20 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 )
 
-// A Level says how bad a finding is.
+// A Level is the severity of a finding.
 type Level string
 
 const (
-	// Wrong is what keeps clients from working.
+	// Wrong is a problem that keeps clients from working.
 	Wrong Level = "wrong"
-	// Note is what only some clients meet, or what is over.
+	// Note is a problem that only affects some clients, or that is over.
 	Note Level = "note"
 )
 
-// An ID names a kind of finding, in JSON.
+// An ID identifies a kind of finding, also in JSON.
 type ID string
 
-// The findings that the code names, with the arguments of their causes.
+// IDs of findings that are used in code, with the arguments of their causes.
 const (
 	nameUnresolved       ID = "name-unresolved"     // host
 	addressUnreachable   ID = "address-unreachable" // address
@@ -82,21 +82,22 @@ const (
 	leftover             ID = "leftover" // file
 )
 
-// known is the ID of a finding that is there already.
-const known ID = ""
+// alreadyNoted is the ID of a finding that was added before.
+const alreadyNoted ID = ""
 
 // A Kind is a row of the table of findings.
 type Kind struct {
 	ID    ID
 	Level Level
-	// Cause and Change are messages of the catalogs. Where clients read of the cause in a reply, it is that message.
+	// Cause and Change are messages of the catalogs. If clients get a reply about the cause, Cause is the message
+	// of that reply.
 	Cause, Change i18n.ID
-	// Keys are the configuration keys of babelftp to check, if the cause may be the server.
+	// Keys are the configuration keys of babelftp to check if the server may be the cause.
 	Keys []string
-	// Server says whether doctor looks for it at a server.
+	// Server reports whether Examine can find it.
 	Server bool
-	// Log says what shows it in the line of a log, each as "key key=expression": the regular expression of the value
-	// of one of these keys. What has no key is for readers, and code decides.
+	// Log holds patterns for lines of a log, each as "key key=expression": a regular expression for the value of
+	// one of these keys. An entry without a key only describes what code detects.
 	Log []string
 }
 
@@ -268,56 +269,56 @@ func Kinds() []Kind {
 	}
 }
 
-// A Finding is one thing that was found.
+// A Finding is one problem that was found.
 type Finding struct {
 	ID       ID       `json:"finding"`
 	Level    Level    `json:"level"`
-	Client   string   `json:"client,omitempty"` // address, in the log
-	User     string   `json:"user,omitempty"`   // in the log
-	Times    int      `json:"times"`            // how often it was seen
-	Cause    string   `json:"cause"`            // in the language of the reader, as is Change
+	Client   string   `json:"client,omitempty"` // address from the log
+	User     string   `json:"user,omitempty"`   // from the log
+	Times    int      `json:"times"`            // how often it was found
+	Cause    string   `json:"cause"`            // Cause and Change are in the language of the reader
 	Change   string   `json:"change"`
-	Keys     []string `json:"keys,omitempty"` // of the configuration of babelftp
-	Args     []string `json:"args,omitempty"` // what Cause says it of, such as an address and ports
-	Evidence []string `json:"evidence"`       // what was sent or logged; the first few
+	Keys     []string `json:"keys,omitempty"` // configuration keys of babelftp
+	Args     []string `json:"args,omitempty"` // arguments of Cause, such as an address and ports
+	Evidence []string `json:"evidence"`       // what was sent or logged; only the first few
 
 	ports    map[uint16]bool // of portsUnreachable
-	harmless bool            // the session goes on, or another address does
+	harmless bool            // the session or another address still works
 }
 
-// newFinding is a finding that was seen once.
+// newFinding returns a finding that was seen once.
 func newFinding(id ID, args []string, evidence ...string) *Finding {
 	return &Finding{ID: id, Times: 1, Evidence: evidence, Args: args}
 }
 
-// of says who met it.
-func (f *Finding) of(client, user string) *Finding {
+// seenBy sets the client and the user that were affected.
+func (f *Finding) seenBy(client, user string) *Finding {
 	f.Client, f.User = client, user
 	return f
 }
 
-// missedPort is a port that an address did not reach.
+// missedPort returns a finding for a port that could not be reached from an address.
 func missedPort(address string, port uint16, evidence string) *Finding {
 	f := newFinding(portsUnreachable, []string{address}, evidence)
 	f.ports = map[uint16]bool{port: true}
 	return f
 }
 
-// Findings are what was found. The zero value is ready.
+// Findings collects findings. The zero value is empty.
 type Findings struct {
-	Skipped int // lines of a log that were too long
+	Skipped int // number of lines that were too long
 
 	all []*Finding
 }
 
-// Bounds of what a log shows that many clients have filled, and of what a reader wants to see.
+// Limits on what is kept from a log with many clients, and on what a reader wants to see.
 const (
 	maxFindings     = 1000
 	maxEvidence     = 4
 	maxEvidenceText = 400 // bytes
 )
 
-// add adds a finding, to another one of its kind about the same.
+// add adds a finding, or merges it with an equal one.
 func (fs *Findings) add(f *Finding) {
 	at := slices.IndexFunc(fs.all, func(o *Finding) bool {
 		return o.ID == f.ID && o.Client == f.Client && o.User == f.User && slices.Equal(o.Args, f.Args)
@@ -351,7 +352,7 @@ func (fs *Findings) add(f *Finding) {
 	}
 }
 
-// Shown returns the findings with their texts, what is wrong first and then in the order of the table. text renders a
+// Shown returns the findings with their texts, sorted by level and then in the order of the table. text renders a
 // message of the catalogs.
 func (fs *Findings) Shown(text func(id i18n.ID, args ...string) string) []Finding {
 	order := map[ID]int{}
@@ -374,7 +375,7 @@ func (fs *Findings) Shown(text func(id i18n.ID, args ...string) string) []Findin
 // insecure is the argument of doctor-do-insecure. Other texts of what to do have no placeholder.
 const insecure = "--insecure"
 
-// Render gives findings the texts of another language. One that only a newer server knows keeps those it has.
+// Render sets the texts of findings in another language. A finding that only a newer server knows keeps its texts.
 func Render(found []Finding, text func(id i18n.ID, args ...string) string) {
 	kinds := Kinds()
 	for i := range found {
@@ -389,10 +390,10 @@ func Render(found []Finding, text func(id i18n.ID, args ...string) string) {
 	}
 }
 
-// NothingFound is the message that nothing wrong was found.
+// NothingFound is the message shown if there are no findings.
 const NothingFound i18n.ID = "page-nothing-found"
 
-// portsText writes ports as ranges: 30012-30025, 30040.
+// portsText formats ports as ranges: 30012-30025, 30040.
 func portsText(ports map[uint16]bool) string {
 	const enough = 8 // ranges
 	var ranges []string
@@ -413,7 +414,7 @@ func portsText(ports map[uint16]bool) string {
 	return strings.Join(ranges, ", ")
 }
 
-// isPrivate tells whether hosts elsewhere cannot reach an address.
+// isPrivate reports whether hosts elsewhere cannot reach an address.
 func isPrivate(a netip.Addr) bool {
 	shared := netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10) // RFC 6598
 	return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() || shared.Contains(a)

@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// TestKeys checks that each key that a finding names is one of the reference, or a section of it.
+// TestKeys checks that the reference documents each key of a finding.
 func TestKeys(t *testing.T) {
 	var known []string
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-zA-Z0-9_.]+)` \\|").

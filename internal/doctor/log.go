@@ -19,22 +19,22 @@ import (
 	"time"
 )
 
-// binaryNames are ends of the names of files that a transfer as text damages.
+// binaryNames are extensions of files that a transfer as text damages.
 const binaryNames = " .jpg .jpeg .png .gif .tif .tiff .pdf .zip .gz .tgz .bz2 .xz .7z .rar .mp3 .mp4 .avi .mov .h264 " +
 	".xls .xlsx .doc .docx .exe .bin .iso .dcm "
 
-// A logged is a session as its debug lines show it.
+// A logged is a session reconstructed from debug lines.
 type logged struct {
-	client, user, command string // the last command
+	client, user, command string // command is the last command
 	ascii                 bool
 	code                  int // the last reply
 	reply                 string
 }
 
-// A sign is what shows a finding in a line.
+// A sign is a pattern that shows a finding in a line.
 type sign struct {
 	id      ID
-	keys    []string // one of these has the pattern
+	keys    []string // one of these values must match
 	pattern *regexp.Regexp
 }
 
@@ -42,38 +42,39 @@ func (s *sign) in(l *line) bool {
 	return slices.ContainsFunc(s.keys, func(key string) bool { return s.pattern.MatchString(l.attrs[key]) })
 }
 
-// A logReader groups the lines of a log.
+// A logReader collects findings from the lines of a log.
 type logReader struct {
 	found    Findings
 	signs    []sign
 	sessions map[string]*logged
 	proxied  map[uint16]bool       // ports at which a PROXY header was missing
-	early    map[string][]*Finding // by session: ports that the client gave up soon, while no transfer has followed
+	early    map[string][]*Finding // by session: ports that the client gave up early, until a transfer follows
 }
 
 var missed = regexp.MustCompile(`did not connect to port (\d+) within ([0-9a-zµ.]+)`)
 
-// patience is how long a client must have had to connect to a port before the port counts as unreachable. A client that
-// gives up sooner may have asked for another port without trying the first one, unless no transfer follows in its
-// session: a firewall that rejects connections answers at once.
+// patience is how long a client must have waited for a port before the port counts as unreachable. A client that
+// gives up earlier may have requested another port without trying the first one. If no transfer follows in its
+// session, the port counts anyway, because a firewall that rejects connections responds at once.
 const patience = time.Second
 
-// wrongPatience is patience for a wrong address, because the network often rejects such a connection at once.
+// wrongPatience replaces patience for a wrong address, because the network often rejects such a connection at
+// once.
 const wrongPatience = 50 * time.Millisecond
 
-// ErrNoLog says that a log has no line of a server that the filter wants.
-var ErrNoLog = errors.New("the input has no line of a babelftp log: give it the lines as the server writes them, in text or JSON")
+// ErrNoLog reports that the input has no log line that matches the filter.
+var ErrNoLog = errors.New("no line of a babelftp log found: pass the lines as the server writes them, in text or JSON")
 
-// Bounds of what is kept of a log.
+// Limits on what is kept from a log.
 const (
 	maxLine     = 1 << 20 // bytes; longer lines are skipped
-	maxSessions = 10000   // that have not ended
-	slowRequest = 5000    // milliseconds of a request to S3 that are too many
+	maxSessions = 10000   // sessions that have not ended
+	slowRequest = 5000    // duration of an S3 request in milliseconds that is a finding
 )
 
-// A Filter says which lines of a log to read. The zero value has all.
+// A Filter selects lines of a log. The zero value selects all lines.
 type Filter struct {
-	Network netip.Prefix // of clients
+	Network netip.Prefix // network of the client
 	Since   time.Time
 }
 
@@ -88,7 +89,7 @@ func (f *Filter) wants(l *line) bool {
 	return f.Since.IsZero() || err == nil && !at.Before(f.Since)
 }
 
-// ReadLog reads lines of the log of a server, in text or JSON, and returns what they show.
+// ReadLog reads the log of a server, in text or JSON, and returns the findings.
 func ReadLog(ctx context.Context, in io.Reader, filter Filter) (*Findings, error) {
 	r := &logReader{sessions: map[string]*logged{}, early: map[string][]*Finding{}, proxied: map[uint16]bool{}}
 	for _, k := range Kinds() {
@@ -129,7 +130,7 @@ func ReadLog(ctx context.Context, in io.Reader, filter Filter) (*Findings, error
 	return &r.found, nil
 }
 
-// read notes what a line shows. Sessions of doctor itself try what no client does.
+// read adds the findings in a line. Sessions of doctor itself are ignored, because they try unusual things.
 func (r *logReader) read(l *line) {
 	if l.attrs["software"] == software {
 		return
@@ -139,10 +140,10 @@ func (r *logReader) read(l *line) {
 		client = host
 	}
 	note := func(f *Finding) {
-		if client == "" { // the server says it of itself
+		if client == "" { // the line is about the server itself
 			user = ""
 		}
-		r.found.add(f.of(client, user))
+		r.found.add(f.seenBy(client, user))
 	}
 	if _, name, ok := strings.Cut(l.attrs["err"], `user "`); ok && user == "" {
 		user, _, _ = strings.Cut(name, `"`)
@@ -167,7 +168,7 @@ func (r *logReader) read(l *line) {
 		r.proxied[uint16(l.number("port"))] = true
 	}
 	if f, soon := l.missedPort(client); soon {
-		r.giveUp(l.attrs["session"], f.of(client, user))
+		r.giveUp(l.attrs["session"], f.seenBy(client, user))
 	} else if f != nil {
 		note(f)
 	}
@@ -177,12 +178,12 @@ func (r *logReader) read(l *line) {
 	r.follow(l, client, user)
 }
 
-// shownBy returns the kinds of findings that a line shows. What a more exact kind explains is left out.
+// shownBy returns the kinds of findings in a line, without general kinds if there is a more exact one.
 func (r *logReader) shownBy(l *line) []ID {
 	var ids []ID
 	for i := range r.signs {
 		id := r.signs[i].id
-		early := id == transferCut && l.number("code") != 426 // a client may leave before
+		early := id == transferCut && l.number("code") != 426 // a client may leave before the transfer
 		if !early && !slices.Contains(ids, id) && r.signs[i].in(l) {
 			ids = append(ids, id)
 		}
@@ -193,8 +194,8 @@ func (r *logReader) shownBy(l *line) []ID {
 	})
 }
 
-// keysOfLimit returns the keys of a limit of a tenant, empty for the limits of all. It returns nil if the log does not
-// name the limit.
+// keysOfLimit returns the configuration keys of a limit. tenant is empty for server-wide limits. It returns nil if
+// the log does not name the limit.
 func keysOfLimit(limit, tenant string) []string {
 	scope, what, _ := strings.Cut(limit, ".")
 	of := "tenants." + cmp.Or(tenant, "TENANT")
@@ -213,20 +214,20 @@ func keysOfLimit(limit, tenant string) []string {
 	return nil
 }
 
-// missedPort returns what a client that did not connect to its passive port shows, and whether it gave up soon. It
-// returns nil for other lines.
+// missedPort returns a finding if the line is about a client that did not connect to its passive port, and whether
+// the client gave up early.
 func (l *line) missedPort(client string) (f *Finding, soon bool) {
 	why := cmp.Or(l.attrs["connection"], l.attrs["err"])
 	m := missed.FindStringSubmatch(why)
 	if m == nil || strings.Contains(why, "not the address of the control") {
 		return nil, false
 	}
-	least := patience
-	port, _ := strconv.ParseUint(m[1], 10, 16) // the pattern has digits only; 0 for more
+	minWait := patience
+	port, _ := strconv.ParseUint(m[1], 10, 16) // the pattern only allows digits; 0 if out of range
 	shown, id := l.shownAddress(client)
 	switch id {
 	case passiveAddress:
-		f, least = newFinding(id, []string{shown.String()}, l.text), wrongPatience
+		f, minWait = newFinding(id, []string{shown.String()}, l.text), wrongPatience
 	case passiveUnreached:
 		f = newFinding(id, []string{client, shown.String()}, l.text)
 		f.ports = map[uint16]bool{uint16(port): true}
@@ -234,18 +235,18 @@ func (l *line) missedPort(client string) (f *Finding, soon bool) {
 		f = missedPort(client, uint16(port), l.text)
 	}
 	waited, err := time.ParseDuration(m[2])
-	return f, err == nil && waited < least
+	return f, err == nil && waited < minWait
 }
 
-// shownAddress returns the address that PASV has shown to a client that did not connect to it, and what the address
-// shows: that it cannot be the address of the server for this client, that it may be another one because a NAT or a
-// load balancer may be in between, whose address the server does not know, or that the ports are unreachable.
+// shownAddress returns the address in the reply to PASV for a client that did not connect, and the kind of
+// finding: the address is wrong for this client; the address may be wrong, because a NAT or a load balancer hides
+// the address that the client uses; or the ports are unreachable.
 func (l *line) shownAddress(client string) (shown netip.Addr, id ID) {
-	told, err := netip.ParseAddrPort(l.attrs["data_address"]) // EPSV shows no address
+	target, err := netip.ParseAddrPort(l.attrs["data_address"]) // EPSV shows no address
 	if err != nil {
 		return shown, portsUnreachable
 	}
-	shown = told.Addr().Unmap()
+	shown = target.Addr().Unmap()
 	from, unknown := netip.ParseAddr(client)
 	if unknown == nil && isPrivate(shown) && !isPrivate(from.Unmap()) {
 		return shown, passiveAddress
@@ -260,16 +261,17 @@ func (l *line) shownAddress(client string) (shown netip.Addr, id ID) {
 	return shown, passiveUnreached
 }
 
-// giveUp keeps what a client that gave up soon shows, until a transfer in its session proves it wrong.
+// giveUp keeps the finding for a client that gave up early, until a transfer in its session disproves it.
 func (r *logReader) giveUp(session string, f *Finding) {
 	if len(r.early) < maxSessions || r.early[session] != nil {
 		r.early[session] = append(r.early[session], f)
 	}
 }
 
-// conclude adds what no later line has proved wrong, and removes what another finding of the same client explains: a
-// client that reaches no port by EPSV either has no wrong address, a port is not closed if a PROXY header is missing
-// there, and a client that a PROXY header keeps from TLS does not object to the certificate.
+// conclude adds findings that no later line has disproved, and removes findings that another finding of the same
+// client explains: a client that reaches no port with EPSV either does not have a wrong address, a port is not
+// closed if a PROXY header is missing there, and a client that fails TLS because of a PROXY header does not reject
+// the certificate.
 func (r *logReader) conclude() {
 	for _, session := range slices.Sorted(maps.Keys(r.early)) {
 		for _, f := range r.early[session] {
@@ -295,7 +297,7 @@ func (r *logReader) conclude() {
 	})
 }
 
-// follow follows the commands of a session, which are debug lines.
+// follow tracks the commands of a session from debug lines.
 func (r *logReader) follow(l *line, client, user string) {
 	msg, id := l.attrs["msg"], l.attrs["session"]
 	if msg != "command" && msg != "reply" || id == "" {
@@ -324,29 +326,29 @@ func (r *logReader) follow(l *line, client, user string) {
 	verb, name, _ := strings.Cut(s.command, " ")
 	binary := strings.Contains(binaryNames, " "+strings.ToLower(path.Ext(name))+" ")
 	if s.ascii && binary && slices.Contains([]string{"STOR", "RETR", "APPE"}, verb) {
-		r.found.add(newFinding(typeASCII, nil, "TYPE A", l.text).of(client, s.user))
+		r.found.add(newFinding(typeASCII, nil, "TYPE A", l.text).seenBy(client, s.user))
 	}
 	if verb == "QUIT" {
 		delete(r.sessions, id)
 	}
 }
 
-// ended notes a device that has given up at a reply.
+// ended adds a finding if the last reply of a session made the client stop.
 func (r *logReader) ended(s *logged) {
 	verb, _, _ := strings.Cut(s.command, " ")
 	if slices.Contains([]int{500, 501, 502, 504}, s.code) {
-		r.found.add(newFinding(clientStops, []string{verb}, s.command, s.reply).of(s.client, s.user))
+		r.found.add(newFinding(clientStops, []string{verb}, s.command, s.reply).seenBy(s.client, s.user))
 	}
 }
 
-// A line is one of the log: its attributes by their keys, and its text.
+// A line is a line of the log, with its attributes by key.
 type line struct {
 	attrs map[string]string
 	text  string
 }
 
-// parseLine reads a line in either format of the log. What journald, kubectl or a collector has put in front is left
-// out. It returns nil for a line of another program.
+// parseLine parses a line in either format of the log, without any prefix from journald, kubectl or a collector.
+// It returns nil for lines of other programs.
 func parseLine(text string) *line {
 	text = strings.TrimSpace(text)
 	if at := strings.Index(text, `{"`); at >= 0 {
@@ -388,7 +390,7 @@ func parseLine(text string) *line {
 	return nil
 }
 
-// number is an attribute that is a number, else 0.
+// number returns a numeric attribute, or 0.
 func (l *line) number(key string) int {
 	n, _ := strconv.Atoi(l.attrs[key])
 	return n

@@ -47,7 +47,7 @@ const (
 	scanner = ` session=5f2c remote=192.0.2.7:50123 tenant=acme user=scanner`
 )
 
-// A debugged session of the scanner: commands and their codes.
+// debugged returns the debug lines of a session of the user scanner: commands and reply codes.
 func debugged(lines ...string) string {
 	var b strings.Builder
 	for _, l := range lines {
@@ -107,7 +107,7 @@ func TestReadLog(t *testing.T) {
 		{"EPSV-by-IPv6", logged + `"no data connection came" session=1 remote=[2001:db8::7]:1 data_address=:30013 ` +
 			`reached_address=2001:db8::1 err="the client did not connect to port 30013 within 21.04s"`,
 			[]string{"ports-unreachable 2001:db8::7  1"}},
-		{"doctor-itself", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
+		{"doctor-itself", logged + `"TLS handshake failed; logged once a minute for each address" session=1 ` +
 			`remote=192.0.2.7:1 software=babelftp-doctor err="tls: client offered only unsupported versions: [302 301]" ` +
 			`hint="" more=0`, nil},
 		{"host-of-another-tenant", logged + `"login refused; logged once a minute for each address and user" session=1 ` +
@@ -129,29 +129,29 @@ func TestReadLog(t *testing.T) {
 		{"wrong-tenant", logged + `"login refused; logged once a minute for each address and user" session=1 ` +
 			`remote=192.0.2.7:1 err="user \"alice\": the password is right, but auth names the tenant \"old\", and the client ` +
 			`requested \"acme\": no tenant for the user: login refused" more=0`, []string{"wrong-tenant 192.0.2.7 alice 1"}},
-		{"certificate", logged + `"client left after the TLS handshake, before a login; the log shows one a minute for an ` +
+		{"certificate", logged + `"client left after the TLS handshake, before a login; logged once a minute for each ` +
 			`address" session=1 remote=192.0.2.7:1 hint="the client may not trust the certificate, or the certificate may ` +
 			`not have the name that the client connects to" more=2`, []string{"certificate 192.0.2.7  3"}},
-		{"certificate-alert", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
+		{"certificate-alert", logged + `"TLS handshake failed; logged once a minute for each address" session=1 ` +
 			`remote=192.0.2.7:1 err="remote error: tls: unknown certificate authority" hint="" more=0`,
 			[]string{"certificate 192.0.2.7  1"}},
-		{"certificate-expired", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
+		{"certificate-expired", logged + `"TLS handshake failed; logged once a minute for each address" session=1 ` +
 			`remote=192.0.2.7:1 err="remote error: tls: expired certificate" hint="" more=0`,
 			[]string{"certificate-expired 192.0.2.7  1"}},
-		{"old-tls", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
+		{"old-tls", logged + `"TLS handshake failed; logged once a minute for each address" session=1 ` +
 			`remote=192.0.2.7:1 err="tls: client offered only unsupported versions: [302 301]" hint="" more=0`,
 			[]string{"tls-old 192.0.2.7  1"}},
-		{"too-new-tls", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
+		{"too-new-tls", logged + `"TLS handshake failed; logged once a minute for each address" session=1 ` +
 			`remote=192.0.2.7:1 err="tls: client offered only unsupported versions: [303 302 301]" hint="" more=0`,
 			[]string{"tls-failed 192.0.2.7  1"}},
-		{"explicit-tls-that-waits", logged + `"TLS handshake failed; the log shows one a minute for an address" session=1 ` +
+		{"explicit-tls-that-waits", logged + `"TLS handshake failed; logged once a minute for each address" session=1 ` +
 			`remote=192.0.2.7:1 err="read tcp 10.0.0.7:990->192.0.2.7:1: i/o timeout" hint="" more=0`, nil},
 		{"no-proxy-header", logged + `"connection without a PROXY header refused; let the load balancer send one, or remove its ` +
 			`network from proxy_protocol.trusted" from=192.0.2.7 others=0 err="no PROXY header: read tcp ` +
 			`10.0.0.7:21->192.0.2.7:1: i/o timeout"`, []string{"proxy-header 192.0.2.7  1"}},
-		{"proxy-header-that-is-not-believed", logged + `"client began with another protocol; the log shows one a minute for an ` +
+		{"proxy-header-that-is-not-believed", logged + `"client began with another protocol; logged once a minute for each ` +
 			`address" session=1 remote=192.0.2.7:1 protocol=PROXY advice="" more=0` + "\n" + logged + `"TLS handshake failed; ` +
-			`the log shows one a minute for an address" session=2 remote=192.0.2.7:2 err=EOF hint="the client may not trust the ` +
+			`logged once a minute for each address" session=2 remote=192.0.2.7:2 err=EOF hint="the client may not trust the ` +
 			`certificate, or the certificate may not have the name that the client connects to" more=0`,
 			[]string{"proxy-header 192.0.2.7  1"}},
 		{"disabled", logged + `"login refused; logged once a minute for each address and user" session=1 ` +
@@ -160,9 +160,9 @@ func TestReadLog(t *testing.T) {
 		{"expired", logged + `"login refused; logged once a minute for each address and user" session=1 ` +
 			`remote=192.0.2.7:1 tenant=acme err="user \"carl\" of tenant \"acme\": the password is right, but the user ` +
 			`expired on 2020-01-01 (expires)" more=0`, []string{"user-expired 192.0.2.7 carl 1"}},
-		{"denied", logged + `"refused by a limit; the log shows one a minute" session=1 remote=192.0.2.7:1 limit=deny ` +
+		{"denied", logged + `"refused by a limit; logged once a minute" session=1 remote=192.0.2.7:1 limit=deny ` +
 			`limit_tenant=acme more=0`, []string{"address-refused 192.0.2.7  1"}},
-		{"explicit-at-the-implicit-port", logged + `"TLS handshake failed; the log shows one a minute for an address" ` +
+		{"explicit-at-the-implicit-port", logged + `"TLS handshake failed; logged once a minute for each address" ` +
 			`session=1 remote=192.0.2.7:1 err=EOF hint="the client may use explicit TLS, which begins in the clear: it ` +
 			`needs the port of listen" more=0`, []string{"protocol-mismatch 192.0.2.7  1"}},
 		{"charset", logged + `"command failed"` + scanner + ` command=STOR code=501 err="charset: the name is not in the ` +
@@ -188,7 +188,7 @@ func TestReadLog(t *testing.T) {
 			`level=WARN msg="interrupted upload could not be kept" tenant=acme user=scanner ` +
 			`err="no such device or address: PutObject: NoSuchBucket: gone (HTTP 404, request 18EB)"`,
 			[]string{"storage-refuses   2"}},
-		{"passive-ports", logged + `"refused by a limit; the log shows one a minute"` + scanner + ` limit=passive.ports ` +
+		{"passive-ports", logged + `"refused by a limit; logged once a minute"` + scanner + ` limit=passive.ports ` +
 			`limit_tenant="" more=0`, []string{"ports-used 192.0.2.7 scanner 1"}},
 		{"address-of-PASV", `level=ERROR msg="no public address for PASV; check passive.public_address"` + scanner +
 			` err="lookup ftp.acme.invalid: no such host"`, []string{"passive-address-unknown 192.0.2.7 scanner 1"}},
@@ -205,7 +205,7 @@ func TestReadLog(t *testing.T) {
 			[]string{"unavailable 192.0.2.7  1"}},
 		{"proxy-of-S3", logged + `transfer` + scanner + ` command=STOR code=550 storage="close /a.bin: PutObject: HTTP 413 from ` +
 			`nginx, not from S3: allow request bodies of part_size"`, []string{"storage-refuses 192.0.2.7 scanner 1"}},
-		{"limit", logged + `"refused by a limit; the log shows one a minute" session=1 remote=192.0.2.7:1 ` +
+		{"limit", logged + `"refused by a limit; logged once a minute" session=1 remote=192.0.2.7:1 ` +
 			`limit=address.sessions limit_tenant="" more=0`, []string{"limit 192.0.2.7  1"}},
 		{"drain", logged + `stopping drain_timeout=25s`, []string{"shutting-down   1"}},
 		{"a-picture-as-text", debugged("TYPE A = 200", "EPSV = 229", "STOR scan.JPG = 226", "TYPE I = 200",
@@ -228,7 +228,7 @@ func TestReadLog(t *testing.T) {
 	}
 }
 
-// A line that is too long is skipped, and those after it are read.
+// A line that is too long is skipped, and the following lines are read.
 func TestLongLine(t *testing.T) {
 	found, err := doctor.ReadLog(t.Context(), io.MultiReader(strings.NewReader(logged+"serving\n"+logged+`"`),
 		strings.NewReader(strings.Repeat("x", 3<<20)), strings.NewReader("\"\n"+logged+"stopping"+scanner)), doctor.Filter{})
@@ -238,7 +238,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// The ports that a client missed are one finding, in ranges.
+// Ports that a client could not reach are one finding, shown as ranges.
 func TestPorts(t *testing.T) {
 	var log strings.Builder
 	for _, port := range []int{30014, 30012, 30013, 30040, 30012} {
@@ -254,7 +254,7 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// Each row of the table has its texts and a place where it is found, and each text of the doctor is in the table.
+// Each row of the table has texts and is used by a check, and each message of doctor is in the table.
 func TestKinds(t *testing.T) {
 	used := []i18n.ID{doctor.NothingFound}
 	seen := map[doctor.ID]bool{}
@@ -274,7 +274,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestKeysOfLimits: the finding names the limit that the log names.
+// TestKeysOfLimits: the finding names the key of the limit in the log.
 func TestKeysOfLimits(t *testing.T) {
 	for line, want := range map[string]string{
 		`limit=address.sessions limit_tenant=""`:  "limits.address.sessions",
@@ -285,7 +285,7 @@ func TestKeysOfLimits(t *testing.T) {
 		`limit=bans limit_tenant=""`:              "limits.bans",
 		`limit=descriptors limit_tenant=""`:       "limits, tenants.TENANT.limits, limits.bans",
 	} {
-		log := logged + `"refused by a limit; the log shows one a minute"` + scanner + " " + line + " more=0\n"
+		log := logged + `"refused by a limit; logged once a minute"` + scanner + " " + line + " more=0\n"
 		found, err := doctor.ReadLog(t.Context(), strings.NewReader(log), doctor.Filter{})
 		must.OK(t, err)
 		if all := found.Shown(text); len(all) != 1 || strings.Join(all[0].Keys, ", ") != want {

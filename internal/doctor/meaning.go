@@ -8,19 +8,19 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 )
 
-// A template is a text with a placeholder.
+// A template is a message with a placeholder.
 type template struct {
 	before, after string
 	id            ID
 }
 
-// in reports whether a text of a reply is made of the template.
+// in reports whether the text of a reply contains the message.
 func (t template) in(text string) bool {
-	const enough = 8 // bytes that do not stand in other replies by chance
+	const enough = 8 // bytes that do not occur in other replies by chance
 	return len(t.before)+len(t.after) >= enough && strings.Contains(text, t.before) && strings.HasSuffix(text, t.after)
 }
 
-// templates returns the texts of babelftp with a placeholder that show a finding.
+// templates returns the messages of babelftp with a placeholder that identify a finding.
 func templates() (all []template) {
 	bundle, err := i18n.Load()
 	if err != nil {
@@ -36,10 +36,10 @@ func templates() (all []template) {
 	return all
 }
 
-// words returns a text with one SP between words. Some languages have other spaces before punctuation.
+// words normalizes white space, because some languages use other spaces before punctuation.
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// texts returns the findings by the texts of babelftp that show them.
+// texts maps messages of babelftp to the findings that they identify.
 func texts() map[i18n.ID]ID {
 	return map[i18n.ID]ID{
 		i18n.TooManySessions:           limitReached,
@@ -73,13 +73,13 @@ func texts() map[i18n.ID]ID {
 	}
 }
 
-// meanings returns the findings by the texts that show them in all languages of the catalogs. They tell apart what has
-// one reply code, such as a ban and a limit. The replies of other servers are judged by their codes only.
+// meanings maps the texts of these messages in all languages to findings. The texts distinguish causes with the
+// same reply code, such as a ban and a limit. Replies of other servers are only judged by their codes.
 func meanings() map[string]ID {
 	found := map[string]ID{}
 	bundle, err := i18n.Load()
 	if err != nil {
-		return found // codes count
+		return found // fall back to codes
 	}
 	for _, tag := range bundle.Tags() {
 		localizer := bundle.Localizer(tag)
@@ -90,8 +90,8 @@ func meanings() map[string]ID {
 	return found
 }
 
-// meaning returns the finding that the text of a reply shows, and an empty one if it is not a text of babelftp. The
-// name of a file may come before the text, and another sentence after it.
+// meaning returns the finding that a reply identifies by its text, or an empty ID if it is not a text of babelftp.
+// The name of a file may precede the text, and another sentence may follow it.
 func (x *examination) meaning(r reply) ID {
 	if x.meanings == nil {
 		x.meanings, x.templates = meanings(), templates()
@@ -112,7 +112,7 @@ func (x *examination) meaning(r reply) ID {
 	return ""
 }
 
-// loginFailed returns why a server refuses a session or a login.
+// loginFailed returns the reason why a server refuses a session or a login.
 func (x *examination) loginFailed(command string, r reply) *Finding {
 	evidence := []string{r.String()}
 	if command != "" {
@@ -129,8 +129,8 @@ func (x *examination) loginFailed(command string, r reply) *Finding {
 	return newFinding(commandRefused, []string{command}, evidence...)
 }
 
-// refused returns what is wrong with the reply to a command, and nil if nothing is. Of other servers than babelftp the
-// reply codes of RFC 959 section 4.2 and RFC 4217 count, which have no language.
+// refused returns the finding for the reply to a command, or nil if the command succeeded. Servers other than
+// babelftp are judged by the reply codes of RFC 959, 4.2 and RFC 4217, which do not depend on a language.
 func (x *examination) refused(command string, r reply) *Finding {
 	command = cmp.Or(r.command, command)
 	verb, _, _ := strings.Cut(command, " ")
@@ -138,7 +138,7 @@ func (x *examination) refused(command string, r reply) *Finding {
 	case r.ok():
 		return nil
 	case r.missed:
-		return &Finding{ID: known}
+		return &Finding{ID: alreadyNoted}
 	}
 	if id := x.meaning(r); id != "" {
 		return newFinding(id, nil, command, r.String())
@@ -148,13 +148,13 @@ func (x *examination) refused(command string, r reply) *Finding {
 		return newFinding(storageFull, nil, command, r.String())
 	case r.command != "" && r.code != 0 && r.code != 421:
 		return newFinding(commandBroken, []string{verb}, command, r.String())
-	case r.code == 425: // the server waits for a connection that has gone elsewhere
+	case r.code == 425: // the server waits for a connection that went elsewhere
 		return newFinding(dataElsewhere, nil, command, r.String())
 	case r.code == 0, r.code == 426:
 		return newFinding(transferCut, nil, command, r.String())
 	case r.code == 421:
 		return newFinding(unavailable, nil, command, r.String())
-	case r.code == 451: // a local error, which the log of the server explains
+	case r.code == 451: // a local error; see the log of the server
 		return newFinding(commandFailed, []string{verb}, command, r.String())
 	case slices.Contains([]int{521, 522, 534, 536}, r.code):
 		return newFinding(protection, nil, command, r.String())

@@ -26,31 +26,33 @@ import (
 
 const (
 	dialTimeout = 5 * time.Second
-	// replyTimeout is how long a reply or a part of a transfer may take.
+	// replyTimeout limits the wait for a reply or a part of a transfer.
 	replyTimeout = 15 * time.Second
-	// greetingTimeout limits the wait for the first reply. One that takes longer than slowGreeting is a finding.
+	// greetingTimeout limits the wait for the greeting. A greeting that takes longer than slowGreeting is a
+	// finding.
 	greetingTimeout, slowGreeting = 45 * time.Second, 4 * time.Second
-	// strayTimeout is how long a reply to what the client has not sent may take.
+	// strayTimeout limits the wait for an unexpected reply.
 	strayTimeout = 500 * time.Millisecond
-	// quitTimeout is how long a goodbye may take, of which nothing depends.
+	// quitTimeout limits the wait for the reply to QUIT, which does not matter.
 	quitTimeout = 2 * time.Second
-	// What a server does after the end of a session may take some attempts to see, with a pause after each.
+	// Effects of ending a session may be delayed on the server, so some steps are repeated with a pause.
 	attempts, pause = 4, 500 * time.Millisecond
-	// maxRead limits the bytes of a download that this process keeps.
+	// maxRead limits the bytes of a download that are kept.
 	maxRead = 1 << 20
 )
 
 // software is the name that doctor sends with CLNT.
 const software = "babelftp-doctor"
 
-// A reply is a reply of the server with all of its lines. If none came, the code is 0 and the text says why.
+// A reply is a reply of the server with all its lines. If no reply arrived, the code is 0 and the text is the
+// error.
 type reply struct {
 	code    int
 	text    string
-	timeout bool   // nothing came in time
-	foreign bool   // what came is no FTP
-	missed  bool   // no passive port was reached, and the findings have the ports already
-	command string // whose reply it is, if it kept the command of a transfer from being sent
+	timeout bool   // timed out
+	foreign bool   // not an FTP reply
+	missed  bool   // no passive port could be reached, which was already added to the findings
+	command string // the failed command if it is not the transfer command itself
 }
 
 func failed(err error) reply {
@@ -74,17 +76,17 @@ func (r reply) String() string {
 
 func (r reply) ok() bool { return r.code/100 == 2 }
 
-// A session is one with the server.
+// A session is a session on the server.
 type session struct {
 	conn     *ftpclient.Conn
 	remote   netip.AddrPort
 	greeting string
 	auth     reply // to AUTH TLS
 	features reply
-	tls      *tls.Config // nil in the clear
+	tls      *tls.Config // nil without TLS
 	private  bool        // data connections are encrypted
 	state    tls.ConnectionState
-	unsafe   []*Finding // what the first login notes, most of it about TLS
+	warnings []*Finding // findings to add after the first login, most of them about TLS
 	missed   func(port uint16, err error)
 }
 
@@ -94,13 +96,13 @@ func (s *session) send(command string) reply {
 	return newReply(s.conn.Cmd(command))
 }
 
-// wait waits for a reply: the greeting, the last one of a transfer, or one that no command has asked for.
+// wait waits for a reply: the greeting, the last reply of a transfer, or an unexpected reply.
 func (s *session) wait(timeout time.Duration) reply {
 	_ = s.conn.SetDeadline(time.Now().Add(timeout))
 	return newReply(s.conn.Reply())
 }
 
-// close ends the session, if there is one.
+// close ends the session, which may be nil.
 func (s *session) close() {
 	if s != nil {
 		_ = s.conn.SetDeadline(time.Now().Add(quitTimeout))
@@ -109,16 +111,16 @@ func (s *session) close() {
 	}
 }
 
-// login opens a session and logs in, or returns why it cannot. Some servers count a session for a moment after its end,
-// so login tries again after a reply that a limit on sessions may have.
+// login opens a session and logs in, or returns the reason why it cannot. Some servers count a session for a
+// moment after its end, so login retries after a reply that may come from a limit on sessions.
 func (x *examination) login(ctx context.Context, address netip.AddrPort) (*session, *Finding) {
 	for attempt := 1; ; attempt++ {
 		s, f := x.connect(ctx, address, 0)
 		if f == nil {
-			f = x.enter(s)
-			if !x.judged {
-				x.add(s.unsafe...)
-				x.judged = true
+			f = x.logIn(s)
+			if !x.tlsChecked {
+				x.add(s.warnings...)
+				x.tlsChecked = true
 			}
 			if f == nil {
 				return s, nil
@@ -136,7 +138,7 @@ func (x *examination) login(ctx context.Context, address netip.AddrPort) (*sessi
 	}
 }
 
-// connect opens a session, with TLS where the server offers it, up to a version of it (0 for the newest).
+// connect opens a session, with TLS if the server offers it, up to the version newest (0 for no limit).
 func (x *examination) connect(ctx context.Context, address netip.AddrPort, newest uint16) (*session, *Finding) {
 	conn, err := dial(ctx, address)
 	if err != nil {
@@ -153,7 +155,7 @@ func (x *examination) connect(ctx context.Context, address netip.AddrPort, newes
 	return s, nil
 }
 
-// greet reads the greeting, and begins TLS if the server offers it.
+// greet reads the greeting, and starts TLS if the server offers it.
 func (x *examination) greet(ctx context.Context, s *session, newest uint16) *Finding {
 	if x.target.Implicit {
 		if err := s.startTLS(ctx, x.target.Host, newest); err != nil {
@@ -174,7 +176,7 @@ func (x *examination) greet(ctx context.Context, s *session, newest uint16) *Fin
 	if waited := time.Since(began); r.code == 220 && waited > slowGreeting {
 		f := newFinding(slow, []string{wholeSeconds(waited)}, r.String()+" (DNS? ident?)")
 		f.harmless = true
-		s.unsafe = append(s.unsafe, f)
+		s.warnings = append(s.warnings, f)
 	}
 	s.greeting = r.text
 	switch {
@@ -192,7 +194,7 @@ func (x *examination) greet(ctx context.Context, s *session, newest uint16) *Fin
 	return x.upgrade(ctx, s, newest)
 }
 
-// withoutTLS returns why TLS could not begin with the connection: it is the port for explicit TLS, or something else.
+// withoutTLS returns the reason why implicit TLS failed: the port may be for explicit TLS, or for something else.
 func (x *examination) withoutTLS(ctx context.Context, address netip.AddrPort, failed error) *Finding {
 	evidence := []string{address.String(), "TLS: " + failed.Error()}
 	if conn, err := dial(ctx, address); err == nil {
@@ -209,7 +211,7 @@ func (x *examination) withoutTLS(ctx context.Context, address netip.AddrPort, fa
 	return newFinding(noGreeting, []string{address.String()}, evidence...)
 }
 
-// beginsTLS reports whether a server begins TLS with the connection.
+// beginsTLS reports whether a server uses implicit TLS.
 func (x *examination) beginsTLS(ctx context.Context, address netip.AddrPort) bool {
 	conn, err := dial(ctx, address)
 	if err != nil {
@@ -220,9 +222,9 @@ func (x *examination) beginsTLS(ctx context.Context, address netip.AddrPort) boo
 	return s.startTLS(ctx, x.target.Host, 0) == nil
 }
 
-// upgrade begins TLS if the server offers it, up to a version (0 for the newest).
+// upgrade starts explicit TLS if the server offers it, up to the version newest (0 for no limit).
 func (x *examination) upgrade(ctx context.Context, s *session, newest uint16) *Finding {
-	if newest != 0 { // the handshake may fail, and the log of the server then shows that doctor has tried it
+	if newest != 0 { // the handshake may fail, and then the log of the server shows that doctor caused it
 		_ = s.send("CLNT " + software)
 	}
 	switch s.auth = s.send("AUTH TLS"); {
@@ -232,8 +234,8 @@ func (x *examination) upgrade(ctx context.Context, s *session, newest uint16) *F
 		if err := s.startTLS(ctx, x.target.Host, newest); err != nil {
 			return newFinding(tlsFailed, nil, "AUTH TLS", err.Error())
 		}
-	case !x.judged:
-		// A second reply means that the server has read something in front of the command, such as a PROXY header.
+	case !x.tlsChecked:
+		// A second reply means that the server received something before the command, such as a PROXY header.
 		if r := s.wait(strayTimeout); r.code != 0 || r.foreign {
 			return newFinding(proxyHeader, nil, "AUTH TLS", s.auth.String(), r.String())
 		}
@@ -241,13 +243,13 @@ func (x *examination) upgrade(ctx context.Context, s *session, newest uint16) *F
 	return nil
 }
 
-// enter brings a session from the greeting to the working directory of the examination. A password goes to a server
-// that anybody can read or be only where the options say so.
-func (x *examination) enter(s *session) *Finding {
+// logIn logs in and changes to the directory of the examination. It sends a password to an unencrypted or
+// unverified server only if the options allow it.
+func (x *examination) logIn(s *session) *Finding {
 	x.checkTLS(s)
 	harmful := func(f *Finding) bool { return !f.harmless }
-	if at := slices.IndexFunc(s.unsafe, harmful); at >= 0 && !x.Insecure && x.target.User != anonymous {
-		return newFinding(passwordKept, nil, s.unsafe[at].Evidence...)
+	if at := slices.IndexFunc(s.warnings, harmful); at >= 0 && !x.Insecure && x.target.User != anonymous {
+		return newFinding(passwordKept, nil, s.warnings[at].Evidence...)
 	}
 	command := "USER"
 	r := s.send("USER " + x.target.User)
@@ -267,7 +269,7 @@ func (x *examination) enter(s *session) *Finding {
 		if r = s.send("PROT P"); r.ok() {
 			s.private = true
 		} else {
-			s.unsafe = append(s.unsafe, newFinding(protection, nil, "PROT P", r.String()))
+			s.warnings = append(s.warnings, newFinding(protection, nil, "PROT P", r.String()))
 		}
 	}
 	_ = s.send("CLNT " + software)
@@ -282,7 +284,8 @@ func (x *examination) enter(s *session) *Finding {
 	return nil
 }
 
-// feat asks for the features. Where the reply has no end, the session has none, and no other session waits for them.
+// feat requests the features. If the reply does not end, the session has no features, and other sessions do not
+// request them.
 func (x *examination) feat(s *session) {
 	if x.endless {
 		return
@@ -295,10 +298,10 @@ func (x *examination) feat(s *session) {
 	}
 }
 
-// full matches replies of a server with a full disk. Some servers have only codes for that.
+// full matches replies of a server with a full disk. Some servers have codes for that.
 var full = regexp.MustCompile(`(?i)no space|disk full|quota`)
 
-// A frozen cache has the TLS session of the control connection, which data connections resume.
+// A frozen cache holds the TLS session of the control connection, so that data connections resume it.
 type frozen struct {
 	session *tls.ClientSessionState
 	full    bool
@@ -307,14 +310,14 @@ type frozen struct {
 // Get implements [tls.ClientSessionCache].
 func (f *frozen) Get(string) (*tls.ClientSessionState, bool) { return f.session, f.session != nil }
 
-// Put keeps what comes before the first data connection.
+// Put stores sessions until the first data connection.
 func (f *frozen) Put(_ string, s *tls.ClientSessionState) {
 	if !f.full && s != nil {
 		f.session = s
 	}
 }
 
-// startTLS begins TLS. Old versions and wrong certificates are accepted in order to be found.
+// startTLS starts TLS. It accepts old versions and wrong certificates, so that they can be reported.
 func (s *session) startTLS(ctx context.Context, host string, newest uint16) (err error) {
 	s.tls = &tls.Config{ServerName: host, InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: newest,
 		ClientSessionCache: &frozen{}}
@@ -323,15 +326,16 @@ func (s *session) startTLS(ctx context.Context, host string, newest uint16) (err
 	return err
 }
 
-// soon is how long before its end a certificate is a finding: renewal has failed then. Of one with a short life it is
-// the last third.
-const soon = 14 * 24 * time.Hour
+// expiresSoon is the remaining lifetime at which a certificate is a finding, because its renewal must have failed.
+// For a certificate with a short lifetime it is a third of it.
+const expiresSoon = 14 * 24 * time.Hour
 
-// checkTLS notes what is wrong with TLS: none, an old version, and the time, the chain and the name of a certificate.
+// checkTLS adds findings about TLS: missing TLS, an old version, or problems with the dates, the chain or the name
+// of the certificate.
 func (x *examination) checkTLS(s *session) {
 	wrong := func(id ID, args []string, evidence ...string) *Finding {
 		f := newFinding(id, args, evidence...)
-		s.unsafe = append(s.unsafe, f)
+		s.warnings = append(s.warnings, f)
 		return f
 	}
 	if s.tls == nil {
@@ -349,10 +353,10 @@ func (x *examination) checkTLS(s *session) {
 		strings.Join(namesOf(leaf), " "), leaf.Issuer, leaf.NotAfter.UTC().Format(time.RFC3339))
 	now := time.Now()
 	at := now
-	if now.After(leaf.NotAfter) { // the chain is another question
+	if now.After(leaf.NotAfter) { // the chain is checked as of then
 		wrong(certificateExpired, nil, about)
 		at = leaf.NotAfter
-	} else if now.Add(min(soon, leaf.NotAfter.Sub(leaf.NotBefore)/3)).After(leaf.NotAfter) {
+	} else if now.Add(min(expiresSoon, leaf.NotAfter.Sub(leaf.NotBefore)/3)).After(leaf.NotAfter) {
 		wrong(certificateExpired, nil, about).harmless = true
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: x.Authorities, Intermediates: between, CurrentTime: at})
@@ -366,13 +370,13 @@ func (x *examination) checkTLS(s *session) {
 	}
 }
 
-// serialNumber returns a serial number as openssl and browsers show it: 0A:1B:2C.
+// serialNumber formats a serial number like openssl and browsers: 0A:1B:2C.
 func serialNumber(b []byte) string {
 	text := fmt.Sprintf("% X", b)
 	return strings.ReplaceAll(text, " ", ":")
 }
 
-// namesOf returns the host names and the addresses for which a certificate is valid.
+// namesOf returns the host names and addresses for which a certificate is valid.
 func namesOf(c *x509.Certificate) []string {
 	names := slices.Clone(c.DNSNames)
 	for _, ip := range c.IPAddresses {
@@ -381,7 +385,8 @@ func namesOf(c *x509.Certificate) []string {
 	return names
 }
 
-// signature is what the servers behind one address have in common if they are alike. Numbers in a greeting change.
+// signature returns a text that is equal for equal servers behind one address. Numbers in a greeting are ignored,
+// because they change.
 func (s *session) signature() string {
 	lines := strings.Fields(s.features.text)
 	slices.Sort(lines)
@@ -393,13 +398,13 @@ func (s *session) signature() string {
 		sha256.Sum256([]byte(strings.Join(lines, " "))), sha256.Sum256(certificate))
 }
 
-// passive asks for a port by EPSV or PASV. The address is not valid if there is none.
+// passive requests a port with EPSV or PASV. If it fails, the address is invalid.
 func (s *session) passive(verb string) (none netip.AddrPort, r reply) {
 	if r = s.send(verb); !r.ok() {
 		return none, r
 	}
 	if verb == "EPSV" {
-		var port uint16 // 0 is found to be wrong
+		var port uint16 // 0 is reported later
 		if _, after, ok := strings.Cut(r.text, "|||"); ok {
 			_, _ = fmt.Sscanf(after, "%d|", &port)
 		}
@@ -422,16 +427,16 @@ func dial(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
 	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address.String())
 }
 
-// transfer runs a transfer by EPSV, PASV or PORT. body is what to send, nil for a transfer from the server.
-func (s *session) transfer(ctx context.Context, way, command string, body []byte) ([]byte, reply) {
-	if way == "PORT" {
+// transfer runs a transfer with EPSV, PASV or PORT. body is the data to send, or nil to receive data.
+func (s *session) transfer(ctx context.Context, mode, command string, body []byte) ([]byte, reply) {
+	if mode == "PORT" {
 		return s.activeTransfer(command, body)
 	}
-	const ports = 3 // one that cannot be reached says nothing of the command
+	const ports = 3 // because a single unreachable port says nothing about the command
 	for attempt := 1; ; attempt++ {
-		address, r := s.passive(way)
+		address, r := s.passive(mode)
 		if !address.IsValid() {
-			r.command = way
+			r.command = mode
 			return nil, r
 		}
 		conn, err := s.dial(ctx, address.Port())
@@ -445,7 +450,7 @@ func (s *session) transfer(ctx context.Context, way, command string, body []byte
 	}
 }
 
-// activeTransfer lets the server connect.
+// activeTransfer runs a transfer for which the server connects to this client.
 func (s *session) activeTransfer(command string, body []byte) ([]byte, reply) {
 	local := s.local()
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0)))
@@ -466,8 +471,8 @@ func (s *session) activeTransfer(command string, body []byte) ([]byte, reply) {
 	return s.run(command, body, func() (net.Conn, error) { return l.Accept() })
 }
 
-// run sends a command whose data goes over the connection that open returns after the preliminary reply, and returns
-// what came and the last reply.
+// run sends a command whose data uses the connection that open returns after the preliminary reply. It returns the
+// received data and the last reply.
 func (s *session) run(command string, body []byte, open func() (net.Conn, error)) ([]byte, reply) {
 	r := s.send(command)
 	if r.code/100 != 1 {
@@ -493,15 +498,15 @@ func (s *session) run(command string, body []byte, open func() (net.Conn, error)
 		err = finish(conn, raw)
 	}
 	_ = conn.Close()
-	// A negative reply says more than the error of the connection.
+	// A negative reply is more informative than the error of the connection.
 	if r = s.wait(replyTimeout); err != nil && (r.ok() || r.code == 0) {
 		return data, failed(err)
 	}
 	return data, r
 }
 
-// finish ends an upload. It reads what the server has sent meanwhile, such as session tickets. Otherwise the connection
-// would be reset at its end, and the server might lose the end of the file.
+// finish ends an upload. It reads data that the server has sent during the upload, such as session tickets,
+// because otherwise closing the socket would reset the connection and the server might lose the end of the file.
 func finish(conn, raw net.Conn) (err error) {
 	if secure, ok := conn.(*tls.Conn); ok {
 		err = secure.CloseWrite()
@@ -509,9 +514,9 @@ func finish(conn, raw net.Conn) (err error) {
 	if half, ok := raw.(*net.TCPConn); ok {
 		err = cmp.Or(err, half.CloseWrite())
 	}
-	_, _ = io.Copy(io.Discard, raw) // the server ends it, in one way or another
+	_, _ = io.Copy(io.Discard, raw) // until the server ends it
 	return err
 }
 
-// local is the address of this end of the control connection.
+// local returns the local address of the control connection.
 func (s *session) local() netip.Addr { return netaddr.Of(s.conn.LocalAddr()) }

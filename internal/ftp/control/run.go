@@ -94,7 +94,7 @@ func (s *session) logForeign(protocol string) {
 			"proxy_protocol.trusted",
 	}[protocol]
 	if more, first := s.log.Seldom("foreign", protocol); first {
-		s.log.Info("client began with another protocol; the log shows one a minute for an address",
+		s.log.Info("client began with another protocol; logged once a minute for each address",
 			"protocol", protocol, "advice", advice, "more", more)
 	}
 }
@@ -127,7 +127,7 @@ func (s *session) end(leave func()) {
 	s.sendLastReply()
 	if s.identity.onlyTLS && !s.dialogue.closing { // some clients leave to ask the user about the certificate
 		if more, first := s.log.Seldom("only TLS", ""); first {
-			s.log.Info("client left after the TLS handshake, before a login; the log shows one a minute for an address",
+			s.log.Info("client left after the TLS handshake, before a login; logged once a minute for each address",
 				"hint", sessionlog.CertificateHint, "more", more)
 		}
 	}
@@ -156,7 +156,7 @@ func (s *session) logUnfinishedLine() {
 		hint = "the client ended the command with CR: let it send CR LF"
 	}
 	if more, first := s.log.Seldom("unfinished line", hint); first {
-		s.log.Info("session ended within a command; the log shows one a minute for an address", "hint", hint, "more", more)
+		s.log.Info("session ended within a command; logged once a minute for each address", "hint", hint, "more", more)
 	}
 }
 

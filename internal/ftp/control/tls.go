@@ -55,7 +55,7 @@ func (s *session) startTLS(start func(context.Context, *tls.Config) error) (r wi
 	if err := start(dataconn.WithHandshake(ctx, s.dialogue.handshake(s.identity.hostname)), s.cfg.TLS); err != nil {
 		hint := sessionlog.HandshakeHint(err, s.dialogue.implicit)
 		if more, first := s.log.Seldom("handshake", hint); first {
-			s.log.Info("TLS handshake failed; the log shows one a minute for an address",
+			s.log.Info("TLS handshake failed; logged once a minute for each address",
 				"err", err, "hint", hint, "more", more)
 		}
 		if errors.Is(err, wire.ErrNotTLS) {
@@ -65,7 +65,7 @@ func (s *session) startTLS(start func(context.Context, *tls.Config) error) (r wi
 	}
 	if err := s.cfg.Backend.Admit(s.dialogue.conn.Certificates()); err != nil {
 		if more, first := s.log.Seldom("certificate", ""); first {
-			s.log.Info("client refused; the log shows one a minute for an address", "err", err, "more", more)
+			s.log.Info("client refused; logged once a minute for each address", "err", err, "more", more)
 		}
 		return wire.NewReply(421, s.identity.text(i18n.ClientCertificateRequired)), false // RFC 4217 10.1
 	}

@@ -15,7 +15,7 @@ const (
 )
 
 // commitWait returns how long after its last byte an upload waits for a sign that its client was killed. A killed
-// client does not end TLS with close_notify (RFC 8446, 6.1), so there is no wait after a close_notify. An empty
+// client does not end TLS with close_notify (RFC 8446, 6.1), so an upload that ends with it does not wait. An empty
 // upload waits for the maximum, because its client may have been killed before it sent anything.
 func (c *Conn) commitWait(maxWait time.Duration) time.Duration {
 	switch took := c.ended.Sub(c.opened); {

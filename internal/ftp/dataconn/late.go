@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lateTTL is how long a connection may arrive after its session has stopped waiting. Linux repeats a SYN for 127
+// lateTTL limits how late a connection may arrive after its session has stopped waiting. Linux repeats a SYN for 127
 // seconds, and a load balancer may hold a connection back.
 const lateTTL = 3 * time.Minute
 

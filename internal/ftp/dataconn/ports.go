@@ -344,8 +344,8 @@ func (l *listener) lockAndMatch(conn net.Conn, arrived time.Time) bool {
 	return l.match(conn, arrived)
 }
 
-// match passes a connection to the session that waits for its remote address. It returns false if there is none.
-// The mutex must be locked.
+// match passes a connection to the session that waits for its remote address. It returns false if
+// no session does. The mutex must be locked.
 func (l *listener) match(conn net.Conn, arrived time.Time) bool {
 	from := netaddr.Of(conn.RemoteAddr())
 	w := l.waiting[from]

@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 )
 
-// publicTTL is how long the resolved addresses of a host name are used.
+// publicTTL limits how long the resolved addresses of a host name are used.
 const publicTTL = 30 * time.Second
 
 // Public selects the address that PASV shows to a client (RFC 959, 4.1.2). The zero value selects the local

@@ -146,9 +146,9 @@ func (t *Transfer) Opened(abort func(error)) {
 	}
 }
 
-// Open opens the data connection. It calls starting once, when reply 150 may be sent. If the client has not
-// connected to the passive port, that is before the wait, because the client may wait for 150 (RFC 959, 5.4).
-// Otherwise it is when the connection is open, but before TLS, because many clients start TLS only after 150.
+// Open opens the data connection. It calls starting once, as soon as reply 150 may be sent. If the client has not
+// connected to the passive port yet, Open calls starting before it waits, because the client may wait for 150 (RFC 959,
+// 5.4). Otherwise it opens the connection first. TLS always starts after 150, because many clients expect that.
 func (t *Transfer) Open(ctx context.Context, starting func()) (*Conn, error) {
 	if err := t.take(); err != nil {
 		return nil, err

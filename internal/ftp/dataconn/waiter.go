@@ -26,7 +26,7 @@ type waiter struct {
 	other   netip.Addr // last unexpected client address on the port
 	readyAt uint64     // value of listener.accepted at which the waiter is ready
 	conn    net.Conn   // connection of the client, until Open takes it
-	err     error      // why there is no connection
+	err     error      // why no connection arrived
 }
 
 // takes reports whether a connection that arrived at this time can be for the session. The mutex of ports must be

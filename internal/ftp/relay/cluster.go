@@ -311,7 +311,7 @@ func (c *Cluster) take(proxied *proxyConn, value []byte, arrived, read time.Time
 // relayLength is the length of the TLV value of a relay.
 const relayLength = 1 + 8
 
-// question returns the value of a probe, which only asks whether the other replica accepts relays from this one.
+// probeValue returns the value of a probe, which only asks whether the other replica accepts relays from this one.
 func probeValue() []byte { return []byte{relayVersion} }
 
 // header returns the header of a relay.

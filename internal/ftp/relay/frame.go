@@ -60,8 +60,8 @@ func cut(err error) error {
 type frameWriter struct {
 	conn  net.Conn
 	mu    sync.Mutex
-	first byte // kind of the first frame, 0 if there is none
-	last  byte // kind of the last frame, 0 if there is none
+	first byte // kind of the first frame, or 0
+	last  byte // kind of the last frame, or 0
 	err   error
 }
 

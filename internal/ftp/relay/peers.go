@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// lookupTTL is how long the resolved addresses of a peer are used. A replaced pod may get another address.
+	// lookupTTL limits how long the resolved addresses of a peer are used. A replaced pod may get another address.
 	lookupTTL = 5 * time.Second
 	// lookupInterval is the minimum time between two lookups of a peer that does not respond or has an unknown
 	// address.

@@ -153,7 +153,7 @@ func isRightToLeft(r rune) bool {
 
 // lines renders a text of a tenant, line by line. choices holds texts by language, in order of preference. values
 // returns the values of variables in the language of the chosen text. Lines with a variable that has no value are
-// omitted. If there is no text, lines returns nil.
+// omitted. If the tenant has no text, lines returns nil.
 func (l *Locale) lines(values func(*Locale) map[string]string, choices ...map[language.Tag]string) []string {
 	tag, text := i18n.SelectText([]language.Tag{l.Tag(), l.defaultLanguage()}, choices...)
 	if text = strings.TrimSpace(text); text == "" {

@@ -56,7 +56,7 @@ func (l *Locale) UsageOf(login *account.Login) (Usage, bool) {
 }
 
 // Greeting returns the tenant's own text for clients that have named its host or, after login, for its users, in
-// the language of the locale. It returns nil if there is no text.
+// the language of the locale. It returns nil if the tenant has no text.
 func Greeting(l *Locale, t *account.Tenant, login *account.Login) []string {
 	if t == nil {
 		return nil

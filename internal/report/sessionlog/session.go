@@ -71,7 +71,7 @@ func (s *Session) LoggedIn(login *account.Login, err error) {
 // Refused writes what a limit refuses.
 func (s *Session) Refused(tenant, limit string) {
 	if more, first := s.log.refusals.Pass(limits.Error{Tenant: tenant, Limit: limit}); first {
-		s.Info("refused by a limit; the log shows one a minute", "limit", limit, "limit_tenant", tenant, "more", more)
+		s.Info("refused by a limit; logged once a minute", "limit", limit, "limit_tenant", tenant, "more", more)
 	}
 }
 
