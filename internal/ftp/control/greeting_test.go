@@ -215,7 +215,7 @@ func TestTimesInTheZone(t *testing.T) {
 		demo := loginTo(config.Tenant{Welcome: map[language.Tag]string{language.English: "{LastLogin}"}})
 		must.OK(t, demo.Tenant.Timezone.UnmarshalText([]byte(test.tenant)))
 		if test.user != "" {
-			must.OK(t, demo.User.Timezone.UnmarshalText([]byte(test.user)))
+			must.OK(t, demo.Timezone.UnmarshalText([]byte(test.user)))
 		}
 		demo.LastLogin = last
 		t.Run(test.tenant+test.user, func(t *testing.T) {
