@@ -13,7 +13,7 @@ import (
 
 const (
 	reloaded = `msg="configuration reloaded"`
-	refused  = `msg="configuration refused, and the one before stays in use; correct it"`
+	refused  = `msg="invalid configuration; keeping the previous one"`
 )
 
 // A reloadSite is a site whose configuration changes while it runs.

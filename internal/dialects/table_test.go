@@ -154,7 +154,7 @@ func dialects() []dialect {
 		{name: "301", source: "rusoto/rusoto#1742 (Wasabi)",
 			faults: faults{answer("", 301, "Content-Type: application/xml\nX-Amz-Bucket-Region: eu-central-1",
 				errorXML("PermanentRedirect", "must be addressed using the specified endpoint"))},
-			fails: "login", log: "write s3.region: eu-central-1"},
+			fails: "login", log: "set s3.region: eu-central-1"},
 		{name: "error-root-element", source: "rclone/rclone#7749", faults: faults{document("", func(x string) string {
 			return strings.NewReplacer("<Error>", "<errorResponse>", "</Error>", "</errorResponse>").Replace(x)
 		})}},

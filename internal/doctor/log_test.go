@@ -183,7 +183,7 @@ func TestReadLog(t *testing.T) {
 			`PutObject: SlowDown: reduce your request rate (HTTP 503, request 18EA)"` + "\n" +
 			`level=DEBUG msg="S3 request"` + scanner + ` operation=PutObject status=200 duration_ms=7204 s3_request_id=18EB`,
 			[]string{"storage-slow 192.0.2.7 scanner 2"}},
-		{"storage-of-the-server", `level=WARN msg="abandoned uploads could not be removed; the next sweep tries again" ` +
+		{"storage-of-the-server", `level=WARN msg="removing abandoned uploads failed; the next sweep retries" ` +
 			`tenant=acme err="no such device or address: ListObjectsV2: NoSuchBucket: gone (HTTP 404, request 18EA)"` + "\n" +
 			`level=WARN msg="interrupted upload could not be kept" tenant=acme user=scanner ` +
 			`err="no such device or address: PutObject: NoSuchBucket: gone (HTTP 404, request 18EB)"`,
@@ -198,7 +198,7 @@ func TestReadLog(t *testing.T) {
 			[]string{"file-too-large 192.0.2.7 scanner 1"}},
 		{"virus", logged + `transfer` + scanner + ` command=STOR code=550 storage="close /a.bin: the inspector has refused the ` +
 			`file: Eicar"`, []string{"content-refused 192.0.2.7 scanner 1"}},
-		{"inspector-is-away", `level=ERROR msg="inspector cannot judge files" tenant=acme err="the inspector could not judge ` +
+		{"inspector-is-away", `level=ERROR msg="inspector failed" tenant=acme err="the inspector could not judge ` +
 			`the file: dial tcp 127.0.0.1:3310: connect: connection refused"`, []string{"not-judged   1"}},
 		{"directory-is-away", logged + `"login failed by an error, not by a wrong password; logged once a minute for each ` +
 			`tenant" session=1 remote=192.0.2.7:1 tenant=acme err="ldap: dial tcp 10.0.0.3:636: connect: connection refused" more=0`,

@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// newACME makes what obtains certificates, nil where the configuration has no section for it.
+// newACME returns the ACME client, or nil if the configuration has no tls.acme section.
 func newACME(cfg *config.Config, issued func(error), log *slog.Logger) (*certs.ACME, error) {
 	if !cfg.TLS.ACME.Given() {
 		return nil, nil
@@ -17,7 +17,7 @@ func newACME(cfg *config.Config, issued func(error), log *slog.Logger) (*certs.A
 	return certs.NewACME(cfg.TLS.ACME, certs.ACMEOptions{Observe: issued, Logger: log})
 }
 
-// CheckACME looks at the folder of ACME: see [certs.ACME.Check].
+// CheckACME checks the ACME folder; see [certs.ACME.Check].
 func CheckACME(ctx context.Context, cfg *config.Config) (notes, warnings []string, err error) {
 	m, err := newACME(cfg, nil, slog.New(slog.DiscardHandler))
 	if m == nil || err != nil {

@@ -19,18 +19,19 @@ import (
 	"github.com/babelftp/babelftp/internal/report/audit"
 )
 
-// socketConnections is how many connections the admin socket has. All are of the one user who may open it.
+// socketConnections limits the connections of the admin socket, which all belong to the one user with access to it.
 const socketConnections = 256
 
-// An adminAccess is how administrators reach the server.
+// An adminAccess holds the listeners for administrators.
 type adminAccess struct {
 	log    *slog.Logger
 	socket *web.Server
 	tcp    *admin.Listener // nil without admin.listen
-	bound  net.Listener    // of tcp, nil before start
+	bound  net.Listener    // listener of tcp, nil before start
 }
 
-// recentEvents keeps the last events of the audit log for administrators, if there are any. Else it is nil.
+// recentEvents returns a buffer for the last audit events, which administrators can read. It is nil if there is no
+// access for administrators.
 func recentEvents(cfg *config.Config) *audit.Recent {
 	if cfg.AdminSocket == "" && cfg.Admin.Listen == "" {
 		return nil
@@ -38,7 +39,7 @@ func recentEvents(cfg *config.Config) *audit.Recent {
 	return audit.NewRecent()
 }
 
-// newAdmin makes the access of administrators to the server.
+// newAdmin creates the admin socket and the listener for administrators.
 func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAccess, error) {
 	a := &adminAccess{log: s.log}
 	bundle := func() *i18n.Bundle { return s.active.Load().bundle }
@@ -63,21 +64,21 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 	return a, err
 }
 
-// loaded is the hash of the configuration in use, and when it was read.
+// loaded returns the hash of the current configuration, and the time when it was read.
 func (s *Server) loaded() (string, time.Time) {
 	a := s.active.Load()
 	hash := a.cfg.Hash()
 	return hex.EncodeToString(hash[:]), a.at
 }
 
-// start opens the socket and the address.
+// start opens the socket and the listener.
 func (a *adminAccess) start(ctx context.Context, cfg *config.Config) (err error) {
 	if path := cfg.AdminSocket; path != "" {
 		switch l, err := admin.Listen(ctx, path); {
 		case err == nil:
 			panics.Go(func() { a.serve(a.socket.Serve, l) })
 		case cfg.OptionalSocket:
-			a.log.Warn("commands cannot reach the server: set admin_socket, or \"\" for none", "socket", path, "err", err)
+			a.log.Warn("admin socket not opened, commands cannot reach the server; set admin_socket, or \"\" to disable it", "socket", path, "err", err)
 		default:
 			return &ListenError{Key: "admin_socket", Address: path, Err: err}
 		}
@@ -94,11 +95,11 @@ func (a *adminAccess) start(ctx context.Context, cfg *config.Config) (err error)
 
 func (a *adminAccess) serve(serve func(net.Listener) error, l net.Listener) {
 	if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
-		a.log.Error("listener for administrators ended", "address", l.Addr().String(), "err", err)
+		a.log.Error("admin listener ended", "address", l.Addr().String(), "err", err)
 	}
 }
 
-// prepare is [admin.Listener.Prepare], nil without admin.listen.
+// prepare calls [admin.Listener.Prepare]. It returns nil if there is no admin.listen.
 func (a *adminAccess) prepare(cfg *config.Config) (*admin.ListenerChange, error) {
 	if a.tcp == nil {
 		return nil, nil
@@ -106,7 +107,7 @@ func (a *adminAccess) prepare(cfg *config.Config) (*admin.ListenerChange, error)
 	return a.tcp.Prepare(cfg.Admin)
 }
 
-// close ends all connections, streams of events too.
+// close ends all connections, including event streams.
 func (a *adminAccess) close() {
 	_ = a.socket.Close()
 	if a.tcp != nil {
@@ -114,7 +115,7 @@ func (a *adminAccess) close() {
 	}
 }
 
-// certificate is that of the address: its first name, and when it ends.
+// certificate returns the first host name of the listener's certificate, and its expiry.
 func (a *adminAccess) certificate() (host string, ends time.Time) {
 	if a.tcp == nil {
 		return "", time.Time{}
@@ -122,7 +123,7 @@ func (a *adminAccess) certificate() (host string, ends time.Time) {
 	return a.tcp.Ends()
 }
 
-// AdminAddr is the address for administrators, nil without one.
+// AdminAddr returns the address for administrators, or nil if there is none.
 func (s *Server) AdminAddr() net.Addr {
 	if s.admin.bound == nil {
 		return nil

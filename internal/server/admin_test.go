@@ -36,7 +36,7 @@ const (
 	adminPassword = "correct horse battery staple"
 )
 
-// adminUsers is `admin.users` with one administrator.
+// adminUsers returns `admin.users` with one administrator.
 func adminUsers(t *testing.T) value.Secret {
 	t.Helper()
 	hash, err := passwordhash.New(adminPassword)
@@ -44,7 +44,7 @@ func adminUsers(t *testing.T) value.Secret {
 	return value.NewSecret("# who may\n\n" + adminName + ":" + hash + "\n")
 }
 
-// administered is a server in French with an address for administrators, and a client of one.
+// administered returns a server in French with an admin listener, and the client of an administrator.
 func administered(t *testing.T, change func(*config.Config)) (*Server, *admin.Client) {
 	t.Helper()
 	s, cfg := simulated(t)
@@ -57,7 +57,7 @@ func administered(t *testing.T, change func(*config.Config)) (*Server, *admin.Cl
 	return srv, c
 }
 
-// until asks an administrator's client again and again, until it gets what a test waits for.
+// until repeats a request of an administrator until the result is sufficient.
 func until[T any](t *testing.T, ask func(context.Context) (T, error), enough func(T) bool) T {
 	t.Helper()
 	for {
@@ -69,7 +69,7 @@ func until[T any](t *testing.T, ask func(context.Context) (T, error), enough fun
 	}
 }
 
-// An administrator sees a session from its begin to its end, and the bytes of its transfers as they move.
+// An administrator sees a session from its start to its end, and the bytes of its transfers as they move.
 func TestAdministratorSeesSessions(t *testing.T) {
 	srv, administrator := administered(t, func(cfg *config.Config) {
 		cfg.Tenants["acme"].Quota = bytesize.MiB
@@ -138,12 +138,12 @@ func TestAdministratorSeesSessions(t *testing.T) {
 	}
 }
 
-// A download tells its size.
+// A download shows its size.
 func TestAdministratorSeesDownloads(t *testing.T) {
 	t.Parallel()
 	srv, administrator := administered(t, func(*config.Config) {})
 	c := session(t, srv, "alice")
-	content := strings.Repeat("0123456789", 6_000_000) // much more than the buffers of a connection hold
+	content := strings.Repeat("0123456789", 6_000_000) // much more than the buffers of a connection
 	c.Store("f", content)
 	c.Command(200, "TYPE I")
 	c.Command(350, "REST 10")
@@ -169,7 +169,7 @@ func TestAdministratorSeesDownloads(t *testing.T) {
 	c.Reply(226)
 }
 
-// request sends a request of an administrator.
+// request sends a request as an administrator.
 func request(t *testing.T, srv *Server, method, path string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+srv.AdminAddr().String()+path, nil)
@@ -180,7 +180,7 @@ func request(t *testing.T, srv *Server, method, path string) *http.Response {
 	return response
 }
 
-// ask decodes the answer to a request.
+// ask decodes the response to a request.
 func ask(t *testing.T, srv *Server, path string, into any) {
 	t.Helper()
 	response := request(t, srv, http.MethodGet, path)
@@ -198,7 +198,7 @@ func tenantsOf(t *testing.T, srv *Server) func(context.Context) ([]admin.Tenant,
 	}
 }
 
-// A client that is disconnected reads why in the language of the session, and an upload leaves no file.
+// A disconnected client reads the reason in the language of the session, and an unfinished upload leaves no file.
 func TestAdministratorDisconnects(t *testing.T) {
 	srv, administrator := administered(t, func(*config.Config) {})
 	idle, busy, other := session(t, srv, "alice"), session(t, srv, "alice"), session(t, srv, "alice")
@@ -232,9 +232,9 @@ func TestAdministratorDisconnects(t *testing.T) {
 	other.Command(200, "NOOP")
 }
 
-// An interrupted upload is shown with its user, and aborted with its parts. One on which a session works is not.
+// An interrupted upload is shown with its user, and aborting it removes its parts. An upload in use cannot be aborted.
 func TestAdministratorAbortsUploads(t *testing.T) {
-	content := strings.Repeat("0123456789", 700_000) // more than a part
+	content := strings.Repeat("0123456789", 700_000) // more than one part
 	srv, administrator := administered(t, func(cfg *config.Config) {
 		cfg.Tenants["acme"].Resume = config.KeepInterrupted
 	})
@@ -263,7 +263,7 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 	c := x.as("alice", 0)
 	c.Command(350, "REST 6291455")
 	data := begin(t, c, "STOR f", content[6_291_455:6_500_000])
-	// until the session has resumed it
+	// Wait until the session has resumed the upload.
 	for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(6_500_000-6_291_455)) {
 	}
 	if err := administrator.Abort(t.Context(), "acme", u.ID); err == nil ||
@@ -293,8 +293,8 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 	}
 }
 
-// A bucket that cannot be used, or does not answer, hides no uploads of others, and is not taken for one without
-// uploads.
+// A bucket that is not usable or does not respond does not hide the uploads of other buckets, and is not reported as a
+// bucket without uploads.
 func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	content := strings.Repeat("0123456789", 700_000)
 	s := s3test.Start(t, "sim-aws")
@@ -331,7 +331,7 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 
 	proxy.Inject(s3test.Fault{KeyPrefix: "slow/", Effect: s3test.Stall()})
 	source := admin.NewOverview(srv.control, admin.Parts{Buckets: srv.buckets, Registry: srv.tenants})
-	for timeout := 50 * time.Millisecond; ; timeout *= 2 { // until it is long enough for the bucket that answers
+	for timeout := 50 * time.Millisecond; ; timeout *= 2 { // until it is long enough for the bucket that responds
 		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		all, err := source.Uploads(ctx, "")
 		aborted := source.Abort(ctx, "slow", "a-b-c")
@@ -354,7 +354,7 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	}
 }
 
-// A stream of events has the state at once, then each change, and ends with the server.
+// A stream of events starts with the current state, continues with each change, and ends with the server.
 func TestAdministratorEvents(t *testing.T) {
 	t.Parallel()
 	srv, _ := administered(t, func(*config.Config) {})
@@ -400,7 +400,7 @@ func TestAdministratorEvents(t *testing.T) {
 	<-ended
 }
 
-// An administrator sees when the certificate of the administrators' address ends.
+// An administrator sees when the certificate of the admin listener expires.
 func TestAdministratorSeesCertificates(t *testing.T) {
 	cert, key := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
 	must.WriteCertificate(

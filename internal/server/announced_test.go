@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Where all parts of an upload must have one size, the size that ALLO announces decides: 13 MiB for 60 GiB. So an
-// upload that turns out to be smaller than such a part is one request.
+// If all parts of an upload must have the same size, the size announced with ALLO decides: 13 MiB for 60 GiB. An
+// upload that turns out to be smaller than one part takes one request.
 func TestAnnouncedSize(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.S3.Profile = "r2"

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// changedAnswers is a transport that changes the answers of S3.
+// changedAnswers is a transport that changes the responses of S3.
 type changedAnswers struct {
 	s3.HTTPClient
 	change func(*http.Response)
@@ -28,7 +28,7 @@ func (c changedAnswers) Do(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// A client learns that a file lies in an archive, and does not look for missing rights.
+// The reply for an archived file names the archive, so that the client does not suspect missing permissions.
 func TestArchivedFile(t *testing.T) {
 	s, cfg := simulated(t)
 	put(t, s, cfg, "alice/archived")
@@ -59,12 +59,12 @@ func TestArchivedFile(t *testing.T) {
 	c.Command(213, "SIZE archived")
 }
 
-// A glacier is an S3 server whose objects are archived until somebody restores them.
+// A glacier is an S3 server whose objects are archived until they are restored.
 type glacier struct {
 	s3.HTTPClient
 	restoring bool
 	restored  bool
-	asked     []string // the queries of requests to restore
+	asked     []string // queries of RestoreObject requests
 	days      int
 	tier      string
 }
@@ -100,7 +100,7 @@ func (g *glacier) Do(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// An archived file is restored once, also an earlier version of it, and clients learn when to come again.
+// An archived file or version is restored once, and clients learn when to try again.
 func TestRestore(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	cfg := versionedConfig(t, s)

@@ -25,7 +25,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// linesOf are the lines of an audit log that have a key, without what differs in each run.
+// linesOf returns the lines of an audit log that have a key, without the values that differ in each run.
 func linesOf(t *testing.T, file, key string) (lines []string) {
 	t.Helper()
 	text := must.ReadFile(t, file)
@@ -50,15 +50,15 @@ func linesOf(t *testing.T, file, key string) (lines []string) {
 	return lines
 }
 
-// What administrators do by the socket, and each reload, is a line of the audit log, also where it fails. It names the
-// user of the process that has asked.
+// Each action of an administrator through the socket and each reload is a line in the audit log, even if it fails. It
+// names the user of the client process.
 func TestAuditOfAdministrators(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
 	self, err := user.Current()
 	must.OK(t, err)
 	var id string
-	t.Run("serve", func(t *testing.T) { // its end writes the last lines
+	t.Run("serve", func(t *testing.T) { // the last lines are written at the end
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Login("alice", servicetest.Password)
@@ -116,15 +116,15 @@ func TestAuditOfAdministrators(t *testing.T) {
 	}
 }
 
-// Logins of administrators at admin.listen, wrong ones too, and bans after failures are lines of the audit log. A name
-// that no administrator has is in none.
+// Logins at admin.listen, including failed ones, and bans after failures are lines in the audit log. Unknown names are
+// never logged.
 func TestAuditOfAdministratorLogins(t *testing.T) {
 	t.Parallel()
 	cfg, s, _ := bansBehind(t)
 	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
 	cfg.Admin.Listen, cfg.Admin.Users = "127.0.0.1:0", adminUsers(t)
 	cfg.Limits.Bans.UserScore = 1
-	t.Run("serve", func(t *testing.T) { // its end writes the last lines
+	t.Run("serve", func(t *testing.T) { // the last lines are written at the end
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER alice")
@@ -156,8 +156,8 @@ func TestAuditOfAdministratorLogins(t *testing.T) {
 
 var clientPort = regexp.MustCompile(`client=127\.0\.0\.1:\d+ `)
 
-// With audit.required a full disk refuses logins, transfers, changes and what administrators ask for, until it takes
-// lines again. Then all lines are there.
+// With audit.required, a full disk makes the server refuse logins, transfers, changes and actions of administrators,
+// until lines can be written again. No line is lost.
 func TestAuditRequired(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/dev/full"); err != nil {
@@ -167,14 +167,14 @@ func TestAuditRequired(t *testing.T) {
 	cfg.DefaultLanguage = language.French
 	cfg.Audit.File, cfg.Audit.Required = filepath.Join(t.TempDir(), "audit.log"), true
 	log := &servicetest.Log{}
-	t.Run("serve", func(t *testing.T) { // its end writes the last lines
+	t.Run("serve", func(t *testing.T) { // the last lines are written at the end
 		srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.Logger()})
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Login("alice", servicetest.Password)
 		c.Store("before", "abc")
 		must.OK(t, os.Rename(cfg.Audit.File, cfg.Audit.File+".1"))
 		must.OK(t, os.Symlink("/dev/full", cfg.Audit.File))
-		c.Command(257, "MKD last") // its line is the first that does not get to the disk
+		c.Command(257, "MKD last") // its line is the first one that does not fit on the disk
 		for !srv.audit.Refuses(report.Owner{}) {
 			runtime.Gosched()
 		}
@@ -184,7 +184,7 @@ func TestAuditRequired(t *testing.T) {
 				t.Errorf("%s: %s", command, got)
 			}
 		}
-		c.Command(250, "CWD last") // which would be no line
+		c.Command(250, "CWD last") // CWD writes no audit line
 		second := ftptest.Dial(t, srv.Addr().String())
 		if got := second.Command(421, "USER alice"); !strings.Contains(got, refusal) {
 			t.Errorf("USER: %s", got)

@@ -21,7 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// auditLines serves a session that does something, stops the server, and returns the audit log.
+// auditLines serves a session that runs do, stops the server, and returns the audit log.
 func auditLines(t *testing.T, cfg *config.Config, s *s3test.Server, do func(*ftptest.Client)) []map[string]any {
 	t.Helper()
 	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
@@ -31,7 +31,7 @@ func auditLines(t *testing.T, cfg *config.Config, s *s3test.Server, do func(*ftp
 	must.OK(t, srv.Start(t.Context()))
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(t.Context()) }()
-	count(t, srv) // before a quota is counted it refuses nothing
+	count(t, srv) // an uncounted quota refuses nothing
 	do(ftptest.Dial(t, srv.Addr().String()))
 	if err := srv.Shutdown(t.Context()); err != nil {
 		t.Error(err)
@@ -54,8 +54,7 @@ func auditLines(t *testing.T, cfg *config.Config, s *s3test.Server, do func(*ftp
 	return lines
 }
 
-// Each event is one line, with its outcome. What the server was sent before the login, and commands that change
-// nothing, are none.
+// Each event is one line with its result. Commands before the login and commands that change nothing are not logged.
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
@@ -88,7 +87,7 @@ func TestAuditLog(t *testing.T) {
 		c.Command(550, "RMD /")
 		c.Command(221, "QUIT")
 	})
-	const etag = "900150983cd24fb0d6963f7d28e17f72" // the MD5 of abc
+	const etag = "900150983cd24fb0d6963f7d28e17f72" // MD5 of "abc"
 	login := func(want string) string { return "outcome=failed tls=false " + want }
 	user := func(want string) string { return "tenant=acme tls=false user=alice " + want }
 	want := []string{
@@ -159,7 +158,7 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
-// A limit that refuses a session shows in the audit log, and so does an upload that is too many bytes.
+// The audit log shows sessions that a limit refused, and uploads that exceed a quota.
 func TestAuditOfLimits(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Tenants["acme"].Quota = 2
@@ -192,7 +191,7 @@ func TestAuditOfLimits(t *testing.T) {
 	}
 }
 
-// A server whose audit log cannot be written does not start.
+// The server does not start if it cannot write its audit log.
 func TestAuditFileCannotBeOpened(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Audit.File = t.TempDir()
@@ -203,7 +202,7 @@ func TestAuditFileCannotBeOpened(t *testing.T) {
 	}
 }
 
-// An upload in parts has the answer to the request that made it visible.
+// The line of a multipart upload has the values of the response that made the file visible.
 func TestAuditOfLargeUpload(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		cfg := servicetest.NewConfig(t, s)
@@ -222,7 +221,7 @@ func TestAuditOfLargeUpload(t *testing.T) {
 	})
 }
 
-// The receiver gets the same lines as the file, also the last ones, although it fails at first.
+// The receiver gets the same lines as the file, including the last ones, even though it fails at first.
 func TestAuditToWebhook(t *testing.T) {
 	t.Parallel()
 	const secret = "0123456789abcdef"
@@ -268,7 +267,7 @@ func TestAuditWebhookWithoutCertificates(t *testing.T) {
 	}
 }
 
-// TestAuditOfCharsets: the audit log says how the server has read a name that can be in UTF-8 and in a charset.
+// The audit log shows how the server decoded a name that is valid both in UTF-8 and in another charset.
 func TestAuditOfCharsets(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Tenants["acme"].Compatibility.Charset = servicetest.Encoding(t, "gbk")

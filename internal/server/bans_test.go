@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// banned is what a client reads in French, and denied what one of a network that is refused reads.
+// The reply to a banned client in French, and the reply to a client in a refused network.
 const (
 	banned = "L’authentification est impossible pour le moment. Veuillez réessayer plus tard."
 	denied = "Les connexions depuis votre adresse ne sont pas autorisées."
@@ -33,20 +33,20 @@ func networks(t *testing.T, texts ...string) (all []value.Network) {
 	return all
 }
 
-// bansBehind is a configuration with bans in French, and a client of the administrator.
+// bansBehind returns a configuration with bans in French, and the client of an administrator.
 func bansBehind(t *testing.T) (*config.Config, *s3test.Server, *admin.Client) {
 	t.Helper()
 	s, cfg := simulated(t)
 	cfg.DefaultLanguage = language.French
 	cfg.Limits.FailedLoginDelay = 0
-	cfg.Limits.Bans.HalfLife = 24 * time.Hour // so that no failure is forgotten, however long the machine takes
+	cfg.Limits.Bans.HalfLife = 24 * time.Hour // no failure is forgotten, however slow the machine is
 	dir := servicetest.SocketDir(t)
 	cfg.AdminSocket = filepath.Join(dir, "admin.sock")
 	return cfg, s, admin.NewClient(cfg.AdminSocket)
 }
 
-// An address that guesses passwords is refused, and its sessions that are not logged in end. Others do not, and an
-// administrator ends the ban.
+// An address that guesses passwords is refused, and its sessions before the login end. Logged-in sessions continue,
+// and an administrator ends the ban.
 func TestBanOfAnAddress(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	cfg.Limits.Bans.AddressScore = 6
@@ -57,7 +57,7 @@ func TestBanOfAnAddress(t *testing.T) {
 	loggedIn, _ := dialFrom(t, srv, attacker, 220)
 	loggedIn.Login("alice", servicetest.Password)
 	guessing := []*ftptest.Client{waiting}
-	for _, code := range []int{530, 530, 530, 530, 530, 421} { // the last one bans, and cuts its own session too
+	for _, code := range []int{530, 530, 530, 530, 530, 421} { // the last failure bans the address and cuts its own session
 		c, _ := dialFrom(t, srv, attacker, 220)
 		c.Command(331, "USER alice")
 		c.Command(code, "PASS guess")
@@ -102,8 +102,8 @@ func TestBanOfAnAddress(t *testing.T) {
 	}
 }
 
-// A user whose password is guessed from many addresses is refused with the right one, and an unknown name looks the
-// same.
+// A user whose password is guessed from many addresses is refused even with the correct password. An unknown name gets
+// the same replies.
 func TestBanOfAUser(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	cfg.Limits.Bans.UserScore = 3
@@ -131,7 +131,7 @@ func TestBanOfAUser(t *testing.T) {
 	login("127.0.0.1", "alice", servicetest.Password, 421)
 }
 
-// Garbage bans an address, but not one that is allowed, such as that of a load balancer.
+// Garbage bans an address, unless the address is allowed, such as that of a load balancer.
 func TestBanForGarbage(t *testing.T) {
 	cfg, s, _ := bansBehind(t)
 	cfg.Limits.Bans.AddressScore = 2
@@ -147,7 +147,8 @@ func TestBanForGarbage(t *testing.T) {
 	dialFrom(t, srv, "127.0.0.3", 421)
 }
 
-// The networks of the server, of a tenant and of a user refuse clients, the last two after the right password only.
+// The networks of the server, of a tenant and of a user restrict clients. The last two only apply after the correct
+// password.
 func TestNetworks(t *testing.T) {
 	cfg, s, _ := bansBehind(t)
 	acme := cfg.Tenants["acme"]

@@ -39,7 +39,7 @@ func metric(t *testing.T, srv *Server, line string) {
 	}
 }
 
-// createBucket also succeeds when the SDK has repeated the request, after the answer to the first one was lost.
+// createBucket also succeeds if the response was lost and the SDK repeated the request.
 func createBucket(t *testing.T, s *s3test.Server, name string) {
 	t.Helper()
 	_, err := s.Client().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name})
@@ -48,7 +48,8 @@ func createBucket(t *testing.T, s *s3test.Server, name string) {
 	}
 }
 
-// A bucket that is missing keeps out its own users, in their language, until it is there. Other tenants do not notice.
+// If a bucket is missing, only its own users are refused, in their language, until it exists. Other tenants are not
+// affected.
 func TestMissingBucket(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		cfg := servicetest.NewConfig(t, s)
@@ -82,7 +83,7 @@ func TestMissingBucket(t *testing.T) {
 				failed = append(failed, line)
 			}
 		}
-		if len(failed) != 1 || !strings.Contains(failed[0], "level=INFO") { // the watcher has told the error
+		if len(failed) != 1 || !strings.Contains(failed[0], "level=INFO") { // the watcher has already logged the error
 			t.Errorf("the log has %q of two logins, want one line", failed)
 		}
 		wantMetrics(t, srv, `babelftp_logins_total{result="failed",tenant="late"} 2`)
@@ -102,7 +103,7 @@ func TestMissingBucket(t *testing.T) {
 	})
 }
 
-// The bucket of a folder keeps no user out. What is in the folder gets a temporary reply.
+// A missing bucket of a folder refuses no logins. Files in the folder get a temporary error.
 func TestMissingBucketOfAFolder(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
@@ -125,7 +126,7 @@ func TestMissingBucketOfAFolder(t *testing.T) {
 	c.Want("content", "RETR /archive/f")
 }
 
-// Forty tenants of an S3 server that never answers delay no tenant of another one.
+// Forty tenants of an S3 server that never responds do not delay the tenants of another server.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	s := s3test.Start(t, "minio")
@@ -150,7 +151,7 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// What the configuration alone shows to be wrong stops the server.
+// Errors in the configuration itself stop the server.
 func TestConfigurationStopsTheServer(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.S3.Profile, cfg.Tenants["acme"].Resume = "aws-directory", config.KeepInterrupted
@@ -161,9 +162,9 @@ func TestConfigurationStopsTheServer(t *testing.T) {
 	}
 }
 
-// silentServer accepts connections and answers nothing.
+// silentServer accepts connections and never responds.
 func silentServer(t *testing.T) (endpoint string) {
 	t.Helper()
-	listener := must.Listen(t) // which resets what it has not accepted
+	listener := must.Listen(t) // resets connections that it has not accepted
 	return "http://" + listener.Addr().String()
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// A changedName is a change of the file d/f, or of the directory d above it, after which no user may resume an upload
-// to d/f that began before.
+// A changedName is a change of the file d/f, or of the directory d above it. After it, no user may resume an earlier
+// upload to d/f.
 type changedName struct {
 	label string
 	run   func(x *uploadsTest, alice, bob *ftptest.Client)
 
-	// marked says that only the delete marker of a bucket that keeps versions tells, if S3 names it, and if the upload
-	// was interrupted before.
+	// marked means that only a delete marker shows the change, which requires a versioned bucket, an S3 server that
+	// returns the marker, and an upload that was interrupted before the change.
 	marked bool
 }
 
@@ -89,7 +89,6 @@ func changedNames() []changedName {
 	}
 }
 
-// changedKey is the key of d/f.
 const changedKey = "inbox/alice/d/f"
 
 // putObject stores d/f as another S3 client does.
@@ -101,8 +100,8 @@ func (x *uploadsTest) putObject() {
 	must.OK(x, err)
 }
 
-// TestChangedNames interrupts an upload before a change of its name, or while it hangs, and then tries to resume it on
-// the same replica, or on another one within which ten seconds have passed.
+// TestChangedNames interrupts an upload before a change of its name, or while the upload hangs. Then it tries to
+// resume the upload on the same replica, or on another one after ten simulated seconds.
 func TestChangedNames(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []struct {
@@ -140,7 +139,7 @@ func (x *uploadsTest) changedName(change changedName, hangs bool, replica int) {
 	hung, alice, bob := x.as("alice", 0), x.as("alice", replica), x.as("bob", replica)
 	bob.Command(257, "MKD d")
 	data := begin(x.T, hung, "STOR d/f", old)
-	for !strings.Contains(hung.Command(211, "STAT"), strconv.Itoa(len(old))) { // until all of it has come
+	for !strings.Contains(hung.Command(211, "STAT"), strconv.Itoa(len(old))) { // wait for all bytes
 	}
 	end := func() {
 		text := hung.Command(426, "ABOR")
@@ -167,7 +166,7 @@ func (x *uploadsTest) changedName(change changedName, hangs bool, replica int) {
 		conn := c.Data()
 		c.Command(550, "STOR d/f")
 		_ = conn.Close()
-		x.servers[at].removeChangedUploads(x.Context()) // as ten seconds later
+		x.servers[at].removeChangedUploads(x.Context()) // as after ten seconds
 	}
 	alice.Store("d/f", next)
 	x.servers[replica].removeChangedUploads(x.Context())

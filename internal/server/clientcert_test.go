@@ -22,7 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A certified is a server that knows authorities of client certificates, and the certificates of clients.
+// A certified is a server with authorities of client certificates, and the certificates of clients.
 type certified struct {
 	t       *testing.T
 	cfg     *config.Config
@@ -44,7 +44,7 @@ func (c *certified) issue(by *must.Authority, name string, serial int64) {
 	c.clients[name] = pair
 }
 
-// newCertified makes a configuration, with these users of acme in addition to alice, who has a password.
+// newCertified creates a configuration with alice, who has a password, and these other users of acme.
 func newCertified(t *testing.T, users map[string]*config.User) *certified {
 	t.Helper()
 	s := s3test.Start(t, "sim-aws")
@@ -79,7 +79,7 @@ func (c *certified) start() {
 	c.srv = start(c.t, c.cfg, Options{AWS: s.AWSConfig(), Logger: c.log.Logger()})
 }
 
-// tls is the configuration of a client with a certificate, or without one ("").
+// tls returns the configuration of a client with a certificate, or without one if name is "".
 func (c *certified) tls(name string, version uint16) *tls.Config {
 	cfg := &tls.Config{ServerName: "localhost", InsecureSkipVerify: true, MaxVersion: version,
 		ClientSessionCache: tls.NewLRUClientSessionCache(0)}
@@ -89,7 +89,7 @@ func (c *certified) tls(name string, version uint16) *tls.Config {
 	return cfg
 }
 
-// connect begins TLS after AUTH.
+// connect starts TLS with AUTH.
 func (c *certified) connect(cfg *tls.Config) *ftptest.Client {
 	c.t.Helper()
 	client := ftptest.Dial(c.t, c.srv.Addr().String())
@@ -98,7 +98,7 @@ func (c *certified) connect(cfg *tls.Config) *ftptest.Client {
 	return client
 }
 
-// protect puts data connections under TLS.
+// protect enables TLS for data connections.
 func protect(client *ftptest.Client, cfg *tls.Config) {
 	client.Command(200, "PBSZ 0")
 	client.Command(200, "PROT P")
@@ -117,8 +117,7 @@ func clientCertificates(t *testing.T, texts ...string) (certs []value.ClientCert
 
 var tlsVersions = map[string]uint16{"tls-1.2": tls.VersionTLS12, "tls-1.3": tls.VersionTLS13}
 
-// TestClientCertificates: what a login needs is a password, a certificate, or both, as the user has them. A
-// certificate that is not valid helps in no login.
+// A login requires a password, a certificate or both, depending on the user. An invalid certificate never helps.
 func TestClientCertificates(t *testing.T) {
 	for name, version := range tlsVersions {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +130,7 @@ func TestClientCertificates(t *testing.T) {
 			c.start()
 			for _, tt := range []struct {
 				certificate, user string
-				codes             []int // of USER and of PASS with the right password
+				codes             []int // replies to USER and to PASS with the correct password
 			}{
 				{"till", "till", []int{232, 202}},
 				{"till", "till@acme", []int{232, 202}},
@@ -174,8 +173,8 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// TestLoginByCertificate: a session goes on after 232 like after 230, its data connections have the same certificate
-// or resume, and REIN ends the login.
+// A session continues after 232 as after 230, its data connections have the same certificate or resume the TLS
+// session, and REIN ends the login.
 func TestLoginByCertificate(t *testing.T) {
 	for name, version := range tlsVersions {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +200,7 @@ func TestLoginByCertificate(t *testing.T) {
 				client.Reply(522)
 			}
 
-			// Implicit TLS stays after REIN, and so does the certificate.
+			// Implicit TLS and the certificate survive REIN.
 			conn, err := tls.Dial("tcp", c.srv.ImplicitAddr().String(), c.tls("till", version))
 			must.OK(t, err)
 			implicit := ftptest.New(t, conn)
@@ -212,7 +211,7 @@ func TestLoginByCertificate(t *testing.T) {
 			implicit.Command(503, "PASS "+servicetest.Password)
 			implicit.Command(232, "USER till")
 
-			// The TLS session that a client resumes has the certificate.
+			// A resumed TLS session keeps the certificate.
 			again := c.tls("till", version)
 			c.connect(again).Command(221, "QUIT")
 			resumed := c.connect(again)
@@ -224,8 +223,7 @@ func TestLoginByCertificate(t *testing.T) {
 	}
 }
 
-// TestClientCertificateRequired: the server refuses clients without a valid certificate behind the handshake, and in
-// the clear at the login.
+// The server refuses clients without a valid certificate after the handshake, and unencrypted clients at the login.
 func TestClientCertificateRequired(t *testing.T) {
 	for name, version := range tlsVersions {
 		t.Run(name, func(t *testing.T) {
@@ -253,7 +251,7 @@ func TestClientCertificateRequired(t *testing.T) {
 	}
 }
 
-// TestRevokedCertificate: a list counts as soon as it is there, also for a client that resumes its TLS session.
+// A revocation list applies as soon as its file exists, even to clients that resume a TLS session.
 func TestRevokedCertificate(t *testing.T) {
 	for name, version := range tlsVersions {
 		t.Run(name, func(t *testing.T) {
@@ -280,8 +278,8 @@ func TestRevokedCertificate(t *testing.T) {
 	}
 }
 
-// TestClientCertificatesOfATenant: a tenant has authorities of its own. Their certificates count there only, and
-// those of the server's authorities do not.
+// A tenant can have its own authorities. Their certificates are valid only for this tenant, and certificates of the
+// server's authorities are not valid there.
 func TestClientCertificatesOfATenant(t *testing.T) {
 	c := newCertified(
 		t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
@@ -319,12 +317,12 @@ func TestClientCertificatesOfATenant(t *testing.T) {
 	}
 }
 
-// TestAuditOfCertificates: the audit log and the log tell the subject.
+// The audit log and the log contain the subject of the certificate.
 func TestAuditOfCertificates(t *testing.T) {
 	c := newCertified(
 		t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
 	c.cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
-	t.Run("serve", func(t *testing.T) { // its end writes the last lines
+	t.Run("serve", func(t *testing.T) { // the last lines are written at the end
 		c.t = t
 		c.start()
 		client := c.connect(c.tls("till", tls.VersionTLS13))
@@ -350,8 +348,8 @@ func TestAuditOfCertificates(t *testing.T) {
 	}
 }
 
-// TestClientCertificatesOfAHook: what a service says of certificates counts too, and a service is not asked for
-// clients without the certificate that the tenant requires.
+// The response of a login service can require certificates too. The service is not called for clients without the
+// certificate that the tenant requires.
 func TestClientCertificatesOfAHook(t *testing.T) {
 	var asked atomic.Int32
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

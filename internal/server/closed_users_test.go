@@ -17,8 +17,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A user who is disabled or has expired learns so after the right password, in the language of the user, and from
-// nothing else. Such logins count for no ban.
+// A disabled or expired user learns about it only after the correct password, in the user's language. Such logins do
+// not count toward bans.
 func TestClosedUsers(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Limits.Bans.UserScore, cfg.Limits.FailedLoginDelay = 2, 0
@@ -67,14 +67,14 @@ func TestClosedUsers(t *testing.T) {
 	}
 }
 
-// The sessions of a user end when the user is disabled, or is found to have expired. Those of others go on.
+// The sessions of a user end when the user is disabled or has expired. Other sessions continue.
 func TestReloadDisablesUsers(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
 	users := cfg.Tenants["acme"].Users
 	users["carol"] = &config.User{PasswordHash: servicetest.PasswordHash(), Language: language.French}
 	users["dave"] = &config.User{PasswordHash: servicetest.PasswordHash()}
-	t.Run("serve", func(t *testing.T) { // its end writes the last lines
+	t.Run("serve", func(t *testing.T) { // the last lines are written at the end
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		alice, carol, dave := session(t, srv, "alice"), session(t, srv, "carol"), session(t, srv, "dave")
 		reload(t, srv, changed(t, cfg, func(next *config.Config) {

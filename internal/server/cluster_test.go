@@ -12,14 +12,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// inCluster is the configuration of a replica, of two at 127.0.0.2 and 127.0.0.3.
+// inCluster configures one of two replicas at 127.0.0.2 and 127.0.0.3.
 func inCluster(cfg *config.Config, number int) {
 	peers := []string{"127.0.0.2", "127.0.0.3"}
 	cfg.Listen = peers[number] + ":0"
 	cfg.Cluster = config.Cluster{Replica: &number, Replicas: len(peers), Peers: peers}
 }
 
-// A reload gives relays another stall_timeout too. The other replica takes a connection and is not heard of again.
+// A reload also changes the stall_timeout of relays. The other replica accepts a connection and then sends nothing.
 func TestReloadOfStallTimeout(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Passive.Ports = passivePortRange(t, 4)
@@ -45,7 +45,7 @@ func TestReloadOfStallTimeout(t *testing.T) {
 	metric(t, by, `babelftp_relays_total{result="failed"} 1`)
 }
 
-// What keeps a replica from its start is named.
+// An error that prevents the start of a replica names its cause.
 func TestClusterErrors(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Passive.Ports = passivePortRange(t, 2)

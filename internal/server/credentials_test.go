@@ -15,9 +15,9 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// S3 does not know the credentials of the server any more, in the middle of a session. All that needs S3 gets 451, and
-// nothing is taken for missing or forbidden, although the answers to HEAD say no more. The log has the reason.
-// With credentials the session continues.
+// If S3 rejects the credentials in the middle of a session, every command that needs S3 gets 451. Nothing is reported
+// as missing or forbidden, although the responses to HEAD have no error code. The log has the reason. With valid
+// credentials, the session continues.
 func TestCredentialsFail(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	cfg := servicetest.NewConfig(t, s)
@@ -37,7 +37,7 @@ func TestCredentialsFail(t *testing.T) {
 	c := session(t, srv, "alice")
 	c.Store("file", "content")
 	c.Command(257, "MKD directory")
-	c = session(t, srv, "alice") // which remembers nothing of the file
+	c = session(t, srv, "alice") // a session without cached metadata
 	c.Command(200, "TYPE I")
 	for reason, unknown := range map[string]aws.CredentialsProvider{
 		"InvalidAccessKeyId": credentials.NewStaticCredentialsProvider("UNKNOWN", key.SecretAccessKey, ""),

@@ -16,28 +16,28 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/relay"
 )
 
-// dataPorts are the passive ports (RFC 959), and what other replicas and load balancers have to do with them. Each
-// replica of a cluster opens a slice of them. Load balancers and other replicas may connect to them, and say whose the
-// connection is.
+// dataPorts are the passive ports (RFC 959) of this replica. In a cluster, each replica opens a slice of the
+// configured range. Load balancers and other replicas may connect to the ports, and name the real client in a PROXY
+// header.
 type dataPorts struct {
 	*dataconn.Ports
-	Trust   *relay.Trust   // who may send PROXY headers, on control connections too
+	Trust   *relay.Trust   // peers that may send PROXY headers, also on control connections
 	cluster *relay.Cluster // nil for a single replica
-	number  int            // of this replica, 0 for a single one
+	number  int            // number of this replica; 0 without a cluster
 
-	public map[string]*netaddr.Host // the addresses that PASV shows, by name
+	public map[string]*netaddr.Host // addresses in replies to PASV, by host name
 }
 
-// A dataPortObserver learns what happens to connections that come through load balancers and other replicas.
+// A dataPortObserver has callbacks for connections from load balancers and other replicas.
 type dataPortObserver struct {
-	NoHeader func() // a connection from proxy_protocol.trusted had no PROXY header
-	Missed   func() // a client has not connected to the passive port that its session has told
+	NoHeader func() // a peer in proxy_protocol.trusted sent no PROXY header
+	Missed   func() // a client did not connect to the passive port of its session
 	Relays   relay.Observer
-	Guard    *panics.Guard // a panic has ended a connection
+	Guard    *panics.Guard // counts panics, which only end their connection
 }
 
-// newDataPorts makes the ports of a valid configuration, and opens none. ctx is that of the relays. An error says
-// that the number of the replica is not known.
+// newDataPorts returns the ports of a valid configuration, without opening them. Relays end with ctx. It returns an
+// error if the number of this replica is unknown.
 func newDataPorts(ctx context.Context, cfg *config.Config, observe dataPortObserver, log *slog.Logger) (*dataPorts, error) {
 	p := &dataPorts{Trust: relay.NewTrust(cfg.ProxyProtocol.Networks(), observe.NoHeader, observe.Guard, log)}
 	options := dataconn.PortOptions{Range: cfg.Passive.Ports, Guard: observe.Guard, Missed: observe.Missed}
@@ -64,8 +64,9 @@ func newDataPorts(ctx context.Context, cfg *config.Config, observe dataPortObser
 	return p, nil
 }
 
-// PublicAddress is what PASV shows on this replica, by a configuration that may be newer than that of the ports.
-// Hosts of the configuration before are not looked up again for that. Calls follow one another.
+// PublicAddress returns the addresses for replies to PASV on this replica. cfg may be newer than the configuration of
+// the ports. Hosts that were already configured keep their resolved addresses. PublicAddress is not safe for
+// concurrent use.
 func (p *dataPorts) PublicAddress(cfg config.Passive) dataconn.Public {
 	hosts := map[string]*netaddr.Host{}
 	host := func(a config.PublicAddress) *netaddr.Host {
@@ -89,15 +90,14 @@ func (p *dataPorts) PublicAddress(cfg config.Passive) dataconn.Public {
 	return public
 }
 
-// SetStallTimeout tells relays how long a transfer may move no byte, by a configuration that may be newer than that
-// of the ports.
+// SetStallTimeout sets the stall timeout of relays. A reload may change it while the ports stay open.
 func (p *dataPorts) SetStallTimeout(d time.Duration) {
 	if p.cluster != nil {
 		p.cluster.SetStallTimeout(d)
 	}
 }
 
-// listenAddress is the IP address in one to listen on, the zero value for any.
+// listenAddress returns the IP address in hostPort, or the zero value if it is empty or a name.
 func listenAddress(hostPort string) netip.Addr {
 	host, _, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -107,8 +107,8 @@ func listenAddress(hostPort string) netip.Addr {
 	return addr
 }
 
-// Start opens all passive ports of a cluster. A single replica opens a port when a session needs it. A port that is
-// taken is a [ListenError].
+// Start opens all passive ports in a cluster. Without a cluster, a port is opened when a session needs it. If a port
+// is in use, the error is a [ListenError].
 func (p *dataPorts) Start(ctx context.Context) error {
 	if p.cluster == nil {
 		return nil
@@ -131,8 +131,8 @@ func (p *dataPorts) Start(ctx context.Context) error {
 	return failed
 }
 
-// WhenKnown calls a function when the other replicas take relays from this one, or when ctx ends. A single replica
-// needs none.
+// WhenKnown calls do when the other replicas accept relays from this one, or when ctx ends. Without a cluster it calls
+// do at once.
 func (p *dataPorts) WhenKnown(ctx context.Context, do func()) {
 	if p.cluster == nil {
 		do()
@@ -144,7 +144,7 @@ func (p *dataPorts) WhenKnown(ctx context.Context, do func()) {
 	})
 }
 
-// Shutdown ends what Start has begun. Relays may go on until ctx ends.
+// Shutdown ends what Start began. Relays may continue until ctx ends.
 func (p *dataPorts) Shutdown(ctx context.Context) {
 	if p.cluster != nil {
 		p.cluster.Shutdown(ctx)

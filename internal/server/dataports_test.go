@@ -10,8 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A reload keeps the addresses that were looked up, so that a name server that is away costs no client its PASV.
-// Hosts without use go.
+// A reload keeps resolved addresses, so that PASV works even if the name server is down. Unused hosts are dropped.
 func TestPublicAddressAfterAReload(t *testing.T) {
 	p, err := newDataPorts(t.Context(), &config.Config{}, dataPortObserver{}, slog.New(slog.DiscardHandler))
 	must.OK(t, err)

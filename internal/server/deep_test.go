@@ -12,8 +12,9 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// TestDeepPaths sends commands with pathnames of many levels. SITE MKDIR, which makes each level, refuses more than 64
-// without a request and names the limit. The requests of other commands do not depend on the depth.
+// TestDeepPaths sends commands with deeply nested pathnames. SITE MKDIR, which creates each level, refuses more than
+// 64 levels without a request and names the limit. The number of requests of other commands does not depend on the
+// depth.
 func TestDeepPaths(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		proxy := s3test.StartProxy(t, s)
@@ -22,13 +23,13 @@ func TestDeepPaths(t *testing.T) {
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		waitForUpkeep(t, srv, proxy)
 		c := session(t, srv, "alice")
-		accents := strings.Repeat("/e\u0301", 200) // which other clients may have written as é
+		accents := strings.Repeat("/e\u0301", 200) // clients may use the precomposed form é
 		deep := func(levels int) string { return strings.Repeat("/d", levels) }
 		for _, test := range []struct {
-			command string // in which a path is put
+			command string // %s is replaced by a path
 			levels  int
 			code    int
-			most    int // requests
+			most    int // maximum number of requests
 		}{
 			{"SITE MKDIR %s", view.MaxLevels + 1, 553, 0},
 			{"SITE MKDIR %s", 400, 553, 0},

@@ -14,8 +14,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A session dies in the middle of an upload, and its client comes back and asks before S3 has the rest of what the
-// session holds. The client learns what it can resume, and resumes it, as if it had come a moment later.
+// A session dies in the middle of an upload, and its client reconnects before S3 has all of the session's data. The
+// client still learns the size that it can resume from, as if it had come a moment later.
 func TestComingBackAtOnce(t *testing.T) {
 	t.Parallel()
 	const sent = "half of a file"

@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// A tenantQueue is the events of a tenant, its settings, and what these were made of.
+// A tenantQueue is the event queue of a tenant, its settings, and the configuration that they were created from.
 type tenantQueue struct {
 	*events.Queue
 	settings    *events.Settings
@@ -20,8 +20,8 @@ type tenantQueue struct {
 	authorities *x509.CertPool
 }
 
-// newEventQueues makes the queues of the tenants that have a webhook. A queue that is in use stays as long as its
-// events are in the same folder of the same bucket: it is to adopt the settings.
+// newEventQueues creates the queues of the tenants with a webhook. If the events of a tenant are still stored below
+// the same prefix of the same bucket, its queue is kept, and adopts the new settings later.
 func (s *Server) newEventQueues(
 	cfg *config.Config, buckets map[string]*s3client.Bucket,
 ) (map[string]*tenantQueue, error) {
@@ -61,7 +61,7 @@ func (s *Server) newEventQueues(
 	return queues, nil
 }
 
-// useEventQueues sends the events of queues, each with its settings.
+// useEventQueues puts queues into use, with their settings.
 func (s *Server) useEventQueues(queues map[string]*tenantQueue) {
 	s.queues = queues
 	for _, q := range queues {
@@ -70,7 +70,7 @@ func (s *Server) useEventQueues(queues map[string]*tenantQueue) {
 	s.events.Replace(queuesOf(queues))
 }
 
-// queuesOf returns the queues themselves, and sinksOf the same queues as tenants know them.
+// queuesOf returns the underlying queues.
 func queuesOf(queues map[string]*tenantQueue) map[string]*events.Queue {
 	plain := map[string]*events.Queue{}
 	for name, q := range queues {
@@ -79,6 +79,7 @@ func queuesOf(queues map[string]*tenantQueue) map[string]*events.Queue {
 	return plain
 }
 
+// sinksOf returns the queues in the form that package account needs.
 func sinksOf(queues map[string]*tenantQueue) map[string]account.EventSink {
 	sinks := map[string]account.EventSink{}
 	for name, q := range queues {

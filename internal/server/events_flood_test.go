@@ -17,8 +17,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// TestEventsOfAnotherUser stores files of alice while the receiver of events responds to nothing. When the events fill
-// the share of alice, only alice gets 451. The receiver gets every event in the end.
+// TestEventsOfAnotherUser stores files of alice while the receiver of events does not respond. When the events fill
+// alice's share of the backlog, only alice gets 451. In the end, the receiver gets every event.
 func TestEventsOfAnotherUser(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		gate := make(chan struct{})
@@ -56,7 +56,7 @@ func TestEventsOfAnotherUser(t *testing.T) {
 				t.Fatal("alice is never refused")
 			}
 		}
-		alice.Command(550, fmt.Sprint("MDTM a", stored)) // nothing is stored without its event
+		alice.Command(550, fmt.Sprint("MDTM a", stored)) // without its event, nothing is stored
 		alice.Command(451, "DELE a0")
 		alice.Want("content", "RETR a0")
 		for i := range others {

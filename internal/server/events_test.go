@@ -21,7 +21,7 @@ import (
 
 const webhookSecret = "0123456789abcdef"
 
-// newWebhook is a webhook whose receiver checks the signature and hands on the events.
+// newWebhook returns a webhook whose receiver checks the signature and forwards the events.
 func newWebhook(t *testing.T) (config.Webhook, <-chan events.Event) {
 	t.Helper()
 	received := make(chan events.Event, 100)
@@ -49,7 +49,7 @@ func newWebhookOf(t *testing.T, handler http.HandlerFunc) config.Webhook {
 		Secret: value.NewSecret(webhookSecret)}}
 }
 
-// next is the event that comes next.
+// next returns the next event.
 func next(t *testing.T, received <-chan events.Event) events.Event {
 	t.Helper()
 	select {
@@ -61,8 +61,9 @@ func next(t *testing.T, received <-chan events.Event) events.Event {
 	}
 }
 
-// The receiver gets each upload, deletion, rename and copy of which the client has a reply, with its signature. It gets
-// an upload to a name that it skips when the file is renamed. No client and no quota sees the queue.
+// The receiver gets a signed event for each upload, deletion, rename and copy that the client got a reply for. If it
+// ignores an upload because of the name, it gets the upload when the file is renamed. The queue is invisible to
+// clients and does not count toward quotas.
 func TestWebhook(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		cfg := servicetest.NewConfig(t, s)
@@ -102,9 +103,9 @@ func TestWebhook(t *testing.T) {
 	})
 }
 
-// A receiver hangs, and a reload names another one. That gets what waits, and what sessions from before the reload do
-// after it. So it is if the reload also moves the tenant, or gives the tenant a webhook again after another one has
-// removed it.
+// If a receiver hangs and a reload configures another one, the new one gets the waiting events, and the events of
+// sessions from before the reload. This also works if the reload moves the tenant, or if the webhook was removed and
+// is configured again.
 func TestReloadOfWebhook(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for name, reloads := range map[string][]func(*config.Tenant, config.Webhook){
@@ -123,7 +124,7 @@ func TestReloadOfWebhook(t *testing.T) {
 			asked := make(chan struct{}, 10)
 			cfg := servicetest.NewConfig(t, s)
 			cfg.Tenants["acme"].Webhook = newWebhookOf(t, func(_ http.ResponseWriter, request *http.Request) {
-				// then the server notices that the client has closed the connection
+				// Wait until the client closes the connection.
 				_, _ = io.Copy(io.Discard, request.Body)
 				asked <- struct{}{}
 				<-request.Context().Done()

@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// The rules of the tenant and of the user both count. They refuse a file before its first byte, and the audit log says
-// why.
+// The rules of the tenant and of the user both apply. They refuse a file before its first byte, and the audit log has
+// the reason.
 func TestFileRules(t *testing.T) {
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
@@ -47,7 +47,7 @@ func TestFileRules(t *testing.T) {
 		c.Command(552, "ALLO 6")
 		upload("STOR b", "abc", "552 ")
 		c.Command(200, "TYPE A")
-		c.Command(200, "ALLO 6") // its line ends become shorter
+		c.Command(200, "ALLO 6") // converting the line ends makes it shorter
 		upload("STOR b", "a\r\nb\r\n", "226 ")
 		c.Command(200, "TYPE I")
 		if list := c.Transfer("NLST"); list != "a\r\nb\r\ndir.exe\r\n" {

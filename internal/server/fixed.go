@@ -9,9 +9,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// KeepFixed returns the next configuration with those values of the one in use that cannot change while the server
-// runs, because listeners or files are open or memory is in use. keys are those of values that differ, and of files
-// whose content does. The error says that the rest does not go with them.
+// KeepFixed returns next with the old values of all settings that cannot change while the server runs, because they
+// belong to open listeners or files, or to memory in use. keys names the settings that differ, and the files whose
+// contents differ. It returns an error if next is invalid with the old values.
 func KeepFixed(old, next *config.Config) (cfg *config.Config, keys []string, err error) {
 	c := *next
 	acme := old.TLS.ACME
@@ -24,7 +24,7 @@ func KeepFixed(old, next *config.Config) (cfg *config.Config, keys []string, err
 	}
 	for _, v := range []struct {
 		key       string
-		value, of any // pointers to the value of the next configuration, and of the one in use
+		value, of any // pointers to the next and the current value
 	}{
 		{"listen", &c.Listen, &old.Listen},
 		{"metrics_listen", &c.MetricsListen, &old.MetricsListen},
@@ -59,15 +59,14 @@ func KeepFixed(old, next *config.Config) (cfg *config.Config, keys []string, err
 	return &c, keys, nil
 }
 
-// A keptError is that of a configuration which is valid only without values that are in use. It has problems of no
-// file, so it wraps none.
+// A keptError reports that a configuration is only valid without the values in use. The problems have no position in a
+// file, so it wraps nothing.
 type keptError struct {
 	keys    []string
 	problem error
 }
 
-// Error names the values.
 func (e *keptError) Error() string {
 	return fmt.Sprintf(
-		"it does not go with the values in use of %s, which need a restart: %v", strings.Join(e.keys, ", "), e.problem)
+		"conflicts with the values in use of %s, which need a restart: %v", strings.Join(e.keys, ", "), e.problem)
 }

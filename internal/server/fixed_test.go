@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// Each key of the configuration changes while the server runs, or is named. A new key belongs into one of the two.
+// A reload applies a change of any configuration key, or names the key. Add a new key to one of the two lists.
 func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 	changes := []string{
 		"default_language", "locales_dir", "tls", "ca_file", "passive", "s3", "log",
@@ -44,7 +44,7 @@ func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 	}
 }
 
-// change gives a value another one.
+// changeValue sets a value to a different one.
 func changeValue(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:

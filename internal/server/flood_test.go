@@ -11,13 +11,13 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A user who repeats a command that fails fills neither the audit log nor the events of administrators, and does
-// not keep others from working, even if the audit log is required.
+// A user who repeats a failing command floods neither the audit log nor the events of administrators, and does not
+// disturb others, even if the audit log is required.
 func TestFloodOfFailures(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "audit.log")
 	sent := 0
-	t.Run("serve", func(t *testing.T) { // its end writes the last lines
+	t.Run("serve", func(t *testing.T) { // the last lines are written at the end
 		srv, _ := administered(t, func(cfg *config.Config) {
 			cfg.Audit.File, cfg.Audit.Required = file, true
 			cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: servicetest.PasswordHash()}

@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// An error of a folder names the keys to correct.
+// The error about a folder names the keys to correct.
 func TestCheckFolders(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	cfg := servicetest.NewConfig(t, s)

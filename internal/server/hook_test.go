@@ -16,8 +16,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A hook decides on users who are not in the configuration: who gets in, what they see and may do, and how much
-// they store.
+// A login service decides about users who are not in the configuration: whether they may log in, their root and
+// permissions, and their quota.
 func TestHook(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +78,7 @@ func TestHook(t *testing.T) {
 		metrics, `babelftp_quota_limit_bytes{tenant="acme",user="bob"} 20`+"\n") {
 		t.Error("the metrics lack the quota of the user")
 	}
-	wantMetrics(t, srv, `babelftp_logins_total{result="failed",tenant="acme"} 1`) // of the tenant whose service is down
+	wantMetrics(t, srv, `babelftp_logins_total{result="failed",tenant="acme"} 1`) // counted for the tenant whose service is down
 
 	decided := false
 	for _, line := range log.Take() {

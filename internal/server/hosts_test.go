@@ -11,8 +11,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// TestHostChoosesTenant checks that a host of a tenant chooses that tenant, whatever the name says, and that the log
-// says so if the tenant does not have the name.
+// TestHostChoosesTenant checks that the host of a tenant selects the tenant, whatever the user name contains, and that
+// the log mentions it if the tenant has no such user.
 func TestHostChoosesTenant(t *testing.T) {
 	const (
 		byTLS   = `unknown user: TLS (SNI) named the host ftp.acme.example, which chose the tenant \"acme\"`
@@ -24,7 +24,7 @@ func TestHostChoosesTenant(t *testing.T) {
 	for _, test := range []struct {
 		name, sni, host, user string
 		code                  int
-		log                   string // of a login that is refused
+		log                   string // for a refused login
 	}{
 		{"no-host", "", "", "bob@globex", 230, ""},
 		{"name-of-both", "", "", "alice", 530, several},

@@ -25,14 +25,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A permissionLog knows what the requests of a client have needed.
+// A permissionLog records the permissions that the requests of clients need.
 type permissionLog struct {
 	region s3client.Region
 	mu     sync.Mutex
-	needs  map[s3client.Need]string // the operation
+	needs  map[s3client.Need]string // operation by need
 }
 
-// watch adds the log to the clients that are made from reach.
+// watch records the requests of all clients that are created from reach.
 func (l *permissionLog) watch(reach *aws.Config) *aws.Config {
 	return before(reach, func(in any) error {
 		l.mu.Lock()
@@ -44,7 +44,7 @@ func (l *permissionLog) watch(reach *aws.Config) *aws.Config {
 	})
 }
 
-// allows tells whether a policy allows something. Its patterns have one wildcard, at the end.
+// allows reports whether a policy grants a permission. Patterns have one wildcard, at the end.
 func allows(p s3client.Policy, want s3client.Permission) bool {
 	return slices.ContainsFunc(p.Statement, func(s s3client.Statement) bool {
 		return slices.Contains(s.Action, want.Action) && slices.ContainsFunc(s.Resource, func(pattern string) bool {
@@ -54,15 +54,15 @@ func allows(p s3client.Policy, want s3client.Permission) bool {
 	})
 }
 
-// A tenantWork is what a tenant is configured with, and what its users do.
+// A tenantWork is the configuration of a tenant and the work of its users.
 type tenantWork struct {
 	configure func(cfg *config.Config, t *config.Tenant)
-	before    []string // keys that exist, below the prefix
+	before    []string // existing keys, below the prefix
 	work      func(t *testing.T, c *ftptest.Client)
-	idle      []string // actions that the policy has for failures, which this work does not meet
+	idle      []string // actions that are only needed after failures, which this work does not cause
 }
 
-// prepare makes the bucket and the configuration, whose credentials come from the SDK.
+// prepare creates the bucket and the configuration, whose credentials come from the SDK.
 func (w tenantWork) prepare(t *testing.T, s *s3test.Server, cfg *config.Config, acme *config.Tenant) {
 	t.Helper()
 	acme.Users["alice"].Home = "/"
@@ -87,7 +87,7 @@ func (w tenantWork) prepare(t *testing.T, s *s3test.Server, cfg *config.Config, 
 	cfg.S3.AccessKeyID, cfg.S3.SecretAccessKey = "", value.Secret{}
 }
 
-// workOf are tenants of all kinds.
+// workOf returns tenants of all kinds.
 func workOf(t *testing.T) map[string]tenantWork {
 	const part = 5 << 20
 	big := strings.Repeat("0123456789abcdef", (2*part+100)/16)
@@ -178,7 +178,7 @@ func workOf(t *testing.T) map[string]tenantWork {
 				c.Store("large", "end")
 				change(t, c)
 			},
-			idle: []string{s3client.AbortMultipartUpload}, // of what a file has replaced, later
+			idle: []string{s3client.AbortMultipartUpload}, // for removing replaced versions later
 		},
 		"tags-and-acl": {
 			configure: func(_ *config.Config, t *config.Tenant) {
@@ -226,8 +226,8 @@ func workOf(t *testing.T) map[string]tenantWork {
 	}
 }
 
-// Under the policy that is printed for a tenant, on a server that enforces it, all of the tenant's work succeeds. The
-// policy has what each request needs, and no action that none needs.
+// On a server that enforces the printed policy of a tenant, all of the tenant's work succeeds. The policy contains the
+// permissions of each request, and no unused action.
 func TestPolicySuffices(t *testing.T) {
 	for name, tc := range workOf(t) {
 		t.Run(name, func(t *testing.T) {
@@ -260,9 +260,9 @@ func TestPolicySuffices(t *testing.T) {
 					continue
 				case need.Case == s3client.KMS || strings.HasPrefix(need.Action, "kms:") ||
 					need.Action == s3client.PutObjectACL:
-					continue // which MinIO does not know
+					continue // unknown to MinIO
 				case strings.HasSuffix(operation, "HeadBucketInput") && acme.Prefix != "":
-					continue // denied to those who may only list a prefix, and then the server lists that
+					continue // denied to clients that may only list a prefix; the server then lists the prefix
 				}
 				actions[need.Action] = true
 				if !allows(policy, need.Permission) {
@@ -271,7 +271,7 @@ func TestPolicySuffices(t *testing.T) {
 			}
 			for _, statement := range policy.Statement {
 				for _, action := range statement.Action {
-					// which the probe needs
+					// The probe needs GetBucketObjectLock.
 					if !actions[action] && !slices.Contains(tc.idle, action) && action != s3client.GetBucketObjectLock {
 						t.Errorf(
 							"no request needs %s on %v; requests need %v", action, statement.Resource,
@@ -283,7 +283,7 @@ func TestPolicySuffices(t *testing.T) {
 	}
 }
 
-// interrupt sends a file, and aborts the transfer when all of it has come.
+// interrupt sends a file, and aborts the transfer after all bytes have arrived.
 func interrupt(t *testing.T, c *ftptest.Client, name, content string) {
 	t.Helper()
 	data := begin(t, c, "STOR "+name, content)
@@ -294,7 +294,7 @@ func interrupt(t *testing.T, c *ftptest.Client, name, content string) {
 	_ = data.Close()
 }
 
-// policyOf is the policy of the tenant acme.
+// policyOf returns the policy of the tenant acme.
 func policyOf(t *testing.T, cfg *config.Config, s *s3test.Server) s3client.Policy {
 	t.Helper()
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})

@@ -23,19 +23,20 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A podIdentity is how EKS gives a pod its role: variables of the environment, and a file whose token kubelet replaces.
+// A podIdentity is the way in which EKS gives a role to a pod: environment variables, and a file with a token that
+// kubelet replaces.
 type podIdentity struct {
 	storage *s3test.Server
 	file    string
 
-	// last is the token of the last request for credentials.
+	// last returns the token of the last request for credentials.
 	last func() string
 
-	// ends says when the credentials of later requests end.
+	// ends sets the expiry of the credentials for later requests.
 	ends func(time.Time)
 }
 
-// webIdentity is IAM Roles for Service Accounts: an STS takes the token (operation AssumeRoleWithWebIdentity).
+// webIdentity is IAM Roles for Service Accounts: an STS accepts the token (operation AssumeRoleWithWebIdentity).
 func webIdentity(t *testing.T) podIdentity {
 	s := s3test.Start(t, "minio")
 	service := s3test.StartSTS(t, s)
@@ -64,7 +65,7 @@ func webIdentity(t *testing.T) podIdentity {
 	return p
 }
 
-// agentIdentity is EKS Pod Identity: the agent of the node takes the token, and answers with credentials.
+// agentIdentity is EKS Pod Identity: the agent of the node accepts the token, and returns credentials.
 func agentIdentity(t *testing.T) podIdentity {
 	s := s3test.Start(t, "minio")
 	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token")}
@@ -101,8 +102,8 @@ func agentIdentity(t *testing.T) podIdentity {
 	return p
 }
 
-// The role of a pod on EKS reaches the bucket. A session lives through new tokens. While a token is refused, its
-// client gets 451.
+// The role of an EKS pod gives access to the bucket. A session survives new tokens. If a token is rejected, its client
+// gets 451.
 func TestPodIdentity(t *testing.T) {
 	identities := map[string]func(*testing.T) podIdentity{"web-identity": webIdentity, "agent": agentIdentity}
 	for name, identity := range identities {
@@ -110,7 +111,7 @@ func TestPodIdentity(t *testing.T) {
 	}
 }
 
-// use sets what else the SDK looks for, and writes a token.
+// use clears the other environment variables of the SDK, and writes a token.
 func (p *podIdentity) use(t *testing.T) (token string) {
 	t.Helper()
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"} {
@@ -125,7 +126,7 @@ func (p *podIdentity) use(t *testing.T) (token string) {
 	return token
 }
 
-// renewBefore is how long before their end credentials are renewed. S3 refuses a request that comes later.
+// renewBefore is how long before their expiry credentials are renewed, so that S3 never receives expired ones.
 const renewBefore = 5 * time.Minute
 
 func testPodIdentity(t *testing.T, p podIdentity) {
@@ -138,7 +139,7 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 		t.Errorf("credentials that end at %s are renewed at %s, %v", end, c.Expires, err)
 	}
 
-	p.ends(time.Now().Add(-time.Hour)) // each request needs new ones
+	p.ends(time.Now().Add(-time.Hour)) // each request needs new credentials
 	cfg := servicetest.NewConfig(t, p.storage)
 	cfg.S3.AccessKeyID, cfg.S3.SecretAccessKey = "", value.Secret{}
 	log := &servicetest.Log{}

@@ -8,33 +8,33 @@ import (
 )
 
 const (
-	// heapInterval is how often the server looks whether it holds memory that it no longer needs.
+	// heapInterval is the time between two checks for unused memory.
 	heapInterval = 5 * time.Second
 
-	// busyShare of what the heap holds is allocated within a heapInterval where there is work to do, as one part of
-	// so many. To give memory back would then cost more than it saves.
+	// busyShare: if more than this fraction of the heap is allocated within a heapInterval, the server is busy, and
+	// returning memory would cost more than it saves. The fraction is 1/busyShare.
 	busyShare = 4
 
-	// minSpare is the least memory in bytes that is worth a collection.
+	// minSpare is the minimum of unused bytes that is worth a garbage collection.
 	minSpare = 16 << 20
 )
 
-// An idleHeap gives memory back to the system after a load. The Go runtime does that by itself, but takes minutes:
-// without new work it collects every two minutes, and until then counts garbage as in use.
+// An idleHeap returns memory to the operating system after a load. The Go runtime does that too, but takes minutes: an
+// idle process collects garbage every two minutes, and until then garbage counts as used.
 type idleHeap struct {
 	use       func() (held, allocated uint64) // heapUse
 	free      func()                          // debug.FreeOSMemory
-	allocated uint64                          // bytes in all, at the last look
-	needed    uint64                          // bytes held after the last collection, or less where less was held since
+	allocated uint64                          // total bytes allocated at the last check
+	needed    uint64                          // bytes held after the last collection, or the minimum since
 }
 
-// keepIdleHeap looks again and again whether memory can be given back, until ctx ends.
+// keepIdleHeap regularly returns unused memory until ctx ends.
 func keepIdleHeap(ctx context.Context) {
 	h := idleHeap{use: heapUse, free: debug.FreeOSMemory}
 	ticker := time.NewTicker(heapInterval)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		h.look()
+		h.check()
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -42,8 +42,8 @@ func keepIdleHeap(ctx context.Context) {
 	}
 }
 
-// look gives memory back if little was allocated since the last look, and much more is held than was needed.
-func (h *idleHeap) look() {
+// check returns memory if little was allocated since the last check, and much more is held than was needed.
+func (h *idleHeap) check() {
 	held, allocated := h.use()
 	fresh := allocated - h.allocated
 	h.allocated, h.needed = allocated, min(h.needed, held)
@@ -54,7 +54,7 @@ func (h *idleHeap) look() {
 	h.needed, _ = h.use()
 }
 
-// heapUse is how many bytes of memory the runtime has of the system, and how many it has allocated since the start.
+// heapUse returns the bytes that the runtime holds from the operating system, and the total of allocated bytes.
 func heapUse() (held, allocated uint64) {
 	samples := []runtimemetrics.Sample{
 		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},

@@ -12,12 +12,12 @@ import (
 // firstInherited is the descriptor of the first socket that systemd hands over (sd_listen_fds(3)).
 const firstInherited = 3
 
-// An inheritedListener listener has a socket that systemd keeps open. Clients who connect after it is closed wait for
-// the next process.
+// An inheritedListener uses a socket that systemd keeps open. Clients that connect after it is closed wait for the
+// next process.
 type inheritedListener struct{ *net.TCPListener }
 
-// inherited is the socket that systemd has opened under the name of a key, and nil if there is none. The variables
-// LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES are those of sd_listen_fds_with_names(3).
+// inherited returns the socket that systemd passed under the name of a configuration key, or nil. The variables
+// LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES are documented in sd_listen_fds_with_names(3).
 func inherited(key string, getenv func(string) string, first int) (net.Listener, error) {
 	count, err := strconv.Atoi(getenv("LISTEN_FDS"))
 	if err != nil || getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
@@ -28,7 +28,7 @@ func inherited(key string, getenv func(string) string, first int) (net.Listener,
 		return nil, nil
 	}
 	file := os.NewFile(uintptr(first+i), key)
-	defer file.Close() // the listener has a descriptor of its own
+	defer file.Close() // FileListener duplicates the descriptor
 	l, err := net.FileListener(file)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func inherited(key string, getenv func(string) string, first int) (net.Listener,
 	tcp, ok := l.(*net.TCPListener)
 	if !ok {
 		_ = l.Close()
-		return nil, fmt.Errorf("the socket of systemd is %s, and must be one of TCP", l.Addr().Network())
+		return nil, fmt.Errorf("invalid systemd socket of type %s: want TCP", l.Addr().Network())
 	}
 	return inheritedListener{tcp}, nil
 }

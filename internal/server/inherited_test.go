@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// descriptor is a socket's descriptor, which inherited closes.
+// descriptor returns the descriptor of a socket, which inherited closes.
 func descriptor(t *testing.T, network, address string) (fd int, bound string) {
 	t.Helper()
 	l, err := net.Listen(network, address)
@@ -27,8 +27,8 @@ func descriptor(t *testing.T, network, address string) (fd int, bound string) {
 	return fd, l.Addr().String()
 }
 
-// The key finds its socket among those that systemd hands over. It finds none if they are for another process, or
-// have other names.
+// The socket with the name of the key is found among those that systemd passes. If they are for another process or
+// have other names, none is found.
 func TestInherited(t *testing.T) {
 	self := strconv.Itoa(os.Getpid())
 	for name, tt := range map[string]struct {
@@ -72,7 +72,7 @@ func TestInherited(t *testing.T) {
 	}
 }
 
-// A socket that is not one of TCP is refused.
+// A socket that is not a TCP socket is an error.
 func TestInheritedOfAnotherKind(t *testing.T) {
 	fd, _ := descriptor(t, "unix", filepath.Join(t.TempDir(), "socket"))
 	env := map[string]string{"LISTEN_PID": strconv.Itoa(os.Getpid()), "LISTEN_FDS": "1", "LISTEN_FDNAMES": "listen"}

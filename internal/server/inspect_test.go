@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// inspectedBy is a hook whose handler judges files.
+// inspectedBy returns an inspector with this handler.
 func inspectedBy(t *testing.T, handler http.HandlerFunc) config.Inspect {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -27,7 +27,7 @@ func inspectedBy(t *testing.T, handler http.HandlerFunc) config.Inspect {
 	return config.Inspect{Hook: config.Receiver{URL: server.URL, Secret: value.NewSecret(webhookSecret)}}
 }
 
-// refuseBad refuses files with the bytes bad. Of one that begins with them it reads no more.
+// refuseBad refuses files that contain "bad". If a file begins with it, the rest is not read.
 func refuseBad(w http.ResponseWriter, r *http.Request) {
 	const refusal = `{"accept": false, "reason": {"en": "a \u202ebad\nfile", "fr": "un mauvais fichier"}}`
 	begin := make([]byte, 3)
@@ -58,7 +58,7 @@ func uploadRefused(t *testing.T, c *ftptest.Client, command, content string) str
 	return reply
 }
 
-// A refused file is not there. The reply, the audit log, the event and the metric say why.
+// A refused file is not stored. The reply, the audit log, the event and the metric have the reason.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
@@ -127,7 +127,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// With on_failure: accept a file that cannot be judged is stored. A refused one goes to the quarantine, whole.
+// With "on_failure: accept", a file without a verdict is stored. A refused file goes to the quarantine, complete.
 func TestInspectQuarantine(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
@@ -163,7 +163,7 @@ func TestInspectQuarantine(t *testing.T) {
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="inspect",tenant="acme"} 3`)
 }
 
-// A reload gives a tenant an inspector, another one, and none. Logins from then on have it.
+// A reload adds, replaces or removes the inspector of a tenant, for later logins.
 func TestReloadOfInspector(t *testing.T) {
 	s, cfg := simulated(t)
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
@@ -187,6 +187,6 @@ func TestReloadOfInspector(t *testing.T) {
 		if err != nil || !strings.HasPrefix(reply, step.want) {
 			t.Errorf("%q, %v; want %q", reply, err, step.want)
 		}
-		before.Store("before", "is bad") // which keeps what it began with
+		before.Store("before", "is bad") // the session keeps its old inspector
 	}
 }

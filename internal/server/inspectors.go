@@ -14,13 +14,13 @@ import (
 // inspectorInterval is the time between two probes of an inspector.
 const inspectorInterval = time.Minute
 
-// inspectorProbes holds the result of the last probe of each inspector. The zero value has none.
+// inspectorProbes holds the result of the last probe of each inspector. The zero value is empty.
 type inspectorProbes struct {
 	mu     sync.Mutex
 	errors map[*inspect.Inspector]error
 }
 
-// swap replaces the result of an inspector, and reports whether the inspector failed before.
+// swap stores the result of a probe, and reports whether the previous probe failed.
 func (p *inspectorProbes) swap(i *inspect.Inspector, err error) (failed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -32,7 +32,7 @@ func (p *inspectorProbes) swap(i *inspect.Inspector, err error) (failed bool) {
 	return before != nil
 }
 
-// keep forgets the inspectors that are not in use.
+// keep drops the results of inspectors that are not in use.
 func (p *inspectorProbes) keep(used map[string]*inspect.Inspector) {
 	known := slices.Collect(maps.Values(used))
 	p.mu.Lock()
@@ -40,8 +40,8 @@ func (p *inspectorProbes) keep(used map[string]*inspect.Inspector) {
 	maps.DeleteFunc(p.errors, func(i *inspect.Inspector, _ error) bool { return !slices.Contains(known, i) })
 }
 
-// probeInspectors has each inspector judge a file of the server. Clients learn of an inspector that is down only when
-// they upload.
+// probeInspectors sends a test file to each inspector. Without it, an inspector that is down would only show when
+// clients upload.
 func (s *Server) probeInspectors(ctx context.Context) {
 	all := s.tenants.Inspectors()
 	s.inspectors.keep(all)
@@ -53,14 +53,14 @@ func (s *Server) probeInspectors(ctx context.Context) {
 		failed := s.inspectors.swap(all[tenant], err)
 		switch {
 		case err != nil && !failed:
-			s.log.Error("inspector cannot judge files", "tenant", tenant, "err", err)
+			s.log.Error("inspector failed", "tenant", tenant, "err", err)
 		case err == nil && failed:
-			s.log.Info("inspector can judge files again", "tenant", tenant)
+			s.log.Info("inspector works again", "tenant", tenant)
 		}
 	})
 }
 
-// inspectorsUp reports by tenant whether the last probe of its inspector succeeded.
+// inspectorsUp reports for each tenant whether the last probe of its inspector succeeded.
 func (s *Server) inspectorsUp() map[string]bool {
 	up := map[string]bool{}
 	s.inspectors.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Control connections have TCP keep-alive packets. Load balancers drop connections without packets, such as those of
-// clients that wait for a long transfer. The guide to Kubernetes says how often they come.
+// Control connections send TCP keep-alive packets. Load balancers drop idle connections, such as those of clients that
+// wait for a long transfer. The Kubernetes guide documents the interval.
 func TestKeepAlive(t *testing.T) {
 	const seconds = 15
 	l, err := listenTCP(t.Context(), "listen", "127.0.0.1:0", slog.New(slog.DiscardHandler))

@@ -11,21 +11,21 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// dialFrom connects from an address of this machine, and reads a first reply with the code.
+// dialFrom connects from an address of this machine, and expects a first reply with this code.
 func dialFrom(t *testing.T, srv *Server, from string, code int) (c *ftptest.Client, text string) {
 	t.Helper()
 	c = ftptest.New(t, ftptest.DialFrom(t, from, srv.Addr().String()))
 	return c, c.Reply(code)
 }
 
-// hasMetric tells whether /metrics has a line.
+// hasMetric reports whether /metrics has a line.
 func hasMetric(t *testing.T, srv *Server, line string) bool {
 	t.Helper()
 	_, body := get(t, srv, "/metrics")
 	return strings.Contains(body, line+"\n")
 }
 
-// wantMetrics wants lines of /metrics.
+// wantMetrics expects lines of /metrics.
 func wantMetrics(t *testing.T, srv *Server, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
@@ -35,8 +35,7 @@ func wantMetrics(t *testing.T, srv *Server, lines ...string) {
 	}
 }
 
-// A connection above a maximum gets 421 in the language of the server, and another one has its place when a session
-// has ended.
+// A connection above the limit gets 421 in the language of the server. When a session ends, another one can connect.
 func TestSessionLimits(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.DefaultLanguage = language.German
@@ -69,7 +68,7 @@ func TestSessionLimits(t *testing.T) {
 	)
 }
 
-// Half of the sessions may be not logged in. One that logs in makes room for another one, and REIN takes it back.
+// Half of the sessions may be before their login. A login frees a place for another session, and REIN takes it again.
 func TestSessionsBeforeLogin(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Limits.Server.Sessions = 4
@@ -90,7 +89,7 @@ func TestSessionsBeforeLogin(t *testing.T) {
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="sessions_before_login",tenant=""} 2`)
 }
 
-// A user above a maximum of the tenant gets 421 after a right password, in the language of the tenant.
+// A user above a limit of the tenant gets 421 after the correct password, in the language of the tenant.
 func TestTenantLimits(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
@@ -122,7 +121,7 @@ func TestTenantLimits(t *testing.T) {
 	bob.Login("bob", servicetest.Password)
 	refused("carol", "Trop de connexions.")
 
-	alice.Command(220, "REIN") // which ends the login and not the session
+	alice.Command(220, "REIN") // ends the login but not the session
 	alice.Login("carol", servicetest.Password)
 	wantMetrics(t, srv,
 		`babelftp_refusals_total{limit="tenant.sessions",tenant="acme"} 1`,

@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// A ListenError says which address of the configuration could not be listened on.
+// A ListenError says which configured address could not be opened.
 type ListenError struct {
-	Key     string // of the configuration, such as tls.implicit_listen
+	Key     string // configuration key, such as tls.implicit_listen
 	Address string
 	Err     error
 }
 
-// Error is one line, with the key to change.
+// Error returns one line that names the key to change.
 func (e *ListenError) Error() string {
 	what := "choose"
 	if errors.Is(e.Err, syscall.EADDRINUSE) { // often the old FTP server
@@ -26,11 +26,10 @@ func (e *ListenError) Error() string {
 	return fmt.Sprintf("cannot listen on %s: %v: %s another address with %s", e.Address, e.Err, what, e.Key)
 }
 
-// Unwrap returns the operating system's error.
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// listenTCP opens the address that a key has, and logs it. If systemd has opened a socket that has the name of the key,
-// listenTCP takes that. For an empty address it opens none, and the listener is nil. An error is a [ListenError].
+// listenTCP opens the address of a configuration key, and logs it. It prefers a socket that systemd passed under the
+// same name. It returns nil if the address is empty. Its errors are of type [ListenError].
 func listenTCP(ctx context.Context, key, address string, log *slog.Logger) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
@@ -42,7 +41,7 @@ func listenTCP(ctx context.Context, key, address string, log *slog.Logger) (net.
 	if err != nil {
 		if call, ok := errors.AsType[*os.SyscallError](err); ok {
 			err = call.Err // the address is in Error
-		}
+		} // Error adds the address itself
 		return nil, &ListenError{Key: key, Address: address, Err: err}
 	}
 	log.Info("listening", "key", key, "address", l.Addr().String())

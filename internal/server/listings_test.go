@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// sessionBehind is a session of a user whose server reaches S3 through a proxy that counts its requests.
+// sessionBehind returns a session on a server that reaches S3 through a proxy that counts requests.
 func sessionBehind(
 	t *testing.T, change func(*config.Tenant), user string, keys ...string,
 ) (*ftptest.Client, *s3test.Proxy) {
@@ -24,13 +24,13 @@ func sessionBehind(
 	proxy := s3test.StartProxy(t, s)
 	cfg := servicetest.NewConfig(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
-	cfg.AbandonedUploads = 0 // the sweep at the start would count among the session's requests
+	cfg.AbandonedUploads = 0 // requests of the first sweep must not count
 	change(cfg.Tenants["acme"])
 	put(t, s, cfg, keys...)
 	return session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), user), proxy
 }
 
-// What clients do around a listing, and how many requests to S3 that takes.
+// TestRequestsAroundListings checks the number of S3 requests for the commands that clients send around a listing.
 func TestRequestsAroundListings(t *testing.T) {
 	type step struct {
 		run  func(c *ftptest.Client)
@@ -87,10 +87,10 @@ func TestRequestsAroundListings(t *testing.T) {
 	}
 }
 
-// A listing by STAT whose second page fails does not end as a whole one does: the session ends in the middle of the
-// reply.
+// If the second page of a STAT listing fails, the listing must not look complete: the session ends in the middle of
+// the reply.
 func TestStatusWhosePageFails(t *testing.T) {
-	keys := make([]string, 1001) // more than a page has
+	keys := make([]string, 1001) // more than one page
 	for i := range keys {
 		keys[i] = fmt.Sprintf("dir/%04d", i)
 	}

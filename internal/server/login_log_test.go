@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// Guesses do not flood the log: it has one line for each address and user, and one for all unknown users of an address.
-// People type a password where the user name belongs, so it names users that exist, and no others.
+// Guesses do not flood the log: there is one line for each address and user, and one line for all unknown users of an
+// address. Because people type passwords into the user field, only existing users are named.
 func TestLogOfGuesses(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Limits.FailedLoginDelay = 0
@@ -48,7 +48,7 @@ func TestLogOfGuesses(t *testing.T) {
 		`babelftp_logins_total{result="refused",tenant="acme"} 6`)
 }
 
-// Handshakes that fail do not flood the log either.
+// Failed handshakes do not flood the log either.
 func TestLogOfHandshakes(t *testing.T) {
 	c := newCertified(t, nil)
 	c.start()
@@ -56,7 +56,7 @@ func TestLogOfHandshakes(t *testing.T) {
 		conn, err := net.Dial("tcp", c.srv.ImplicitAddr().String())
 		must.OK(t, err)
 		_, _ = io.WriteString(conn, "USER alice\r\n")
-		_, _ = io.Copy(io.Discard, conn) // until the server closes it
+		_, _ = io.Copy(io.Discard, conn) // until the server closes the connection
 		_ = conn.Close()
 	}
 	if n := c.log.Count("TLS handshake failed"); n != 1 {
@@ -64,8 +64,8 @@ func TestLogOfHandshakes(t *testing.T) {
 	}
 }
 
-// A debug switch makes the log show the commands and the requests to S3 of the sessions that it is for, also of those
-// that are open, until it is off.
+// A debug switch logs the commands and S3 requests of the selected sessions, including open ones, until it is switched
+// off.
 func TestDebugOfASession(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	log := &servicetest.Log{}

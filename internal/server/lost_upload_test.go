@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// What the client reads when the data connection of an upload is lost is what the bucket holds: nothing, or what can
-// be resumed.
+// If the data connection of an upload is lost, the reply tells the truth about the bucket: it holds nothing, or an
+// upload that can be resumed.
 func TestLostUpload(t *testing.T) {
 	t.Parallel()
 	const stored, sent = "stored before", "half of a file"
@@ -57,7 +57,7 @@ func TestLostUpload(t *testing.T) {
 				return
 			}
 			c.Command(350, fmt.Sprint("REST ", len(tt.sent)-1))
-			if text := lose(t, c, "STOR /new", ""); text != resumable { // as before, though nothing has come
+			if text := lose(t, c, "STOR /new", ""); text != resumable { // as before, although nothing arrived
 				t.Errorf("426 %q, want %q", text, resumable)
 			}
 			c.Command(350, fmt.Sprint("REST ", len(tt.sent)-1))
@@ -68,7 +68,8 @@ func TestLostUpload(t *testing.T) {
 	}
 }
 
-// lose resets the data connection of an upload when the server has so many bytes, and returns the text of 426.
+// lose resets the data connection of an upload after the server received content, and returns the text of the 426
+// reply.
 func lose(t *testing.T, c *ftptest.Client, command, content string) string {
 	t.Helper()
 	conn := c.Data().(*net.TCPConn)

@@ -28,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of metrics in docs/guides/monitoring.md")
 
-// A described metric is what its collector says of it.
+// A described metric is a metric as its collector describes it.
 type described struct{ name, help, labels string }
 
 func describedBy(t *testing.T, desc *prometheus.Desc) described {
@@ -60,7 +60,7 @@ func describe(t *testing.T, m *admin.Metrics) map[string]described {
 	return all
 }
 
-// everything is a server with all that has metrics.
+// everything returns a server with all features that have metrics.
 func everything(t *testing.T) *Server {
 	t.Helper()
 	s, cfg := simulated(t)
@@ -71,7 +71,7 @@ func everything(t *testing.T) *Server {
 	return srv
 }
 
-// The table in the guide has exactly the metrics that the server may show, in the words of /metrics.
+// The table in the guide has exactly the metrics that the server can show, with the descriptions of /metrics.
 func TestMetricsTable(t *testing.T) {
 	const begin, end = "<!-- begin metrics: go test ./internal/server -run TestMetricsTable -update -->\n",
 		"<!-- end -->"
@@ -102,7 +102,7 @@ func TestMetricsTable(t *testing.T) {
 	must.OK(t, os.WriteFile(file, []byte(before+begin+table+end+after), 0o644))
 }
 
-// An alert or a panel of the dashboard that selects a metric or a label which the server does not have shows nothing.
+// Alerts and dashboard panels only select metrics and labels that the server has. Otherwise they would show nothing.
 func TestSelectors(t *testing.T) {
 	all := describe(t, everything(t).metrics)
 	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
@@ -127,8 +127,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// TestSummariesOfAlerts checks that the summary of an alert uses only labels that its expression leaves, and reads well
-// without those that may be empty.
+// The summary of an alert only uses labels that its expression keeps, and reads well without those that may be empty.
 func TestSummariesOfAlerts(t *testing.T) {
 	var alerts []struct {
 		Alert, Expr string
@@ -139,13 +138,13 @@ func TestSummariesOfAlerts(t *testing.T) {
 		"humanizePercentage": func(v float64) string { return fmt.Sprintf("%.4g%%", v*100) },
 		"humanizeDuration":   func(v float64) string { return fmt.Sprintf("%.4gs", v) },
 	}
-	// A series may be of no tenant, of the tenant itself, of its own bucket, or of a certificate without names.
+	// A series may belong to no tenant, to the tenant itself, to its own bucket, or to a certificate without names.
 	for _, a := range alerts {
 		mayBeEmpty := []string{"user", "folder", "host"}
-		if !regexp.MustCompile(`babelftp_(bucket|quota|inspector)_`).MatchString(a.Expr) { // of configured tenants only
+		if !regexp.MustCompile(`babelftp_(bucket|quota|inspector)_`).MatchString(a.Expr) { // always has a configured tenant
 			mayBeEmpty = append(mayBeEmpty, "tenant")
 		}
-		labels := []string{"pod", "instance"} // of expressions that do not aggregate
+		labels := []string{"pod", "instance"} // labels of expressions without aggregation
 		if m := regexp.MustCompile(`by \((.*?)\)`).FindStringSubmatch(a.Expr); m != nil {
 			labels = strings.Split(m[1], ", ")
 		}
@@ -175,7 +174,7 @@ func TestSummariesOfAlerts(t *testing.T) {
 	}
 }
 
-// TestSelectedLimits checks that the alerts select limits that the server counts.
+// The alerts only select limits that the server counts.
 func TestSelectedLimits(t *testing.T) {
 	text := must.ReadFile(t, "../../deploy/babelftp/files/alerts.yaml")
 	selected := regexp.MustCompile(`limit=~?"(.*?)"`).FindAllStringSubmatch(text, -1)
@@ -191,7 +190,6 @@ func TestSelectedLimits(t *testing.T) {
 	}
 }
 
-// TestAuditBacklog checks the metrics of an audit webhook that is down.
 func TestAuditBacklog(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Audit.Webhook = config.Receiver{URL: "http://127.0.0.1:1/", Secret: value.NewSecret("0123456789abcdef")}
@@ -205,7 +203,7 @@ func TestAuditBacklog(t *testing.T) {
 	}
 }
 
-// TestInspectorUp checks the metric of two inspectors, of which one is down, and of one that a reload removes.
+// TestInspectorUp checks the metric of two inspectors, one of them down, and of one that a reload removes.
 func TestInspectorUp(t *testing.T) {
 	s, cfg := simulated(t)
 	other := *cfg.Tenants["acme"]
@@ -218,7 +216,7 @@ func TestInspectorUp(t *testing.T) {
 	metric(t, srv, `babelftp_inspector_up{tenant="acme"} 1`)
 	metric(t, srv, `babelftp_inspector_up{tenant="other"} 0`)
 	srv.probeInspectors(t.Context())
-	if n := strings.Count(log.String(), "inspector cannot judge files"); n != 1 {
+	if n := strings.Count(log.String(), "inspector failed"); n != 1 {
 		t.Errorf("the log reports the inspector %d times", n)
 	}
 	reload(t, srv, changed(t, cfg, func(next *config.Config) {
@@ -232,7 +230,7 @@ func TestInspectorUp(t *testing.T) {
 	}
 }
 
-// TestSessionsWithOldKeys checks the metric of sessions that began before an access key was replaced.
+// TestSessionsWithOldKeys checks the metric for sessions that began before an access key was replaced.
 func TestSessionsWithOldKeys(t *testing.T) {
 	s, cfg := simulated(t)
 	other := *cfg.Tenants["acme"]
@@ -242,7 +240,7 @@ func TestSessionsWithOldKeys(t *testing.T) {
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	first, second := session(t, srv, "alice"), session(t, srv, "alice")
 	wantMetrics(t, srv, old+"0")
-	// The same key, and another greeting.
+	// Keep the key, and change another setting.
 	reload(t, srv, changed(t, cfg, func(next *config.Config) {
 		next.Tenants["acme"].Prefix = "elsewhere/"
 	}, "acme"))
@@ -262,7 +260,7 @@ func TestSessionsWithOldKeys(t *testing.T) {
 	metric(t, srv, gone+"1")
 }
 
-// The metrics follow the conventions of Prometheus, those too that have no value yet.
+// The metrics follow the conventions of Prometheus, including those that have no value yet.
 func TestMetricsFollowConventions(t *testing.T) {
 	m := everything(t).metrics
 	for _, c := range m.Collectors() {
@@ -288,7 +286,7 @@ func TestMetricsFollowConventions(t *testing.T) {
 	}
 }
 
-// Bytes count while they move, and the transfer as running.
+// Bytes are counted while they move, and the transfer counts as active.
 func TestMetricsOfRunningTransfer(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	srv := start(t, servicetest.NewConfig(t, s), Options{AWS: s.AWSConfig()})
@@ -319,7 +317,8 @@ func TestMetricsOfRunningTransfer(t *testing.T) {
 	)
 }
 
-// A request that the SDK repeats counts twice, and once as a repetition. One that gets no answer has the status error.
+// A request that the SDK retries counts as two requests and one retry. A request without a response has the status
+// "error".
 func TestMetricsOfRetries(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	proxy := s3test.StartProxy(t, s)
@@ -340,8 +339,8 @@ func TestMetricsOfRetries(t *testing.T) {
 	)
 }
 
-// A reload removes the series of a tenant that is gone. What its last sessions do counts without a name, and when the
-// tenant comes back it counts again.
+// A reload removes the series of a removed tenant. Its last sessions are counted without a tenant name, until the
+// tenant is configured again.
 func TestMetricsOfRemovedTenant(t *testing.T) {
 	s, cfg := simulated(t)
 	other := servicetest.NewConfig(t, s).Tenants["acme"]

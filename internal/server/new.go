@@ -29,8 +29,8 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// New returns a server for a valid configuration: it makes what outlives reloads, and then applies the configuration
-// as a reload does. It opens no listener and sends no request to S3.
+// New returns a server for a valid configuration. It creates everything that outlives reloads, and then applies the
+// configuration in the same way as a reload. It opens no listener and sends no request to S3.
 func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -74,7 +74,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		opts: opts, log: log, metrics: m,
 		factory: clients,
 		memory:  driver.NewBudget(int64(cfg.Memory)),
-		limits:  limits.NewServer(limits.Bounds{}, limits.Bounds{}), // apply sets them, as it does for bans and control
+		limits:  limits.NewServer(limits.Bounds{}, limits.Bounds{}), // zero until apply configures them, like bans and control
 		bans:    bans.New(config.Bans{}, config.Networks{}, log, func(b bans.Ban) { s.banned(b) }),
 		upkeep:  make(chan struct{}, maxParallel),
 
@@ -108,7 +108,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return report.Observers{m, s.auditLog.Session(c)}
 	}
 	s.apply(first)
-	s.showParts()
+	s.registerCollectors()
 	if cfg.Cluster.Given() {
 		m.MustRegister(relays.Collectors()...)
 	}
@@ -121,7 +121,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	return s, nil
 }
 
-// banned counts a ban. The audit log has those of administrators already.
+// banned counts a ban, and writes it to the audit log unless an administrator set it, which is already logged.
 func (s *Server) banned(b bans.Ban) {
 	s.metrics.Banned(b.Kind())
 	if !b.ByAdministrator() {
@@ -131,8 +131,8 @@ func (s *Server) banned(b bans.Ban) {
 	}
 }
 
-// showParts adds to the metrics what the parts of the server count.
-func (s *Server) showParts() {
+// registerCollectors adds the metrics of the server's parts.
+func (s *Server) registerCollectors() {
 	s.metrics.MustRegister(
 		admin.CollectPassivePorts(s.ports.Ports), admin.CollectQuotas(s.tenants.Quotas),
 		admin.CollectCertificates(s.certificates), admin.CollectBuckets(s.buckets), admin.CollectMemory(s.memory),
@@ -144,8 +144,8 @@ func (s *Server) showParts() {
 	}
 }
 
-// newAuditLog is the audit log, nil without a reader. recent is nil without administrators. In a cluster each line has
-// the number of the replica.
+// newAuditLog returns the audit log, or nil if nobody reads it. recent is nil without administrators. In a cluster,
+// each line has the number of the replica.
 func newAuditLog(out *audit.Output, recent *audit.Recent, guard *panics.Guard, cluster bool, replica int) *audit.Log {
 	var to audit.Sink = out
 	switch {
@@ -160,7 +160,7 @@ func newAuditLog(out *audit.Output, recent *audit.Recent, guard *panics.Guard, c
 	return audit.New(to, out.Roomy, guard)
 }
 
-// filesOf are the options of the files of all users.
+// filesOf returns the driver options that all users share.
 func (s *Server) filesOf(cfg *config.Config) driver.Options {
 	return driver.Options{
 		PartSize:    int64(cfg.PartSize),
@@ -169,10 +169,11 @@ func (s *Server) filesOf(cfg *config.Config) driver.Options {
 	}
 }
 
-// minUploadRate is a quarter of what a satellite telephone sends, 2,400 bits a second. It is in bytes a minute.
+// minUploadRate is the minimum speed of an upload, in bytes per minute: a quarter of the 2,400 bits per second of a
+// satellite phone.
 const minUploadRate = 4 << 10
 
-// controlConfig is what sessions are begun with.
+// controlConfig returns the settings of new sessions.
 func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.Config {
 	return control.Config{
 		Bundle:             bundle,

@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// Under overwrite: deny no command changes the bytes of a file that is there.
+// With "overwrite: deny", no command changes the bytes of an existing file.
 func TestDenyOverwrite(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		cfg := servicetest.NewConfig(t, s)
@@ -62,21 +62,21 @@ func TestDenyOverwrite(t *testing.T) {
 	})
 }
 
-// Under overwrite: version what was replaced can be had back, so the bucket must keep it.
+// With "overwrite: version", an overwritten file can be recovered, so the bucket must have versioning enabled.
 func TestVersionOverwrite(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		cfg := servicetest.NewConfig(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Users["alice"].Overwrite = config.VersionOverwrite
 		// no user may write there
-		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}}
+		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}} // users have no write permission there
 		want := fmt.Sprintf(
-			"tenant acme: bucket %q: keeps no older versions of its objects, which overwrite: version counts on: "+
-				"switch its versioning on, or write overwrite: deny", acme.Bucket)
+			"tenant acme: bucket %q: versioning is not enabled, which overwrite: version requires: "+
+				"enable versioning, or set overwrite: deny", acme.Bucket)
 		if got := probe(t, cfg, s.AWSConfig()); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
-		if s.Name != "minio" { // which alone of them can
+		if s.Name != "minio" { // the only one with versioning
 			return
 		}
 		_, err := s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
@@ -104,8 +104,7 @@ func TestVersionOverwrite(t *testing.T) {
 	})
 }
 
-// withoutConditions makes a client that an S3 server serves which knows no If-None-Match of an operation, for objects
-// whose keys end with a suffix.
+// withoutConditions simulates an S3 server that ignores If-None-Match in one operation, for keys with this suffix.
 func withoutConditions(cfg *aws.Config, operation, suffix string) {
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
 		return stack.Build.Add(middleware.BuildMiddlewareFunc("without-conditions", func(
@@ -120,15 +119,15 @@ func withoutConditions(cfg *aws.Config, operation, suffix string) {
 	})
 }
 
-// A server that would replace files in silence is refused where they must not be.
+// A server that would silently overwrite files is rejected if files must not be overwritten.
 func TestServerWithoutConditions(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	for name, tc := range map[string]struct{ operation, suffix string }{
 		"PutObject":               {"PutObject", ""},
 		"CompleteMultipartUpload": {"CompleteMultipartUpload", ""},
-		// These look first, and then store: of several requests at the same time more than one succeeds.
-		"PutObject-looks":               {"PutObject", "-puts"},
-		"CompleteMultipartUpload-looks": {"CompleteMultipartUpload", "-uploads"},
+		// These servers check first and then store: of several simultaneous requests, more than one succeeds.
+		"PutObject-checks-first":               {"PutObject", "-puts"},
+		"CompleteMultipartUpload-checks-first": {"CompleteMultipartUpload", "-uploads"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := servicetest.NewConfig(t, s)
@@ -137,8 +136,8 @@ func TestServerWithoutConditions(t *testing.T) {
 			reach := s.AWSConfig()
 			withoutConditions(reach, tc.operation, tc.suffix)
 			want := fmt.Sprintf(
-				"tenant acme: bucket %q: its S3 server does not know If-None-Match, which overwrite: deny counts on: "+
-					"files would be replaced: move to a server that knows it, or write overwrite: allow or "+
+				"tenant acme: bucket %q: its S3 server does not support If-None-Match, which overwrite: deny requires: "+
+					"files would be overwritten: use a server that supports it, or set overwrite: allow or "+
 					"overwrite: version", acme.Bucket)
 			if got := probe(t, cfg, reach); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
@@ -151,7 +150,7 @@ func TestServerWithoutConditions(t *testing.T) {
 	}
 }
 
-// STOR after REST keeps what the file has after the bytes of the client, or ends the file with them.
+// STOR after REST keeps the bytes of the file behind those of the client, or truncates the file there.
 func TestSTORAfterREST(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		for choice, want := range map[config.StorAfterRest]string{"": "coNTent", config.KeepRest: "coNTent",

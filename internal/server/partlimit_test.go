@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// An S3 server takes fewer parts than its profile says. The client learns the limit and the key of the configuration,
-// and nothing of a file that it could resume. A second attempt ends in the same way.
+// If an S3 server accepts fewer parts than its profile says, the reply names the limit and the configuration key, and
+// does not claim that the file can be resumed. A second attempt ends in the same way.
 // Reported for Scaleway: tus/tus-node-server#711
 func TestPartLimit(t *testing.T) {
 	sim := s3sim.New(s3sim.Options{Profile: driver.Profile{PartLimit: 3}})

@@ -11,18 +11,18 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 )
 
-// passivePortRange is so many ports that no program listens on, and that no other test gets.
+// passivePortRange returns a range of n free ports, which no other test uses.
 func passivePortRange(t *testing.T, n int) netaddr.PortRange {
 	t.Helper()
 	first := ftptest.FreePorts(t, n, "127.0.0.1")
 	return netaddr.PortRange{First: first, Last: first + uint16(n) - 1}
 }
 
-// noPort is what a client reads in French.
+// noPort is the reply in French.
 const noPort = "Aucun port n’est libre pour la connexion de données. Veuillez réessayer."
 
-// A client without a free port gets 425. It gets a port after a connection to another one, after a second EPSV there,
-// and after the end of a session.
+// A client gets 425 if no port is free. It gets a port after a connection to another port ended, after a second EPSV
+// on that session, and after the end of a session.
 func TestPassivePortLimit(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Tenants["acme"].DefaultLanguage = language.French
@@ -34,7 +34,7 @@ func TestPassivePortLimit(t *testing.T) {
 	second.WantReply(425, noPort, "EPSV")
 	conn := first.Data()
 	defer conn.Close()
-	// until the server has taken the connection
+	// Wait until the server has accepted the connection.
 	for metric := ""; !strings.Contains(metric, "babelftp_passive_ports 0\n"); {
 		_, metric = get(t, srv, "/metrics")
 	}
@@ -46,7 +46,7 @@ func TestPassivePortLimit(t *testing.T) {
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="passive.ports",tenant=""} 2`)
 }
 
-// A client that never connects to its passive port moves no byte, so it has no longer than stall_timeout.
+// A client that never connects to its passive port transfers no bytes, so stall_timeout limits the wait.
 func TestPassivePortUntilStallTimeout(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.DataTimeout, cfg.StallTimeout = time.Hour, 50*time.Millisecond

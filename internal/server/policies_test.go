@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// granted reads the letters of permissions: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
+// granted parses letters for permissions: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
 func granted(text string) []config.Permission {
 	permissions := []config.Permission{}
 	for i, p := range config.AllPermissions() {
@@ -26,7 +26,7 @@ func granted(text string) []config.Permission {
 	return permissions
 }
 
-// permitted is a user with permissions in the letters of [granted].
+// permitted returns a user with permissions in the letters of [granted].
 func permitted(t *testing.T, everywhere string, byPath map[string]string) *config.User {
 	t.Helper()
 	u := &config.User{PasswordHash: servicetest.PasswordHash(), Permissions: granted(everywhere),

@@ -24,7 +24,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// probe has a line for each bucket that a server with a configuration cannot use.
+// probe returns a line for each bucket that is not usable.
 func probe(t *testing.T, cfg *config.Config, reach *aws.Config) string {
 	t.Helper()
 	srv, err := New(t.Context(), cfg, Options{AWS: reach})
@@ -38,8 +38,8 @@ func probe(t *testing.T, cfg *config.Config, reach *aws.Config) string {
 	return strings.Join(problems, "\n")
 }
 
-// enforce lets the clients that are made from reach do what a policy allows, by the table of needs. It stands in for
-// AWS, where MinIO asks for less. The objects have the tags and the key of the tenant.
+// enforce makes the clients that are created from reach obey a policy, according to the table of needs. It replaces
+// AWS, because MinIO requires fewer permissions. Objects have the tags and the KMS key of the tenant.
 func enforce(reach *aws.Config, policy s3client.Policy, t *config.Tenant) *aws.Config {
 	region := s3client.Region(reach.Region)
 	return before(reach, func(in any) error {
@@ -59,7 +59,7 @@ func enforce(reach *aws.Config, policy s3client.Policy, t *config.Tenant) *aws.C
 	})
 }
 
-// accessDenied is what S3 answers where a permission is missing.
+// accessDenied returns the error of S3 for a missing permission.
 func accessDenied() error {
 	return &smithyhttp.ResponseError{
 		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusForbidden}},
@@ -67,7 +67,7 @@ func accessDenied() error {
 	}
 }
 
-// without is a policy that lacks one action of one statement.
+// without returns the policy without one action of one statement.
 func without(p s3client.Policy, statement int, action string) s3client.Policy {
 	p.Statement = slices.Clone(p.Statement)
 	s := &p.Statement[statement]
@@ -78,7 +78,7 @@ func without(p s3client.Policy, statement int, action string) s3client.Policy {
 	return p
 }
 
-// A probe names each action that a policy lacks, and no other.
+// A probe names exactly the actions that a policy lacks.
 func TestProbeNamesTheMissingAction(t *testing.T) {
 	works := workOf(t)
 	works["aws"] = tenantWork{configure: func(cfg *config.Config, t *config.Tenant) {
@@ -90,10 +90,10 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 		for _, enforced := range []string{"minio", "table"} {
 			switch {
 			case name == "aws" && enforced == "minio":
-				continue // MinIO refuses a policy with actions on keys
+				continue // MinIO rejects policies with actions on KMS keys
 			case enforced == "table" && slices.Contains([]string{"tags-and-acl", "kms", "quota-and-folder"}, name):
-				// the policy is one for MinIO, and that of the last has two statements for a bucket, which differ in
-				// the prefix
+				// The policy is for MinIO. The policy of the last tenant has two statements for the bucket, which
+				// differ in the prefix.
 				continue
 			}
 			t.Run(name+"/by-"+enforced, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 						enforce(reach, policy, acme)
 					}
 					problems := strings.Split(probe(t, cfg, reach), "; ")
-					// This MinIO has the profile of AWS.
+					// This MinIO uses the AWS profile.
 					return strings.Join(slices.DeleteFunc(problems, func(problem string) bool {
 						return strings.Contains(problem, "promises: Delete") ||
 							strings.Contains(problem, "promises: CopyObject")
@@ -121,24 +121,24 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 				if got := try(policy); got != "" {
 					t.Errorf("with all of the policy: %s", got)
 				}
-				// Without the right to delete versions, delete markers hide what the probe has stored.
+				// Without the permission to delete versions, delete markers hide the objects of the probe.
 				if after := s3test.Objects(t, s.Client(), acme.Bucket); len(after) != len(before) {
 					t.Errorf("the probe leaves %d objects, of %d before", len(after), len(before))
 				}
 				for i, statement := range policy.Statement {
 					for _, action := range statement.Action {
 						if enforced == "minio" && (action == s3client.PutObjectTagging || action == s3client.ListBucketVersions) {
-							continue // MinIO does not ask for it, or takes s3:ListBucket for it
+							continue // MinIO does not require it, or accepts s3:ListBucket instead
 						}
 						reads := []string{s3client.GetObject, s3client.GetObjectVersion, s3client.GetVersionTagging}
 						if enforced == "minio" && acme.VersionsDirectory != "" && slices.Contains(reads, action) {
-							continue // MinIO takes another one of them for it
+							continue // MinIO accepts another action instead
 						}
 						if action == s3client.GetBucketVersioning && acme.Overwrite != config.VersionOverwrite {
-							continue // the policy has it as long as the server may turn out to need it
+							continue // in the policy because the server may turn out to need it
 						}
 						if action == s3client.GetBucketObjectLock {
-							continue // the probe does without: see TestProbeNotesObjectLock
+							continue // the probe works without it; see TestProbeNotesObjectLock
 						}
 						got := try(without(policy, i, action))
 						if want := action + " on " + statement.Resource[0]; !strings.Contains(got, want) ||
@@ -166,7 +166,7 @@ func countVersions(t *testing.T, s *s3test.Server, bucket string) int {
 	return len(out.Versions) + len(out.DeleteMarkers)
 }
 
-// On every S3 server a probe finds nothing wrong, and leaves nothing.
+// On every S3 server, a probe finds no problem and leaves nothing behind.
 func TestProbe(t *testing.T) {
 	s3test.RunAll(t, func(t *testing.T, s *s3test.Server) {
 		cfg := servicetest.NewConfig(t, s)
@@ -185,7 +185,7 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// before calls do before each request of the clients that are made from reach, which the error fails.
+// before calls do before each request of the clients that are created from reach. An error of do fails the request.
 func before(reach *aws.Config, do func(in any) error) *aws.Config {
 	reach.APIOptions = append(reach.APIOptions, func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("before", func(
@@ -200,8 +200,8 @@ func before(reach *aws.Config, do func(in any) error) *aws.Config {
 	return reach
 }
 
-// A probe leaves nothing where it is stopped, whatever it was about to do, or where S3 performs a request and the
-// answer is lost. If it cannot know what to abort, it says so.
+// A probe leaves nothing behind if it is interrupted at any point, or if S3 performs a request and the response is
+// lost. If it cannot know what to abort, it reports that.
 func TestInterruptedProbe(t *testing.T) {
 	for name, is := range map[string]func(in any) bool{
 		"put":      func(in any) bool { _, ok := in.(*s3.PutObjectInput); return ok },
@@ -244,7 +244,7 @@ func TestInterruptedProbe(t *testing.T) {
 				if !strings.Contains(told, want) {
 					t.Errorf("the probe reports %s", told)
 				}
-				if name == "begin" && lost { // it cannot know the ID
+				if name == "begin" && lost { // the ID is unknown
 					if !strings.Contains(told, "a multipart upload of this check may stay at ") {
 						t.Errorf("the probe reports %s", told)
 					}
@@ -258,14 +258,14 @@ func TestInterruptedProbe(t *testing.T) {
 	}
 }
 
-// leftBehind are the objects in a bucket, and the uploads that are not complete.
+// leftBehind returns the objects and the unfinished uploads in a bucket.
 func leftBehind(t *testing.T, s *s3test.Server, bucket string) []string {
 	t.Helper()
 	return append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...)
 }
 
-// A report has the code of what S3 refuses for another reason. It also says what a server does not do that its
-// profile promises, and what stays in the bucket.
+// A report has the error code if S3 refuses a request for another reason. It also names broken promises of the
+// profile, and leftover objects.
 func TestProbeProblems(t *testing.T) {
 	refuse := func(code string) error {
 		return &smithyhttp.ResponseError{
@@ -290,7 +290,7 @@ func TestProbeProblems(t *testing.T) {
 			}
 			return nil
 		},
-			"S3 denies a request, although its actions are allowed one by one: look for a Deny in the policies of " +
+			"S3 denies a request, although it allows each action elsewhere: check for a Deny in the policies of " +
 				"the bucket"},
 		"no-condition": {"minio", func(in any) error {
 			switch in := in.(type) {
@@ -308,7 +308,7 @@ func TestProbeProblems(t *testing.T) {
 				return errors.New("no route")
 			}
 			return nil
-		}, "CopyObject got no answer: "},
+		}, "CopyObject got no response: "},
 		"cannot-clean": {"minio", func(in any) error {
 			if in, ok := in.(*s3.DeleteObjectInput); ok && strings.HasSuffix(*in.Key, "-copy") {
 				return refuse("AccessDenied")
@@ -334,7 +334,7 @@ func TestProbeProblems(t *testing.T) {
 	}
 }
 
-// AWS blocks SSE-C in new buckets, and answers as if a permission were missing. The probe names the cause, and leaves
+// AWS blocks SSE-C in new buckets, and responds as if a permission were missing. The probe names the cause, and leaves
 // nothing behind.
 func TestProbeNamesBlockedCustomerKeys(t *testing.T) {
 	s, cfg := simulated(t)
@@ -361,7 +361,7 @@ func TestProbeNamesBlockedCustomerKeys(t *testing.T) {
 	}
 }
 
-// In a bucket with versions, credentials that may delete no version leave nothing that a listing shows.
+// In a versioned bucket, a probe without the permission to delete versions leaves nothing that a listing shows.
 func TestProbeThatMayDeleteNoVersion(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	cfg := servicetest.NewConfig(t, s)
@@ -381,7 +381,8 @@ func TestProbeThatMayDeleteNoVersion(t *testing.T) {
 	}
 }
 
-// The probe of a bucket that works says for how long it keeps each version, or that the policy does not let it ask.
+// The probe of a usable bucket notes how long Object Lock keeps each version, or that the policy does not allow it to
+// find out.
 func TestProbeNotesObjectLock(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	cfg := servicetest.NewConfig(t, s)
@@ -397,7 +398,7 @@ func TestProbeNotesObjectLock(t *testing.T) {
 	}
 	for want, allowed := range map[string]s3client.Policy{
 		": ok; Object Lock keeps each version for 1 day(s) (GOVERNANCE)": policy,
-		": ok; whether Object Lock keeps versions is not known: the IAM policy lacks " +
+		": ok; unknown whether Object Lock keeps versions: the IAM policy lacks " +
 			"s3:GetBucketObjectLockConfiguration on arn:aws:s3:::" + acme.Bucket: blind,
 	} {
 		srv, err := New(t.Context(), cfg, Options{AWS: s.Restricted(t, allowed).AWSConfig()})
@@ -410,8 +411,8 @@ func TestProbeNotesObjectLock(t *testing.T) {
 	}
 }
 
-// In a bucket whose Object Lock has a default retention S3 refuses bytes without a Content-MD5 or a checksum, even if
-// the profile has no checksums. The probe finds the same as in other buckets.
+// In a bucket with a default Object Lock retention, S3 rejects bytes without a Content-MD5 or checksum, even if the
+// profile has no checksums. The probe has the same result as for other buckets.
 func TestProbeUnderDefaultRetention(t *testing.T) {
 	s3test.RunLocked(t, func(t *testing.T, s *s3test.Server) {
 		for _, tc := range []struct {
@@ -438,8 +439,8 @@ func TestProbeUnderDefaultRetention(t *testing.T) {
 	})
 }
 
-// requireSums refuses what AWS refuses in a bucket with a default retention, where other servers take it: bytes that
-// come without a Content-MD5 and without a checksum.
+// requireSums rejects what AWS rejects in a bucket with a default retention, and other servers accept: bytes without a
+// Content-MD5 and without a checksum.
 func requireSums(reach *aws.Config) *aws.Config {
 	reach.APIOptions = append(reach.APIOptions, func(stack *middleware.Stack) error {
 		return stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("requireSums", func(
@@ -465,7 +466,7 @@ func requireSums(reach *aws.Config) *aws.Config {
 	return reach
 }
 
-// A profile that promises what its server does not do is named by the probe, and the right one is not.
+// The probe reports a profile that promises more than its server does, and accepts the correct profile.
 func TestProbeVerifiesTheProfile(t *testing.T) {
 	for _, tc := range []struct{ server, profile, want string }{
 		{"minio", "minio", ""},

@@ -19,10 +19,10 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// balancer is the address from which headers are believed.
+// balancer is the address of the trusted proxy.
 const balancer = "127.0.0.2"
 
-// behindBalancer is a server that believes the headers of balancer.
+// behindBalancer starts a server that trusts the PROXY headers of balancer.
 func behindBalancer(t *testing.T, change func(*config.Config), opts Options) *Server {
 	t.Helper()
 	s, cfg := simulated(t)
@@ -42,7 +42,7 @@ func dial(t *testing.T, from string, to net.Addr, header string) net.Conn {
 	return conn
 }
 
-// behind is a client behind the balancer, which sends a header for it.
+// behind returns a client behind the balancer, which sends a header for it.
 func behind(t *testing.T, srv *Server, header string, code int) *ftptest.Client {
 	t.Helper()
 	c := ftptest.New(t, dial(t, balancer, srv.Addr(), header))
@@ -50,7 +50,7 @@ func behind(t *testing.T, srv *Server, header string, code int) *ftptest.Client 
 	return c
 }
 
-// transferBehind transfers on a data connection that the balancer sends with a header.
+// transferBehind transfers over a data connection that the balancer forwards with a header.
 func transferBehind(t *testing.T, c *ftptest.Client, passive, header, line, content string) string {
 	t.Helper()
 	reply, err := c.Send(passive)
@@ -59,7 +59,7 @@ func transferBehind(t *testing.T, c *ftptest.Client, passive, header, line, cont
 	if _, text, found := strings.Cut(reply, "(|||"); found {
 		_, err = fmt.Sscanf(text, "%d", &port)
 	} else {
-		_, text, _ = strings.Cut(reply, "(192,0,2,1,") // what the client has reached
+		_, text, _ = strings.Cut(reply, "(192,0,2,1,") // address that the client connected to
 		var high, low int
 		_, err = fmt.Sscanf(text, "%d,%d", &high, &low)
 		port = high<<8 | low
@@ -87,14 +87,14 @@ func transferBehind(t *testing.T, c *ftptest.Client, passive, header, line, cont
 const (
 	header4 = "PROXY TCP4 203.0.113.7 192.0.2.1 40000 21\r\n"
 	header6 = "PROXY TCP6 2001:db8::7 2001:db8::1 40000 21\r\n"
-	// local is what a load balancer sends for a connection of its own, in version 2.
+	// local is the version 2 header for a connection of the load balancer itself.
 	local = "\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00"
 	// header4v2 is header4 in version 2.
 	header4v2 = "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xcb\x00\x71\x07\xc0\x00\x02\x01\x9c\x40\x00\x15"
 )
 
-// A client behind a balancer transfers by IPv4 and IPv6, PASV and EPSV, with headers of both versions. PASV shows the
-// address that it has reached.
+// A client behind a balancer can transfer over IPv4 and IPv6, with PASV and EPSV, and with headers of both versions.
+// PASV shows the address that the client connected to.
 func TestProxyProtocol(t *testing.T) {
 	srv := behindBalancer(t, nil, Options{})
 	for name, tc := range map[string]struct{ header, passive string }{
@@ -114,7 +114,7 @@ func TestProxyProtocol(t *testing.T) {
 	}
 	c := behind(t, srv, header6, 220)
 	c.Login("alice", servicetest.Password)
-	c.Command(425, "PASV") // names IPv4 addresses only
+	c.Command(425, "PASV") // PASV only supports IPv4
 	for _, line := range []string{"EPSV 1", "EPSV 3", "EPRT |1|203.0.113.7|2000|", "EPRT |3|x|1|"} {
 		if text := c.Command(522, line); !strings.HasSuffix(text, " (2)") {
 			t.Errorf("%s: %q, want the protocol of IPv6", line, text)
@@ -123,7 +123,7 @@ func TestProxyProtocol(t *testing.T) {
 	wantMetrics(t, srv, "babelftp_proxy_protocol_refused_total 0")
 }
 
-// The address in the header is what limits and logs see. The connections of the balancer itself are no client's.
+// Limits and logs use the address in the header. Connections of the balancer itself do not count as clients.
 func TestProxyProtocolLimits(t *testing.T) {
 	log := &servicetest.Log{}
 	srv := behindBalancer(t, func(cfg *config.Config) {
@@ -144,8 +144,8 @@ func TestProxyProtocolLimits(t *testing.T) {
 	}
 }
 
-// Without a header there is no session for a trusted network. A header from another network is a command that does
-// not exist.
+// From a trusted network, a connection without a header gets no session. From another network, a header is an unknown
+// command.
 func TestProxyProtocolRequired(t *testing.T) {
 	srv := behindBalancer(t, nil, Options{})
 	ftptest.New(t, dial(t, balancer, srv.Addr(), "USER alice\r\n")).WantClosed()
@@ -156,7 +156,7 @@ func TestProxyProtocolRequired(t *testing.T) {
 	c.Store("direct", "some data")
 }
 
-// A data connection is the session's only if its header names the client, and comes from the balancer.
+// A data connection is only accepted if its header names the client and comes from the balancer.
 func TestProxyProtocolDataConnection(t *testing.T) {
 	srv := behindBalancer(t, func(cfg *config.Config) { cfg.Passive.Ports = passivePortRange(t, 1) }, Options{})
 	port := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(srv.active.Load().cfg.Passive.Ports.First)}
@@ -176,20 +176,20 @@ func TestProxyProtocolDataConnection(t *testing.T) {
 			}
 		})
 	}
-	conn := dial(t, balancer, port, header4) // the session waits still
+	conn := dial(t, balancer, port, header4) // the session is still waiting
 	c.Command(150, "STOR file")
 	_, _ = io.WriteString(conn, "right")
 	_ = conn.Close()
 	c.Reply(226)
 }
 
-// The header comes before implicit TLS, and before TLS on the data connection.
+// The header comes before implicit TLS, and before TLS on data connections.
 func TestProxyProtocolImplicitTLS(t *testing.T) {
 	dir := t.TempDir()
 	files := config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
 	must.WriteCertificate(t, files.CertFile, files.KeyFile, &x509.Certificate{})
 	srv := behindBalancer(t, func(cfg *config.Config) { cfg.TLS = files }, Options{})
-	client := &tls.Config{InsecureSkipVerify: true} // the certificate is for the tests of TLS
+	client := &tls.Config{InsecureSkipVerify: true} // other tests check the certificate
 	c := ftptest.New(t, tls.Client(dial(t, balancer, srv.ImplicitAddr(), header4), client))
 	c.Reply(220)
 	c.Login("alice", servicetest.Password)
@@ -204,7 +204,7 @@ func TestProxyProtocolImplicitTLS(t *testing.T) {
 	c.Reply(226)
 }
 
-// An active data connection goes to the client in the header, from an address of this machine.
+// An active data connection goes to the client address from the header, from an address of this machine.
 func TestProxyProtocolActive(t *testing.T) {
 	srv := behindBalancer(t, nil, Options{})
 	l, err := net.Listen("tcp", "127.0.0.5:0")
@@ -228,8 +228,8 @@ func TestProxyProtocolActive(t *testing.T) {
 	c.Reply(226)
 }
 
-// A client with implicit TLS on the port for explicit TLS is disconnected. Like a header that is not believed, it
-// leaves a line in the log, one a minute for an address.
+// A client that starts implicit TLS on the port for explicit TLS is disconnected. Like an untrusted header, this
+// writes one log line per minute and address.
 func TestForeignProtocolsInTheLog(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	log := &servicetest.Log{}
@@ -241,7 +241,7 @@ func TestForeignProtocolsInTheLog(t *testing.T) {
 			t.Error("a TLS handshake succeeds on the port for explicit TLS")
 		}
 		if _, err := io.Copy(io.Discard, conn); err != nil {
-			t.Logf("the connection ends with %v", err) // a reset, where bytes were left
+			t.Logf("the connection ends with %v", err) // a reset if bytes were left
 		}
 		_ = conn.Close()
 	}

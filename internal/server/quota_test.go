@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A tenant and a user store as much as they may together. What is in folders of other buckets does not count.
+// A tenant and a user share their quotas. Folders in other buckets do not count.
 func TestQuotas(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		cfg := servicetest.NewConfig(t, s)
@@ -56,7 +56,7 @@ func TestQuotas(t *testing.T) {
 		refused(alice, "large", 34)
 		alice.Store("large", strings.Repeat("x", 33))
 		alice.Store("elsewhere/large", strings.Repeat("x", 200))
-		alice.Store("same/large", strings.Repeat("x", 50)) // of the tenant's quota alone
+		alice.Store("same/large", strings.Repeat("x", 50)) // counts toward the quota of the tenant only
 		usage(bob, "97 B / 100 B")
 		refused(alice, "same/more", 4)
 		refused(bob, "more", 4)
@@ -84,8 +84,7 @@ func TestQuotas(t *testing.T) {
 	})
 }
 
-// count counts what the server counts in the background, after the first count of the server itself. What clients
-// store during a count may count twice.
+// count counts the quotas again, after the first count in the background. Files stored during a count may count twice.
 func count(t *testing.T, srv *Server) {
 	t.Helper()
 	for _, q := range srv.tenants.Quotas() {
@@ -96,8 +95,7 @@ func count(t *testing.T, srv *Server) {
 	}
 }
 
-// Where S3 does not let the server count the objects, the log says so, the server refuses nothing, and no reply has a
-// number.
+// If S3 does not let the server count the objects, it logs that, refuses nothing, and shows no numbers in replies.
 func TestQuotaUncounted(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	proxy := s3test.StartProxy(t, s)
@@ -109,7 +107,7 @@ func TestQuotaUncounted(t *testing.T) {
 			Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
 	log := &servicetest.Log{}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: log.LoggerAt(slog.LevelWarn)})
-	// another line reports that the uploads could not be listed
+	// Another line reports that the uploads could not be listed.
 	for !strings.Contains(log.Next("quota"), "tenant=acme") {
 	}
 	c := session(t, srv, "alice")

@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// refusals returns the labels limit of babelftp_refusals_total for the server as a whole, with the values.
+// refusals returns the values of babelftp_refusals_total for the whole server, by the label limit.
 func refusals(t *testing.T, srv *Server) map[string]string {
 	t.Helper()
 	_, body := get(t, srv, "/metrics")
@@ -36,7 +36,7 @@ type provocation struct {
 	provoke   func(*testing.T, *Server)
 }
 
-// greeted connects n times, and wants the last connection to be refused.
+// greeted connects n times, and expects the last connection to be refused.
 func greeted(n int) func(*testing.T, *Server) {
 	return func(t *testing.T, srv *Server) {
 		t.Helper()
@@ -73,7 +73,7 @@ func loginsUntilRefused(t *testing.T, srv *Server) {
 func commandsUntilRefused(t *testing.T, srv *Server) {
 	t.Helper()
 	refused := make(chan struct{}, 1)
-	for range 30 { // each has one command that waits at most
+	for range 30 { // each has at most one waiting command
 		conn, err := ftptest.Open(srv.Addr().String())
 		must.OK(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
@@ -95,7 +95,7 @@ func commandsUntilRefused(t *testing.T, srv *Server) {
 	<-refused
 }
 
-// withoutDescriptors connects while the process may open hardly any more descriptors.
+// withoutDescriptors connects while the process can open almost no more descriptors.
 func withoutDescriptors(t *testing.T, srv *Server) {
 	t.Helper()
 	var before unix.Rlimit
@@ -110,7 +110,7 @@ func withoutDescriptors(t *testing.T, srv *Server) {
 			last = f.Fd()
 		}
 		few := before
-		few.Cur = uint64(last) + 4 // both ends of the connection are in the reserve, a quarter
+		few.Cur = uint64(last) + 4 // both ends of the connection are within the reserve of a quarter
 		must.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 		c, err := ftptest.Open(srv.Addr().String())
 		must.OK(t, err)
@@ -124,7 +124,7 @@ func withoutDescriptors(t *testing.T, srv *Server) {
 	}
 }
 
-// twoOperations renames a directory while a user of another tenant renames one. A user alone gets no more than a share.
+// twoOperations renames a directory while a user of another tenant renames one. A single user gets only a share.
 func twoOperations(s3 *holdingS3) func(*testing.T, *Server) {
 	return func(t *testing.T, srv *Server) {
 		t.Helper()
@@ -144,8 +144,8 @@ func twoOperations(s3 *holdingS3) func(*testing.T, *Server) {
 	}
 }
 
-// TestRefusalsOfServer checks that each limit of babelftp_refusals_total which a fresh server shows is one that it
-// counts. With another label, the series of an alert would begin with the first refusals, and their increase be lost.
+// TestRefusalsOfServer checks that the server really counts each limit that babelftp_refusals_total shows at the
+// start. With another label, the series would begin with the first refusals, and an alert would miss the increase.
 func TestRefusalsOfServer(t *testing.T) {
 	with := func(change func(*config.Limits)) func(*testing.T, *config.Config) {
 		return func(_ *testing.T, cfg *config.Config) { change(&cfg.Limits) }

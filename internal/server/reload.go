@@ -12,27 +12,27 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// maxProblems is how many problems of a refused configuration the log shows.
+// maxProblems limits the problems of an invalid configuration that are logged.
 const maxProblems = 20
 
-// maxUsers is how many users of each kind the line of a reload names.
+// maxUsers limits the users of each kind in the audit line of a reload.
 const maxUsers = 100
 
-// A ReloadCause is why the server reads its configuration again, in the word of the audit log.
+// A ReloadCause says in the audit log why the server reloaded its configuration.
 type ReloadCause string
 
-// The causes of reloads.
+// Causes of reloads.
 const (
 	ReloadSignal ReloadCause = "SIGHUP"
 	ReloadFiles  ReloadCause = "changed files"
 )
 
-var errStopping = errors.New("the server stops")
+var errStopping = errors.New("the server is shutting down")
 
-// Reload takes the configuration that load returns in place of the one in use, or refuses it as a whole. The log says
-// why, and which values need a restart: the old ones stay in use. Tenants for which both configurations have the same
-// [config.Tenant] stay as they are. Sessions that have begun keep what they began with, and users what they had at
-// their login, but for limits, quotas and bans, which count at once. The audit log says what has caused the reload.
+// Reload replaces the configuration by the one that load returns, or rejects it as a whole and logs why. It also logs
+// the values that need a restart, and keeps the old ones. Tenants with an equal [config.Tenant] are not touched.
+// Existing sessions keep their settings, and logged-in users keep their permissions, but limits, quotas and bans apply
+// at once. The cause is written to the audit log.
 func (s *Server) Reload(cause ReloadCause, load func() (*config.Config, error)) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -57,7 +57,7 @@ func (s *Server) Reload(cause ReloadCause, load func() (*config.Config, error)) 
 	return nil
 }
 
-// auditReload writes the line of a reload, with the hash of the configuration that is in use then.
+// auditReload writes the audit line of a reload, with the hash of the configuration in use after it.
 func (s *Server) auditReload(cause ReloadCause, users config.UserChanges, err error) {
 	hash, _ := s.loaded()
 	about := []any{"config_hash", hash}
@@ -75,9 +75,9 @@ func (s *Server) auditReload(cause ReloadCause, users config.UserChanges, err er
 	s.auditLog.Write(&audit.Act{Event: "reload", Administrator: string(cause), Client: "server", About: about}, err)
 }
 
-// logRefused says what is wrong with a configuration, and where.
+// logRefused logs the problems of a configuration and their positions.
 func (s *Server) logRefused(err error) {
-	const message = "configuration refused, and the one before stays in use; correct it"
+	const message = "invalid configuration; keeping the previous one"
 	if problems, ok := errors.AsType[config.Problems](err); ok {
 		logProblems(s.log.Error, message, problems)
 		return
@@ -85,11 +85,11 @@ func (s *Server) logRefused(err error) {
 	s.log.Error(message, "err", err)
 }
 
-// showRefusedTexts says which texts of the configuration in use do not count, where they are, and why.
+// showRefusedTexts logs the invalid texts of the current configuration and their positions.
 func (s *Server) showRefusedTexts(cfg *config.Config) {
 	refused := cfg.RefusedTexts()
 	s.metrics.RefusedTexts(len(refused))
-	logProblems(s.log.Warn, "text refused, and the built-in one is used; correct it", refused)
+	logProblems(s.log.Warn, "invalid text; using the built-in one", refused)
 }
 
 func logProblems(log func(message string, args ...any), message string, problems config.Problems) {
@@ -101,8 +101,8 @@ func logProblems(log func(message string, args ...any), message string, problems
 	}
 }
 
-// replace prepares all that may fail, and then puts the configuration in use. It sends no request. Each bucket, queue
-// and tenant of the configuration in use stays if the new one would be equal.
+// replace prepares everything that can fail, and then applies the configuration. It sends no request. Buckets, queues
+// and tenants that would be equal are kept.
 func (s *Server) replace(next *config.Config) error {
 	cfg, kept, err := KeepFixed(s.active.Load().cfg, next)
 	if err != nil {
@@ -123,8 +123,7 @@ func (s *Server) replace(next *config.Config) error {
 
 	for _, key := range kept {
 		s.log.Warn(
-			"a changed value or file needs a restart, and the one before stays in use; the rest of the "+
-				"configuration is used", "key", key)
+			"a changed value or file needs a restart; keeping the previous one", "key", key)
 	}
 	if s.acme != nil {
 		s.acme.SetHosts(cfg.TLS.ACME.Hosts)
@@ -137,15 +136,15 @@ func (s *Server) replace(next *config.Config) error {
 	return nil
 }
 
-// prepared is the tenants of a configuration that is not in use yet, with their buckets and queues of events.
+// prepared is a configuration that is ready to be applied.
 type prepared struct {
 	*active
 	tenants *account.Change
 	queues  map[string]*tenantQueue
 }
 
-// prepare makes what a configuration needs, when the server starts and with each reload. It changes nothing that is in
-// use. Buckets and queues of the configuration in use stay if they can.
+// prepare creates what a configuration needs, at the start and for each reload. It does not change anything in use.
+// Equal buckets and queues are reused.
 func (s *Server) prepare(cfg *config.Config) (*prepared, error) {
 	bundle, err := cfg.Bundle()
 	if err != nil {
@@ -180,8 +179,8 @@ func (s *Server) prepare(cfg *config.Config) (*prepared, error) {
 	}
 }
 
-// apply puts a configuration in use, when the server starts and with each reload. The next sessions and logins get its
-// values. Its limits, quotas and bans also apply to those that have begun.
+// apply puts a configuration into use, at the start and for each reload. New sessions and logins get its values.
+// Limits, quotas and bans also apply to existing sessions.
 func (s *Server) apply(next *prepared) {
 	cfg := next.cfg
 	s.limits.Configure(cfg.Limits.Server.Bounds, cfg.Limits.Address.Bounds)

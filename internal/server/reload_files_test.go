@@ -31,17 +31,17 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// files are the contents of files by their names.
+// files maps names of files to their contents.
 type files map[string]string
 
-// A volume is a folder as Kubernetes mounts it: each file is a link by way of ..data, which leads to the folder of a
-// version.
+// A volume is a directory as Kubernetes mounts it: each file is a symbolic link through ..data, which points to the
+// directory of the current version.
 type volume struct {
 	dir     string
 	version int
 }
 
-// mount replaces all files, and removes the version before.
+// mount replaces all files, and removes the previous version.
 func (v *volume) mount(t *testing.T, content files) {
 	t.Helper()
 	before := fmt.Sprintf("..%d", v.version)
@@ -65,21 +65,21 @@ func (v *volume) mount(t *testing.T, content files) {
 	must(os.RemoveAll(in(before)))
 }
 
-// A fileCase is files of the configuration that change.
+// A fileCase describes files of the configuration that change.
 type fileCase struct {
-	keys         []string // with their types
-	top, tenant  string   // lines of the configuration; VOLUME is the folder of the files
+	keys         []string // configuration keys with their types
+	top, tenant  string   // lines of the configuration; VOLUME is replaced by the directory of the files
 	before, next files
-	restart      string // the key in the log, if the change needs a restart
+	restart      string // key in the log if the change needs a restart
 	seen         func(*testing.T, *Server) bool
 }
 
-// pemOf is the certificate of an HTTPS server.
+// pemOf returns the certificate of an HTTPS server.
 func pemOf(s *httptest.Server) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 }
 
-// loginSucceeds tells whether a user of acme can log in.
+// loginSucceeds reports whether a user of acme can log in.
 func loginSucceeds(user, password string, shown ...*x509.Certificate) func(*testing.T, *Server) bool {
 	return func(t *testing.T, srv *Server) bool {
 		login, err := srv.tenants.Login(t.Context(), &account.LoginRequest{
@@ -93,7 +93,7 @@ func loginSucceeds(user, password string, shown ...*x509.Certificate) func(*test
 	}
 }
 
-// showsHost tells whether a certificate is the one of the next version.
+// showsHost reports whether the server uses the certificate of the next version.
 func showsHost(tenant string) func(*testing.T, *Server) bool {
 	return func(_ *testing.T, srv *Server) bool {
 		for _, c := range srv.certificates.Shown() {
@@ -105,7 +105,7 @@ func showsHost(tenant string) func(*testing.T, *Server) bool {
 	}
 }
 
-// fileCases has each key that names a file which the server reads.
+// fileCases returns a case for each key that names a file.
 func fileCases(t *testing.T) []fileCase {
 	wrong := must.NewAuthority(t, "wrong")
 	pair := func(host string) files {
@@ -148,7 +148,7 @@ func fileCases(t *testing.T) []fileCase {
 		{
 			keys:   []string{"TenantTLS/cert_file", "TenantTLS/key_file"},
 			tenant: "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}",
-			top:    "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}", // which the server must have too
+			top:    "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}", // required by the server too
 			before: own, next: pair("next.example"), seen: showsHost("acme"),
 		},
 		{
@@ -231,7 +231,7 @@ func fileCases(t *testing.T) []fileCase {
 				return found
 			},
 		},
-		{ // any value that comes from a file of its own
+		{ // any value from a file of its own
 			keys: []string{"User/password_hash"}, tenant: "users: {bob: {password_hash_file: VOLUME/hash}}",
 			before: files{"hash": strings.Replace(servicetest.PasswordHash().Reveal(), "+ksV", "+ksW", 1)},
 			next:   files{"hash": servicetest.PasswordHash().Reveal()}, seen: loginSucceeds("bob", servicetest.Password),
@@ -252,10 +252,10 @@ func saysGoodbye(want string) func(*testing.T, *Server) bool {
 	}
 }
 
-// entersAdmin tells whether the API of administrators takes a certificate.
+// entersAdmin reports whether the admin API accepts a client certificate.
 func entersAdmin(client tls.Certificate) func(*testing.T, *Server) bool {
 	return func(t *testing.T, srv *Server) bool {
-		// the test is of the client's
+		// Only the client's certificate is tested.
 		conn, err := tls.Dial(
 			"tcp", srv.AdminAddr().String(),
 			&tls.Config{Certificates: []tls.Certificate{client}, InsecureSkipVerify: true})
@@ -277,13 +277,13 @@ func entersAdmin(client tls.Certificate) func(*testing.T, *Server) bool {
 	}
 }
 
-// A change of any file that the configuration names is seen where it is mounted by Kubernetes, or the log says that
-// it needs a restart.
+// A change of any file in the configuration is noticed when Kubernetes replaces the mounted files, or the log reports
+// that it needs a restart.
 func TestReloadOfEachFile(t *testing.T) {
 	t.Parallel()
 	cases := fileCases(t)
 	t.Run("all-keys", func(t *testing.T) {
-		// which is written
+		// The audit file is only written, so it has no case.
 		tested := []string{"Audit/file"}
 		for _, tc := range cases {
 			tested = append(tested, tc.keys...)
@@ -318,7 +318,7 @@ func TestReloadOfDirectoryAuthorities(t *testing.T) {
 	}).test(t)
 }
 
-// So does the certificate of an old FTP server.
+// The certificate of an old FTP server changes too.
 func TestReloadOfOldServerCertificate(t *testing.T) {
 	old := servicetest.StartOldServer(t, "proftpd")
 	cert := must.ReadFile(t, old.CAFile)
@@ -331,7 +331,7 @@ func TestReloadOfOldServerCertificate(t *testing.T) {
 	}).test(t)
 }
 
-// fileKeys are the keys in a type of the configuration that name files, after the names of their types.
+// fileKeys returns the keys in a configuration type that name files, prefixed with the names of their types.
 func fileKeys(of reflect.Type) (keys []string) {
 	switch of.Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Slice:

@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// changed is a valid copy of a configuration, in which the tenants named are others.
+// changed returns a valid copy of a configuration, with changes in the named tenants.
 func changed(t *testing.T, cfg *config.Config, change func(*config.Config), tenants ...string) *config.Config {
 	t.Helper()
 	next := *cfg
@@ -35,13 +35,13 @@ func changed(t *testing.T, cfg *config.Config, change func(*config.Config), tena
 	return &next
 }
 
-// reload lets a server take a configuration.
+// reload reloads the configuration of a server.
 func reload(t *testing.T, srv *Server, cfg *config.Config) {
 	t.Helper()
 	must.OK(t, srv.Reload(ReloadFiles, func() (*config.Config, error) { return cfg, nil }))
 }
 
-// A reload changes the maxima of the server, for which the sessions from before count.
+// A reload changes the session limit of the server. Existing sessions count toward it.
 func TestReloadOfLimits(t *testing.T) {
 	s, cfg := simulated(t)
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
@@ -52,8 +52,7 @@ func TestReloadOfLimits(t *testing.T) {
 	}
 }
 
-// A tenant that is removed serves the sessions that it has. Its queue of events ends with the last of them, and so
-// does all else.
+// A removed tenant still serves its existing sessions. Its event queue and everything else end with the last session.
 func TestReloadRemovesATenant(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	hook, received := newWebhook(t)
@@ -96,7 +95,7 @@ func TestReloadRemovesATenant(t *testing.T) {
 	left.Login("alice@other", servicetest.Password)
 }
 
-// A queue stays with its webhook and bucket, whatever else changes.
+// A queue is kept if its webhook and bucket are unchanged, whatever else changes.
 func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Tenants["acme"].Webhook = config.Webhook{Receiver: config.Receiver{URL: "http://127.0.0.1:1/",
@@ -111,7 +110,7 @@ func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
 	if srv.queues["acme"] != queue || srv.active.Load().buckets["acme"] != bucket {
 		t.Error("another user makes another queue or bucket")
 	}
-	// A user who must not overwrite needs a bucket that was checked for that.
+	// A user who must not overwrite files needs a bucket that was verified for it.
 	deny := changed(t, next, func(next *config.Config) {
 		bob := *next.Tenants["acme"].Users["bob"]
 		bob.Overwrite = config.DenyOverwrite
@@ -127,7 +126,7 @@ func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
 	bob.Command(550, "STOR /file")
 }
 
-// A configuration that cannot be used changes nothing.
+// An invalid configuration changes nothing.
 func TestReloadIsRefused(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.AbandonedUploads = 0
@@ -142,7 +141,7 @@ func TestReloadIsRefused(t *testing.T) {
 			func() (*config.Config, error) {
 				return config.NewLoader("testdata/none.yaml", nil).Load()
 			},
-			`msg="configuration refused, and the one before stays in use; correct it" err="cannot read the configuration testdata/none.yaml`,
+			`msg="invalid configuration; keeping the previous one" err="cannot read the configuration testdata/none.yaml`,
 		},
 		"fixed-value": {
 			func() (*config.Config, error) {
@@ -151,7 +150,7 @@ func TestReloadIsRefused(t *testing.T) {
 					next.Tenants["acme"].Resume = config.KeepInterrupted
 				}, "acme"), nil
 			},
-			`it does not go with the values in use of abandoned_uploads, which need a restart: tenants.acme.resume: needs`,
+			`conflicts with the values in use of abandoned_uploads, which need a restart: tenants.acme.resume: needs`,
 		},
 		"many-problems": {
 			func() (*config.Config, error) {
@@ -185,7 +184,7 @@ func TestReloadIsRefused(t *testing.T) {
 
 var problem = yamlconf.Problem{Source: "f.yaml", Line: 3, Column: 7, Path: "tenants.acme.bucket", Message: "is missing"}
 
-// Clients log in and transfer while the tenant changes again and again, also until the server stops.
+// Clients log in and transfer while the tenant is reloaded repeatedly, until the server shuts down.
 func TestReloadWhileClientsWork(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Limits.Address.Sessions = 0

@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A renamesTest is two replicas over one bucket. Faults meet only requests of the first one.
+// A renamesTest runs two replicas with one bucket. Faults only affect requests of the first one.
 type renamesTest struct {
 	*testing.T
 	proxy         *s3test.Proxy
@@ -25,22 +25,22 @@ type renamesTest struct {
 	first, second *ftptest.Client
 }
 
-// rename sends RNFR and RNTO, and wants a reply to RNTO.
+// rename sends RNFR and RNTO, and expects a reply to RNTO.
 func (x *renamesTest) rename(c *ftptest.Client, from, to string, code int) string {
 	x.Helper()
 	c.Command(350, "RNFR "+from)
 	return c.Command(code, "RNTO "+to)
 }
 
-// refuseDeletes lets S3 refuse to delete what users have stored, until the returned function is called.
+// refuseDeletes makes S3 refuse to delete files of users, until the returned function is called.
 func (x *renamesTest) refuseDeletes() (end func()) {
 	return x.proxy.Inject(s3test.Fault{
 		Operation: "DeleteObject", KeyPrefix: "inbox/alice/", Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied"),
 	}).End
 }
 
-// betweenCopyAndDelete renames on the first replica, and calls do when S3 has made the copy and the replica does not
-// know that yet. It returns the text of the reply.
+// betweenCopyAndDelete renames on the first replica, and calls do when S3 has made the copy but the replica does not
+// know it yet. It returns the text of the reply.
 func (x *renamesTest) betweenCopyAndDelete(from, to, copied string, code int, do func()) string {
 	x.Helper()
 	x.first.Command(350, "RNFR "+from)
@@ -59,7 +59,7 @@ func (x *renamesTest) betweenCopyAndDelete(from, to, copied string, code int, do
 	return x.first.Command(code, "RNTO "+to)
 }
 
-// TestRenameHistories renames files and directories while S3 refuses requests, or another client changes something.
+// TestRenameHistories renames files and directories while S3 refuses requests or another client makes changes.
 func TestRenameHistories(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []struct {
@@ -70,7 +70,7 @@ func TestRenameHistories(t *testing.T) {
 			label string
 			deny  bool
 			run   func(x *renamesTest)
-			left  string // the files in the end
+			left  string // files at the end
 		}{
 			{"refused-then-completed-by-another-replica", false, func(x *renamesTest) {
 				x.first.Store("a", "content")
@@ -124,7 +124,7 @@ func TestRenameHistories(t *testing.T) {
 				x.first.Command(257, "MKD d")
 				x.first.Store("d/a", "one")
 				text := x.betweenCopyAndDelete("d", "e", "e/a", 451, func() { x.second.Store("d/a", "two") })
-				// versitygw's marker of d has the time of the directory, which changes with the file.
+				// The marker of d on versitygw has the time of the directory, which changes with the file.
 				marker := strings.Contains(x.Name(), "/versitygw") && strings.HasPrefix(text, "d/: ")
 				if !strings.HasPrefix(text, "d/a: ") && !marker {
 					x.Errorf("451 %s", text)
@@ -168,7 +168,7 @@ func TestRenameHistories(t *testing.T) {
 	}
 }
 
-// left returns the files of the user with their content.
+// left returns the files of the user with their contents.
 func (x *renamesTest) left() string {
 	x.Helper()
 	const prefix = "inbox/alice/"

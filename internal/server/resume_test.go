@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// An uploadsTest is one bucket behind two servers which keep interrupted uploads.
+// An uploadsTest runs two servers with one bucket, which keep interrupted uploads.
 type uploadsTest struct {
 	*testing.T
 	servers [2]*Server
@@ -32,7 +32,7 @@ func newUploadsTest(t *testing.T, s *s3test.Server) *uploadsTest {
 		start(t, cfg, Options{AWS: s.AWSConfig()})}, s.Client(), cfg.Tenants["acme"].Bucket}
 }
 
-// as logs a user in at a server.
+// as logs in a user on a server.
 func (x *uploadsTest) as(user string, server int) *ftptest.Client {
 	x.Helper()
 	c := session(x.T, x.servers[server], user)
@@ -40,7 +40,7 @@ func (x *uploadsTest) as(user string, server int) *ftptest.Client {
 	return c
 }
 
-// begin sends the beginning of a file, and leaves the transfer open.
+// begin sends the first bytes of a file, and leaves the transfer open.
 func begin(t *testing.T, c *ftptest.Client, command, content string) io.WriteCloser {
 	t.Helper()
 	data := c.Data()
@@ -49,7 +49,7 @@ func begin(t *testing.T, c *ftptest.Client, command, content string) io.WriteClo
 	return data
 }
 
-// send sends the end of a file.
+// send sends the rest of a file.
 func send(t *testing.T, c *ftptest.Client, data io.WriteCloser, content string) {
 	t.Helper()
 	must.Write(t, data, content)
@@ -57,12 +57,12 @@ func send(t *testing.T, c *ftptest.Client, data io.WriteCloser, content string) 
 	c.Reply(226)
 }
 
-// interrupt sends the beginning of alice's file, and lets the transfer be aborted.
+// interrupt sends the first bytes of alice's file, and aborts the transfer.
 func (x *uploadsTest) interrupt(content string) {
 	x.Helper()
 	c := x.as("alice", 0)
 	data := begin(x.T, c, "STOR f", content)
-	for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(len(content))) { // until all of it has come
+	for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(len(content))) { // wait for all bytes
 	}
 	c.Command(426, "ABOR")
 	c.Reply(226)
@@ -77,11 +77,11 @@ func (x *uploadsTest) wantFile(content string) {
 	}
 }
 
-// What an interrupted upload is for its user and for others, and where it is resumed, as far as commands decide that.
-// What becomes of the records of uploads shows driver/drivertest.
+// TestInterruptedUploads checks how an interrupted upload looks to its user and to others, and where it can be
+// resumed, as far as commands show it. Package drivertest tests the records of uploads.
 func TestInterruptedUploads(t *testing.T) {
 	t.Parallel()
-	content := strings.Repeat("0123456789", 700_000) // more than a part
+	content := strings.Repeat("0123456789", 700_000) // more than one part
 	for _, tt := range []struct {
 		label string
 		run   func(x *uploadsTest)

@@ -11,8 +11,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A reload moves a tenant to another place, or removes it. The interrupted uploads of the old place are removed as
-// before.
+// A reload moves a tenant to another place, or removes the tenant. The interrupted uploads of the old place are still
+// removed.
 func TestUploadsOfRemovedPlaces(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(s *s3test.Server, next *config.Config){
@@ -33,7 +33,7 @@ func TestUploadsOfRemovedPlaces(t *testing.T) {
 			c.Command(200, "TYPE I")
 			const content = "the beginning of a file"
 			data := begin(t, c, "STOR f", content)
-			for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(len(content))) { // until all of it has come
+			for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(len(content))) { // wait for all bytes
 			}
 			idle := session(t, srv, "alice")
 			reload(t, srv, changed(t, cfg, func(next *config.Config) { change(s, next) }, "acme"))
@@ -50,7 +50,7 @@ func TestUploadsOfRemovedPlaces(t *testing.T) {
 					}
 				}
 			}
-			await(func() bool { // the record, when the probe of the new place has deleted its objects
+			await(func() bool { // wait for the record, after the probe of the new place has deleted its objects
 				all := objects()
 				return len(all) == 1 && strings.Contains(all[0], "/uploads-1/")
 			})

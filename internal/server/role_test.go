@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// Where STS does not renew the credentials of a tenant, its clients get 451 and those of other tenants notice nothing.
+// If STS does not renew the credentials of a tenant, its clients get 451, and other tenants are not affected.
 func TestRoleIsNotRenewed(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
@@ -30,7 +30,7 @@ func TestRoleIsNotRenewed(t *testing.T) {
 		if refuse.Load() {
 			return s3test.STSResponse{Status: http.StatusForbidden, Code: "AccessDenied"}
 		}
-		return s3test.STSResponse{Expires: time.Now().Add(-time.Second)} // each request needs new ones
+		return s3test.STSResponse{Expires: time.Now().Add(-time.Second)} // each request needs new credentials
 	})
 	srv := start(t, cfg, Options{AWS: sts.Config(t, s.AWSConfig())})
 	acme, umbrella := ftptest.Dial(t, srv.Addr().String()), ftptest.Dial(t, srv.Addr().String())

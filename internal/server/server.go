@@ -33,38 +33,38 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// warnEvery is the time between two warnings of a certificate that expires soon.
+// warnEvery is the time between two warnings about a certificate that expires soon.
 const warnEvery = 24 * time.Hour
 
-// Options is what a configuration does not say. The zero value is the default.
+// Options holds what is not in the configuration. The zero value is useful.
 type Options struct {
-	// AWS is where the S3 clients begin: their connections, and the endpoint, region and credentials of tenants
-	// without any in the configuration. The default is what the AWS SDK finds in its environment and files.
+	// AWS is the base configuration of the S3 clients: their connections, and the endpoint, region and credentials of
+	// tenants that configure none. The default is the environment of the AWS SDK.
 	AWS *aws.Config
 
-	// Certificate is shown where the configuration names no files.
+	// Certificate is used if the configuration names no files.
 	Certificate *tls.Certificate
 
-	// Version is shown among the metrics.
+	// Version is shown in the metrics.
 	Version string
 
-	// Logger gets what happens. The default discards it.
+	// Logger is the log. The default discards everything.
 	Logger *slog.Logger
 
-	// AdminToken lets one browser log in as an administrator, once, by the link /login?token=TOKEN. The default has no
-	// such link.
+	// AdminToken lets one browser log in as an administrator, once, with the link /login?token=TOKEN. By default there
+	// is no such link.
 	AdminToken string
 
-	// Tail keeps the last lines of the Logger for administrators. The default has none.
+	// Tail keeps the last lines of Logger for administrators. The default keeps none.
 	Tail *admin.LogTail
 
-	// LogLevel is that of the Logger, which a reload sets; nil if nothing can.
+	// LogLevel is the level of Logger, which a reload sets. If it is nil, the level does not change.
 	LogLevel *slog.LevelVar
 
-	// Stdout gets the audit log where the configuration asks for that. The default discards it.
+	// Stdout receives the audit log if the configuration says so. The default discards it.
 	Stdout io.Writer
 
-	// In tests: how often events are looked for in the bucket, and how many bytes of them may wait there.
+	// For tests: the interval of event sweeps, and the limit of bytes of stored events.
 	sweepEvents  time.Duration
 	eventBacklog int
 }
@@ -76,11 +76,11 @@ type Server struct {
 	metrics  *admin.Metrics
 	audit    *audit.Output
 	observe  func(*report.Client) report.Observers
-	auditLog *audit.Log // nil without one
+	auditLog *audit.Log // nil if nobody reads it
 	control  *control.Server
 	health   *admin.Probe
 	watcher  *s3client.Watcher
-	upkeep   chan struct{} // has room for the buckets that may be swept and counted at once
+	upkeep   chan struct{} // semaphore for buckets that are swept or counted
 	tenants  *account.Registry
 
 	inspectors  inspectorProbes
@@ -90,16 +90,16 @@ type Server struct {
 	events      events.Sender
 	eventMemory *events.Memory
 
-	// What sessions of all configurations share.
+	// State that survives reloads.
 	factory *s3client.Factory
 	memory  *driver.Budget
 	limits  *limits.Server
 	bans    *bans.List
 
 	active    atomic.Pointer[active]
-	retired   sync.Map // buckets that a reload has removed, until they have no open upload; the values do not matter
+	retired   sync.Map // buckets that reloads removed, until they have no unfinished upload; values are unused
 	reloading sync.Mutex
-	working   context.Context // of Serve, nil before; guarded by reloading, as is stopped
+	working   context.Context // context of Serve, nil before; guarded by reloading, like stopped
 	stopped   bool
 
 	ports        *dataPorts
@@ -107,24 +107,24 @@ type Server struct {
 	certificates *certs.Set
 	acme         *certs.ACME // nil without ACME
 	debug        *sessionlog.Switch
-	traces       *tracing.Tracer // nil for none
+	traces       *tracing.Tracer // nil without tracing
 
-	explicit, implicit, metricsListener net.Listener // nil where the configuration asks for none
+	explicit, implicit, metricsListener net.Listener // nil if not configured
 }
 
-// active is a configuration, and what the server has made of it.
+// active is the configuration in use, and the state created from it.
 type active struct {
 	cfg     *config.Config
 	bundle  *i18n.Bundle
 	buckets map[string]*s3client.Bucket // by tenant
-	at      time.Time                   // when it was read
-	all     []*s3client.Bucket          // with those of folders
+	at      time.Time                   // time of the last reload
+	all     []*s3client.Bucket          // including the buckets of folders
 }
 
-// buckets are those of all tenants.
+// buckets returns the buckets of all tenants.
 func (s *Server) buckets() []*s3client.Bucket { return s.active.Load().all }
 
-// countBuckets tells how many buckets there are, and how many cannot be used.
+// countBuckets returns the number of buckets, and how many of them are not usable.
 func (s *Server) countBuckets() (all, down int) {
 	buckets := s.buckets()
 	for _, b := range buckets {
@@ -135,22 +135,22 @@ func (s *Server) countBuckets() (all, down int) {
 	return len(buckets), down
 }
 
-// ProbeBuckets tries what the server does in the buckets of all tenants: see [s3client.ProbeAll].
+// ProbeBuckets tries what the server does in the buckets of all tenants; see [s3client.ProbeAll].
 func (s *Server) ProbeBuckets(ctx context.Context, report func(*s3client.Report)) {
 	s3client.ProbeAll(ctx, s.buckets(), s.log, report)
 }
 
-// DrainTimeout is how long running transfers may continue when the server stops, by the configuration in use.
+// DrainTimeout returns how long running transfers may continue when the server stops.
 func (s *Server) DrainTimeout() time.Duration { return s.active.Load().cfg.DrainTimeout }
 
-// Bucket returns the bucket of a tenant, with those of its folders, and false where the configuration has no such
-// tenant.
+// Bucket returns the bucket of a tenant, including the buckets of its folders. ok is false if the tenant does not
+// exist.
 func (s *Server) Bucket(tenant string) (b *s3client.Bucket, ok bool) {
 	b, ok = s.active.Load().buckets[tenant]
 	return b, ok
 }
 
-// Start opens the listeners. The probes are answered from the beginning. After an error nothing is open.
+// Start opens the listeners. Health probes are served from the beginning. After an error, everything is closed.
 func (s *Server) Start(ctx context.Context) (err error) {
 	if err := s.audit.Open(); err != nil {
 		return err
@@ -189,16 +189,16 @@ func (s *Server) Start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.events.Start(context.WithoutCancel(ctx)) // also while sessions end
+	s.events.Start(context.WithoutCancel(ctx)) // events are also sent while sessions end
 	return nil
 }
 
-// listen opens an address, or nothing for an empty one.
+// listen opens an address, or nothing if it is empty.
 func (s *Server) listen(ctx context.Context, key, address string) (net.Listener, error) {
 	return listenTCP(ctx, key, address, s.log)
 }
 
-// close closes what Start has opened.
+// close closes everything that Start opened.
 func (s *Server) close(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
@@ -219,11 +219,12 @@ func (s *Server) stopACME() {
 	}
 }
 
-// Addr is the address of the control connection, after Start.
+// Addr returns the address of the control connection. Call it after Start.
 func (s *Server) Addr() net.Addr { return s.explicit.Addr() }
 
-// Serve runs sessions until Shutdown, and then returns nil. A bucket that cannot be used keeps out its users only,
-// until it can. Sessions are cut when ctx ends; an error of one listener leaves the others to Shutdown.
+// Serve runs sessions until Shutdown, and then returns nil. If a bucket is not usable, only its users are refused
+// until it is. When ctx ends, sessions are cut. If one listener fails, Serve returns the error, and Shutdown ends the
+// others.
 func (s *Server) Serve(ctx context.Context) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -259,8 +260,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown is not ready from then on, says goodbye to idle sessions and to new ones, and lets running transfers end.
-// When ctx ends it ends what is left, within seconds, and returns an error. The probes are answered until then.
+// Shutdown makes the server not ready, says goodbye to idle and new sessions, and lets running transfers finish. When
+// ctx ends, it ends the remaining ones within seconds and returns an error. Health probes are served until the end.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.reloading.Lock()
 	s.stopped = true
@@ -276,7 +277,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.ports.Shutdown(ctx)
 	for _, l := range []net.Listener{s.explicit, s.implicit} {
 		if kept, ok := l.(inheritedListener); ok {
-			_ = kept.Close() // its clients wait for the next process, which needs no 421
+			_ = kept.Close() // its clients wait for the next process, so they should not get a 421
 		}
 	}
 	defer func() {

@@ -21,28 +21,28 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(ftptest.Texts{M: m, Reader: ftptest.Server}) }
 
-// simulated returns a simulated AWS, and the configuration of a server before it.
+// simulated returns a simulated AWS, and the configuration of a server that uses it.
 func simulated(t *testing.T) (*s3test.Server, *config.Config) {
 	t.Helper()
 	s := s3test.Start(t, "sim-aws")
 	return s, servicetest.NewConfig(t, s)
 }
 
-// ImplicitAddr is the address of the control connection under implicit TLS.
+// ImplicitAddr returns the address of the control connection with implicit TLS.
 func (s *Server) ImplicitAddr() net.Addr { return s.implicit.Addr() }
 
-// MetricsAddr is the address of the metrics and probes.
+// MetricsAddr returns the address of the metrics and health probes.
 func (s *Server) MetricsAddr() net.Addr { return s.metricsListener.Addr() }
 
-// start starts a server, which serves until the end of the test, and waits for its first look at the buckets.
+// start starts a server that serves until the end of the test, and waits for the first check of its buckets.
 func start(t *testing.T, cfg *config.Config, opts Options) *Server {
 	t.Helper()
 	srv := serve(t, cfg, opts)
-	waitForLooks(t, srv)
+	waitForChecks(t, srv)
 	return srv
 }
 
-// serve starts a server, which serves until the end of the test.
+// serve starts a server that serves until the end of the test.
 func serve(t *testing.T, cfg *config.Config, opts Options) *Server {
 	t.Helper()
 	must.OK(t, cfg.Validate())
@@ -52,9 +52,9 @@ func serve(t *testing.T, cfg *config.Config, opts Options) *Server {
 	return srv
 }
 
-// waitForLooks waits for the first look at each bucket. A login waits a few seconds for that, which may be too short
-// on a busy machine.
-func waitForLooks(t *testing.T, srv *Server) {
+// waitForChecks waits for the first check of each bucket. Logins wait for it too, but only a few seconds, which may be
+// too short on a busy machine.
+func waitForChecks(t *testing.T, srv *Server) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for _, b := range srv.buckets() {
@@ -67,13 +67,13 @@ func waitForLooks(t *testing.T, srv *Server) {
 	}
 }
 
-// get asks the metrics listener.
+// get sends a request to the metrics listener.
 func get(t *testing.T, srv *Server, path string) (int, string) {
 	t.Helper()
 	return servicetest.Get(t, "http://"+srv.MetricsAddr().String()+path)
 }
 
-// A session has the texts of its tenant, and knows when its user was here before.
+// A session uses the texts of its tenant, and knows the user's last login.
 func TestTenantTexts(t *testing.T) {
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
@@ -93,7 +93,7 @@ func TestTenantTexts(t *testing.T) {
 	}
 }
 
-// The metrics show when each certificate expires, also of one that has been replaced since.
+// The metrics show when each certificate expires, even if the file was replaced after the start.
 func TestMetricsOfCertificates(t *testing.T) {
 	s, cfg := simulated(t)
 	dir := t.TempDir()
@@ -118,7 +118,7 @@ func TestMetricsOfCertificates(t *testing.T) {
 	}
 }
 
-// An address or a socket that is in use keeps the server from its start, and it opens nothing else.
+// If an address or socket is in use, the server does not start, and nothing else stays open.
 func TestListenErrors(t *testing.T) {
 	busy := must.Listen(t)
 	file := filepath.Join(t.TempDir(), "file")

@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A tenantReceiver wants the events of one tenant.
+// A tenantReceiver expects the events of one tenant.
 type tenantReceiver struct {
 	*httptest.Server
 	t      *testing.T
@@ -25,7 +25,7 @@ type tenantReceiver struct {
 
 	mu   sync.Mutex
 	down bool
-	got  map[string]bool // types and pathnames
+	got  map[string]bool // types and pathnames of events
 }
 
 func newTenantReceiver(t *testing.T, tenant string) *tenantReceiver {
@@ -55,12 +55,12 @@ func (r *tenantReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request)
 	}
 }
 
-// configure is the webhook of the tenant.
+// configure returns the webhook of the tenant.
 func (r *tenantReceiver) configure() config.Webhook {
 	return config.Webhook{Receiver: config.Receiver{URL: r.URL, Secret: value.NewSecret("0123456789abcdef")}}
 }
 
-// await lets the receiver answer, and waits for events.
+// await makes the receiver respond, and waits for events.
 func (r *tenantReceiver) await(all ...string) {
 	r.t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -89,9 +89,9 @@ func loginAs(t *testing.T, srv *Server, user string) *ftptest.Client {
 	return c
 }
 
-// Tenants are in one bucket, one of them with its prefix in that of another. A user of the outer one can rename or
-// remove the directory of the inner one. Its files go, and its events that wait stay, like the records of its
-// uploads. Tenants with the same prefix get their own events only.
+// The prefix of one tenant is inside the prefix of another one in the same bucket. A user of the outer tenant can
+// rename or remove the directory of the inner one. This moves its files, but not its waiting events or its records of
+// uploads. Tenants with the same prefix only get their own events.
 func TestTenantInsideAnother(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
@@ -111,7 +111,7 @@ func TestTenantInsideAnother(t *testing.T) {
 		loginAs(t, srv, "operator@twin")
 	twin.Store("twin", "twin's")
 	alice.Store("waits", "abc")
-	content := strings.Repeat("0123456789", 700_000) // more than a part
+	content := strings.Repeat("0123456789", 700_000) // more than one part
 	alice.Command(200, "TYPE I")
 	data := begin(t, alice, "STOR large", content[:6_000_000])
 	for !strings.Contains(
@@ -141,8 +141,8 @@ func TestTenantInsideAnother(t *testing.T) {
 	receivers["acme"].await("upload /waits", "upload /large")
 }
 
-// A user of one tenant knows nothing of the interrupted uploads of a user of another one who has the same name, where
-// the tenants share a folder.
+// If tenants share a folder, a user of one tenant does not see the interrupted uploads of the user with the same name
+// in another tenant.
 func TestInterruptedUploadsOfTenants(t *testing.T) {
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
@@ -153,7 +153,7 @@ func TestInterruptedUploadsOfTenants(t *testing.T) {
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	c := loginAs(t, srv, "alice@acme")
 	data := begin(t, c, "STOR f", "the beginning")
-	for !strings.Contains(c.Command(211, "STAT"), "13") { // until all of it has come
+	for !strings.Contains(c.Command(211, "STAT"), "13") { // wait for all bytes
 	}
 	c.Command(426, "ABOR")
 	c.Reply(226)

@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// An upload that is kept says so whatever has stopped it, and the client continues it.
+// If an upload is kept, the reply mentions it whatever stopped the upload, and the client can resume it.
 func TestStoppedUploads(t *testing.T) {
 	t.Parallel()
 	const sent = "half of a file"
@@ -25,7 +25,7 @@ func TestStoppedUploads(t *testing.T) {
 		name   string
 		change func(*config.Config)
 		stop   func(*Server, *ftptest.Client)
-		want   string // 426, without what becomes of the upload
+		want   string // text of the 426 reply, without the fate of the upload
 	}{
 		{"stalled", func(cfg *config.Config) { cfg.StallTimeout = time.Second }, nil, "Data transfer timed out."},
 		{"aborted", nil, func(_ *Server, c *ftptest.Client) { _, _ = io.WriteString(c, "ABOR\r\n") }, "Transfer aborted."},
@@ -69,7 +69,7 @@ func TestStoppedUploads(t *testing.T) {
 	}
 }
 
-// What S3 refuses has a text for each reason, and a reader learns whose turn it is.
+// There is a text for each reason why S3 refuses a request, and it tells the reader who has to act.
 func TestRefusalsOfS3(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
@@ -104,7 +104,7 @@ func TestRefusalsOfS3(t *testing.T) {
 	}
 }
 
-// What cannot move says so, and between two accounts what to do instead.
+// If something cannot be moved, the reply says so. Between two accounts, it also suggests what to do instead.
 func TestWhatStays(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)

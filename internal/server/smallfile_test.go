@@ -12,18 +12,18 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A device logs in, stores a small file and leaves: one request to S3, also where interrupted uploads are kept, as they
-// are without a configuration. The look for those that the files replace is one more for all files together.
+// A device that logs in, stores a small file and leaves causes one S3 request, even if interrupted uploads are kept,
+// which is the default. The search for uploads that the files replace is one more request for all files together.
 func TestRequestsOfSmallFiles(t *testing.T) {
 	for _, test := range []struct {
 		label  string
 		change func(*config.Tenant)
-		want   map[string]int // for each file
-		looks  int            // when the server ends
+		want   map[string]int // requests per file
+		looks  int            // checks when the server ends
 	}{
 		{"default", func(*config.Tenant) {}, map[string]int{"PutObject": 1}, 1},
 		{"discard", func(t *config.Tenant) { t.Resume = config.DiscardInterrupted }, map[string]int{"PutObject": 1}, 0},
-		// what the file replaces, for the count, or to refuse the file before its client sends it
+		// HEAD finds the size of the replaced file, or refuses the file before its client sends it.
 		{"quota", func(t *config.Tenant) { t.Quota = 1 << 20 }, map[string]int{"HeadObject": 1, "PutObject": 1}, 1},
 		{"deny", func(t *config.Tenant) { t.Overwrite = config.DenyOverwrite },
 			map[string]int{"HeadObject": 1, "PutObject": 1}, 1},
@@ -34,7 +34,7 @@ func TestRequestsOfSmallFiles(t *testing.T) {
 			cfg := servicetest.NewConfig(t, s)
 			cfg.S3.Endpoint = proxy.Server().Endpoint
 			acme := cfg.Tenants["acme"]
-			acme.Resume, acme.ResumeByDefault = config.KeepInterrupted, true // as a file without the key has it
+			acme.Resume, acme.ResumeByDefault = config.KeepInterrupted, true // the default of a file without the key
 			test.change(acme)
 			srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 			waitForUpkeep(t, srv, proxy)
@@ -58,7 +58,7 @@ func TestRequestsOfSmallFiles(t *testing.T) {
 	}
 }
 
-// waitForUpkeep waits until the server has swept the bucket, and counted its quotas, for the first time.
+// waitForUpkeep waits until the server has swept the bucket and counted its quotas for the first time.
 func waitForUpkeep(t *testing.T, srv *Server, proxy *s3test.Proxy) {
 	t.Helper()
 	lists := 1

@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// The network decides before the server whether TLS is required. The server asks no password in the clear of who must
-// use TLS. That the tenant and the user come first is in package account.
+// The network decides before the server setting whether TLS is required. If a client must use TLS, the server does not
+// ask for its password in plain text. Package account tests that the tenant and the user come first.
 func TestTLSRequired(t *testing.T) {
 	yes, no := true, false
 	for name, tc := range map[string]struct {

@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// maxParallel is the number of buckets or quotas that the server works for at the same time.
+	// maxParallel is the number of buckets or quotas that are processed at the same time.
 	maxParallel = 16
-	// maxSweepInterval is the longest time between two sweeps.
+	// maxSweepInterval is the maximum time between two sweeps.
 	maxSweepInterval = time.Hour
 	// removeEvery is the time between two removals of interrupted uploads to changed names.
 	removeEvery = 10 * time.Second
-	// recountEvery is the time between two counts of a quota, which otherwise knows only what this process stores and
-	// deletes. A count takes a request for each 1,000 objects.
+	// recountEvery is the time between two counts of a quota. Between counts, a quota only includes what this process
+	// stores and deletes. A count takes one request per 1,000 objects.
 	recountEvery = time.Hour
-	// dueEvery is the time between two looks for quotas that have to be counted.
+	// dueEvery is the time between two checks for quotas that have to be counted.
 	dueEvery = time.Minute
-	// closeTimeout bounds the last requests of a server that ends, which it makes only if it has stored files within
-	// the last seconds.
+	// closeTimeout limits the last requests when the server ends. There are only some if files were stored during the
+	// last seconds.
 	closeTimeout = 5 * time.Second
 )
 
-// bucketUsable does for a bucket what waits until it can be used: it counts quotas and removes abandoned uploads.
+// bucketUsable does what had to wait until a bucket was usable: it counts quotas and removes abandoned uploads.
 func (s *Server) bucketUsable(ctx context.Context, b *s3client.Bucket) {
 	s.tenants.CountQuotas()
 	if s.active.Load().cfg.AbandonedUploads > 0 {
@@ -37,7 +37,7 @@ func (s *Server) bucketUsable(ctx context.Context, b *s3client.Bucket) {
 	}
 }
 
-// inSlot does something as soon as less than maxParallel others are at work, unless ctx ends before.
+// inSlot calls do when fewer than maxParallel others are running, unless ctx ends first.
 func (s *Server) inSlot(ctx context.Context, do func()) {
 	select {
 	case s.upkeep <- struct{}{}:
@@ -47,8 +47,9 @@ func (s *Server) inSlot(ctx context.Context, do func()) {
 	}
 }
 
-// sweepUploads removes abandoned uploads, again and again until ctx ends. Their server died, or their client did not
-// come back. Other servers of the same buckets do the same. The first sweep of a bucket is that of bucketUsable.
+// sweepUploads regularly removes abandoned uploads until ctx ends. Such uploads remain if a server crashed, or if a
+// client did not return. Other servers with the same buckets also sweep. bucketUsable does the first sweep of a
+// bucket.
 func (s *Server) sweepUploads(ctx context.Context) {
 	age := s.active.Load().cfg.AbandonedUploads
 	if age == 0 {
@@ -59,7 +60,7 @@ func (s *Server) sweepUploads(ctx context.Context) {
 	})
 }
 
-// journaled are the buckets that have a journal: those of all tenants, and those that reloads have removed.
+// journaled returns the buckets with a journal, including those that reloads removed.
 func (s *Server) journaled() []*s3client.Bucket {
 	all := slices.DeleteFunc(slices.Clone(s.buckets()), func(b *s3client.Bucket) bool {
 		return !b.Usable() || b.Journal == nil
@@ -71,7 +72,7 @@ func (s *Server) journaled() []*s3client.Bucket {
 	return all
 }
 
-// retire keeps the buckets that a reload removes in the sweeps. No later process knows their places.
+// retire keeps sweeping the buckets that a reload removes, because no later process knows about them.
 func (s *Server) retire(before, next []*s3client.Bucket) {
 	for _, old := range before {
 		stays := slices.ContainsFunc(next, func(b *s3client.Bucket) bool {
@@ -97,23 +98,23 @@ func (s *Server) sweepBucket(ctx context.Context, b *s3client.Bucket) {
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		s.log.Warn("abandoned uploads could not be removed; the next sweep tries again", "tenant", b.Tenant, "err", err)
+		s.log.Warn("removing abandoned uploads failed; the next sweep retries", "tenant", b.Tenant, "err", err)
 	}
 }
 
-// removeChangedUploads removes the interrupted uploads to names that sessions have changed a moment ago.
+// removeChangedUploads removes interrupted uploads to names that sessions changed recently.
 func (s *Server) removeChangedUploads(ctx context.Context) {
 	forEach(s.journaled(), func(b *s3client.Bucket) {
 		ctx := account.InTenant(ctx, b.Tenant)
 		err := panics.Catch(func() error { return b.Journal.RemoveChanged(ctx) })
 		if err != nil && ctx.Err() == nil {
-			s.log.Warn("interrupted uploads to changed names could not be removed; the server tries again",
+			s.log.Warn("removing interrupted uploads to changed names failed; retrying",
 				"tenant", b.Tenant, "err", err)
 		}
 	})
 }
 
-// countQuotas counts what is stored, each new quota at once and then every recountEvery, until ctx ends.
+// countQuotas counts new quotas at once, and every quota every recountEvery, until ctx ends.
 func (s *Server) countQuotas(ctx context.Context) {
 	ticker := time.NewTicker(dueEvery)
 	defer ticker.Stop()
@@ -134,12 +135,12 @@ func (s *Server) countQuota(ctx context.Context, q *account.Quota) {
 	ctx = account.InTenant(ctx, q.Tenant)
 	err := panics.Catch(func() error { return q.Count(ctx) })
 	if err != nil && ctx.Err() == nil {
-		s.log.Warn("files of a quota could not be counted; the next count tries again",
+		s.log.Warn("counting the files of a quota failed; the next count retries",
 			"tenant", q.Tenant, "user", q.User, "err", err)
 	}
 }
 
-// repeat does something after each interval until ctx ends.
+// repeat calls do after each interval until ctx ends.
 func repeat(ctx context.Context, interval time.Duration, do func()) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -153,7 +154,7 @@ func repeat(ctx context.Context, interval time.Duration, do func()) {
 	}
 }
 
-// forEach does something with all, maxParallel at once.
+// forEach calls do for all items, maxParallel at the same time.
 func forEach[T any](all []T, do func(T)) {
 	var group errgroup.Group
 	group.SetLimit(maxParallel)
@@ -163,5 +164,5 @@ func forEach[T any](all []T, do func(T)) {
 			return nil
 		})
 	}
-	_ = group.Wait() // none returns an error
+	_ = group.Wait() // do returns no error
 }

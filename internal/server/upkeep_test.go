@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// All are done, and not too many at the same time.
+// All items are processed, and not too many at the same time.
 func TestForEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most, sum atomic.Int64

@@ -17,10 +17,10 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// tooMany is what a client reads in French.
+// tooMany is the reply in French.
 const tooMany = "Trop d’opérations en cours. Veuillez réessayer plus tard."
 
-// A user above a maximum of transfers gets 450, and may transfer again after the one before.
+// A user above the limit of transfers gets 450, and may transfer again after an earlier transfer ended.
 func TestTransferLimit(t *testing.T) {
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
@@ -53,11 +53,11 @@ func TestTransferLimit(t *testing.T) {
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="user.transfers",tenant="acme"} 1`)
 }
 
-// A holdingS3 is the way to an S3 server that holds copies back.
+// A holdingS3 is a transport that holds back copies.
 type holdingS3 struct {
 	aws.HTTPClient
-	held    chan struct{} // gets one for each copy
-	release chan struct{} // closed to let them go on
+	held    chan struct{} // receives a value for each copy
+	release chan struct{} // closed to let the copies continue
 }
 
 func hold(t *testing.T, cfg *aws.Config) *holdingS3 {
@@ -87,7 +87,7 @@ func (h *holdingS3) Do(r *http.Request) (*http.Response, error) {
 	return h.HTTPClient.Do(r)
 }
 
-// Whole directories are renamed, copied and removed by so many clients at the same time. Files do not count.
+// The limit applies to renaming, copying and removing whole directories, and not to files.
 func TestOperationLimit(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Tenants["acme"].DefaultLanguage = language.French
@@ -122,7 +122,7 @@ func TestOperationLimit(t *testing.T) {
 	wantMetrics(t, srv, `babelftp_refusals_total{limit="server.operations",tenant=""} 3`)
 }
 
-// A flood of logins of one address gets 421. Another address can log in. The log has a line of it and no flood.
+// A flood of logins from one address gets 421. Another address can log in. The log has a single line about it.
 func TestLoginRates(t *testing.T) {
 	s, cfg := simulated(t)
 	cfg.Limits.Address.LoginRate = 1
@@ -152,13 +152,13 @@ func TestLoginRates(t *testing.T) {
 	}
 }
 
-// Commands above the rate wait for their turn, and get 421 where that would take too long.
+// Commands above the rate are delayed. They get 421 if the delay would be too long.
 func TestCommandRate(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
 	cfg.Limits.Address.CommandRate = 1
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
-	const sessions = 30 // each has one command that waits at most
+	const sessions = 30 // each has at most one waiting command
 	refused := make(chan struct{}, sessions)
 	for range sessions {
 		conn, err := ftptest.Open(srv.Addr().String())

@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// versionedConfig is a configuration whose users see earlier versions.
+// versionedConfig returns a configuration whose users see older versions.
 func versionedConfig(t *testing.T, s *s3test.Server) *config.Config {
 	t.Helper()
 	cfg := servicetest.NewConfig(t, s)
@@ -26,7 +26,7 @@ func versionedConfig(t *testing.T, s *s3test.Server) *config.Config {
 	return cfg
 }
 
-// A user may be kept out of the past, by a rule of the tenant as well, and does not see its directory.
+// A user can be denied access to older versions, also by a rule of the tenant, and then does not see the directory.
 func TestVersionsPermissions(t *testing.T) {
 	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {
 		cfg := versionedConfig(t, s)
@@ -44,7 +44,7 @@ func TestVersionsPermissions(t *testing.T) {
 	})
 }
 
-// A client goes back in time, reads what was there, and renames it to the present.
+// A client lists older versions, reads them, and restores one by renaming it.
 func TestVersions(t *testing.T) {
 	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {
 		cfg := versionedConfig(t, s)
@@ -53,7 +53,7 @@ func TestVersions(t *testing.T) {
 		c.Store("reports/mistake", "right")
 		c.Command(213, "MFMT 20240102030405 reports/mistake")
 		before := time.Now()
-		for before.Unix() == time.Now().Unix() { // S3 has versions of the next second
+		for before.Unix() == time.Now().Unix() { // wait for the next second, in which S3 stores new versions
 			c.Command(200, "NOOP")
 		}
 		c.Store("reports/mistake", "wrong")
@@ -85,7 +85,7 @@ func TestVersions(t *testing.T) {
 		}
 		now := "/.versions/" + time.Now().In(zone).Format("2006-01-02") + "/alice/reports"
 		c.Want("wrong", "RETR "+now+"/mistake")
-		if got := c.Transfer("NLST " + now); got != now+"/mistake\r\n" { // no ghost of a directory
+		if got := c.Transfer("NLST " + now); got != now+"/mistake\r\n" { // no empty directory
 			t.Errorf("NLST of today: %q", got)
 		}
 		if got := c.Transfer("NLST /.versions/deleted/alice/reports/old"); !strings.HasSuffix(got, "/other\r\n") {
@@ -117,7 +117,7 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// The past has each user's own root and time zone. Which rights count there is in package view.
+// Older versions are shown with each user's own root and time zone. Package view tests the permissions.
 func TestVersionsOfUsers(t *testing.T) {
 	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {
 		cfg := versionedConfig(t, s)
@@ -134,27 +134,27 @@ func TestVersionsOfUsers(t *testing.T) {
 	})
 }
 
-// Without versions in a bucket the directory would show nothing, so that the tenant is refused.
+// A tenant with versions_directory is refused if the bucket has no versioning, because the directory would be empty.
 func TestVersionsNeedVersioning(t *testing.T) {
 	s3test.RunVersioned(t, func(t *testing.T, s *s3test.Server) {
 		cfg := versionedConfig(t, s)
 		acme := cfg.Tenants["acme"]
-		if s.Name == "minio" { // which knows RestoreObject
+		if s.Name == "minio" { // supports RestoreObject
 			acme.Restore.Days = 3
 		}
 		if got := probe(t, cfg, s.AWSConfig()); got != "" {
 			t.Errorf("a bucket that keeps versions: %s", got)
 		}
 		acme.Bucket = s.Bucket(t)
-		want := fmt.Sprintf("tenant acme: bucket %q: keeps no older versions of its objects, which versions_directory "+
-			"counts on: switch its versioning on, or remove versions_directory", acme.Bucket)
+		want := fmt.Sprintf("tenant acme: bucket %q: versioning is not enabled, which versions_directory "+
+			"requires: enable versioning, or remove versions_directory", acme.Bucket)
 		if got := probe(t, cfg, s.AWSConfig()); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	})
 }
 
-// TestRestoreIsAudited checks that whatever brings a file back from the past is a restore for the audit log and the
+// TestRestoreIsAudited checks that every way to bring back an older version is a restore in the audit log and the
 // webhook, whether S3 restores it or not, and that nothing else is.
 func TestRestoreIsAudited(t *testing.T) {
 	s := s3test.Start(t, "minio")
@@ -171,7 +171,7 @@ func TestRestoreIsAudited(t *testing.T) {
 		c.Command(257, "MKD /dir")
 		c.Store("/dir/inner", "content")
 		before := time.Now()
-		for before.Unix() == time.Now().Unix() { // S3 has versions of the next second
+		for before.Unix() == time.Now().Unix() { // wait for the next second, in which S3 stores new versions
 			c.Command(200, "NOOP")
 		}
 		moment = "/.versions/" + before.UTC().Format("2006-01-02T15-04-05Z")
@@ -191,7 +191,7 @@ func TestRestoreIsAudited(t *testing.T) {
 		move("restore", "ok", 250, dir, "/dir3", "SITE CPFR "+dir, "SITE CPTO /dir3")
 		c.Store("/dir/inner", "changed")
 		move("restore", "failed", 550, dir, "/dir", "RNFR "+dir, "RNTO /dir")
-		move("restore", "ok", 250, file, "/alice/x.tmp", "RNFR "+file, "RNTO x.tmp") // no event
+		move("restore", "ok", 250, file, "/alice/x.tmp", "RNFR "+file, "RNTO x.tmp") // sends no event
 		move("rename", "ok", 250, "/alice/a", "/alice/d", "RNFR a", "RNTO d")
 		move("copy", "ok", 250, "/alice/d", "/alice/e", "SITE CPFR d", "SITE CPTO e")
 		move("rename", "failed", 550, "/alice/d", moment+"/alice/d", "RNFR d", "RNTO "+moment+"/alice/d")
@@ -211,7 +211,7 @@ func TestRestoreIsAudited(t *testing.T) {
 			continue
 		}
 		e := next(t, told)
-		for e.ToPath == "" { // uploads before
+		for e.ToPath == "" { // skip earlier uploads
 			e = next(t, told)
 		}
 		if string(e.Type) != w.event || e.Path != w.from || e.ToPath != w.to {

@@ -19,15 +19,15 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// A modelUser is a user of TestViews. Rights are letters as [granted] reads them.
+// A modelUser is a user of TestViews. Permissions are letters as in [granted].
 type modelUser struct {
 	name, tenant, root string
 	rights             string
-	rules              map[string]string // by directory, for it and all below
+	rules              map[string]string // by directory, for it and everything below it
 	overwrite          config.Overwrite
 }
 
-// viewUsers are the users of TestViews.
+// viewUsers returns the users of TestViews.
 func viewUsers() []modelUser {
 	return []modelUser{
 		{name: "admin", tenant: "acme", root: "/", rights: "lrwdnm"},
@@ -51,7 +51,7 @@ func viewUser(name string) modelUser {
 	return users[slices.IndexFunc(users, func(u modelUser) bool { return u.name == name })]
 }
 
-// startOfViews is each bucket at the beginning.
+// startOfViews returns the objects of each bucket at the beginning.
 func startOfViews() map[string]string {
 	objects := map[string]string{}
 	for _, dir := range []string{
@@ -71,7 +71,7 @@ func startOfViews() map[string]string {
 	return objects
 }
 
-// may is what a user may do with a pathname of the user, in letters.
+// may returns the permissions of the user at a pathname, in letters.
 func (u modelUser) may(name string) (letters string) {
 	longest := ""
 	for dir := range u.rules {
@@ -104,14 +104,14 @@ func below(name, dir string) bool {
 	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
 }
 
-// sees says whether a user may learn what has a pathname: who may list or read, and by the replies who may delete, or
-// is refused to replace.
+// sees reports whether a user may learn what exists at a pathname. Users with permission to list or read may, and so
+// may those who learn it from replies, because they may delete it or are refused to overwrite it.
 func (u modelUser) sees(name string) bool {
 	return strings.ContainsAny(u.may(name), "lrd") || u.can("l", path.Dir(name)) ||
 		u.overwrite == config.DenyOverwrite && u.can("w", name)
 }
 
-// places are pathnames at and below name, one of each rule that can count there.
+// places returns pathnames at and below name, one for each rule that can apply there.
 func (u modelUser) places(name string) []string {
 	all := []string{name, path.Join(name, "any")}
 	for _, dir := range slices.Concat(
@@ -123,7 +123,7 @@ func (u modelUser) places(name string) []string {
 	return all
 }
 
-// everywhere says whether a user has rights at a pathname and at all below it.
+// everywhere reports whether a user has permissions at a pathname and everywhere below it.
 func (u modelUser) everywhere(letters, name string) bool {
 	for _, place := range u.places(name) {
 		for _, letter := range strings.Split(letters, "") {
@@ -135,7 +135,7 @@ func (u modelUser) everywhere(letters, name string) bool {
 	return true
 }
 
-// folder is the one that leads elsewhere, as the tenant of the user sees it.
+// folder returns the folder with another bucket, as the user's tenant sees it.
 func (u modelUser) folder() string {
 	if u.tenant == "beta" {
 		return "/shared"
@@ -150,10 +150,10 @@ func (u modelUser) prefix() string {
 	return acmePrefix
 }
 
-// leads says whether a pathname is that of a folder, or of a directory above it. Such a one stays where it is.
+// leads reports whether a pathname is the folder or a directory above it. Such a directory cannot be moved.
 func (u modelUser) leads(name string) bool { return below(u.folder(), path.Join(u.root, name)) }
 
-// key is that of a pathname of the user.
+// key returns the key for a pathname of the user.
 func (u modelUser) key(name string) string {
 	full := path.Join(u.root, name)
 	prefix, folder := u.prefix(), u.folder()
@@ -163,7 +163,7 @@ func (u modelUser) key(name string) string {
 	return strings.TrimSuffix(prefix+full[1:], "/")
 }
 
-// pathname is that of a key for the user, and false for one outside of the root.
+// pathname returns the user's pathname for a key, and false if it is outside of the root.
 func (u modelUser) pathname(key string) (string, bool) {
 	prefix, folder := u.prefix(), u.folder()
 	full := ""
@@ -179,18 +179,18 @@ func (u modelUser) pathname(key string) (string, bool) {
 	return path.Join("/", strings.TrimPrefix(full, strings.TrimSuffix(u.root, "/"))), true
 }
 
-// A viewModel is what a bucket is expected to hold, and where the users are.
+// A viewModel is the expected contents of a bucket, and the working directories of the users.
 type viewModel struct {
 	objects map[string]string
 	cwd     map[string]string
-	stored  map[string]map[string]bool // by user, what the session has stored and so knows
+	stored  map[string]map[string]bool // by user: files that the session stored and therefore knows
 }
 
 func newViewModel(objects map[string]string) *viewModel {
 	return &viewModel{objects, map[string]string{}, map[string]map[string]bool{}}
 }
 
-// resolve is the pathname that an argument means, in the form in which it is created, and false if it is none.
+// resolve returns the pathname for an argument in the form in which it would be created, and false if it is invalid.
 func (m *viewModel) resolve(u modelUser, arg string) (string, bool) {
 	if u.tenant == "beta" && !utf8.ValidString(arg) {
 		arg, _ = charmap.KOI8R.NewDecoder().String(arg)
@@ -223,7 +223,7 @@ func (m *viewModel) under(key string) (keys []string) {
 	return keys
 }
 
-// inFile says whether a file stands where a directory above a key should be.
+// inFile reports whether a file exists in place of a directory above a key.
 func (m *viewModel) inFile(key string) bool {
 	for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
 		if m.file(dir) {
@@ -233,7 +233,7 @@ func (m *viewModel) inFile(key string) bool {
 	return false
 }
 
-// sight is what an observer can see of a step of another user.
+// sight is what an observer can see of another user's step.
 type sight int
 
 const (
@@ -260,7 +260,7 @@ func (m *viewModel) sight(observer, u modelUser, st viewStep) sight {
 		key := u.key(name)
 		own, inRoot := observer.pathname(key)
 		if !inRoot {
-			// A directory above the root of the observer has all of the root in it.
+			// A directory above the observer's root contains the whole root.
 			if top := observer.key("/"); strings.HasPrefix(top+"/", key+"/") || observer.tenant == "acme" &&
 				strings.HasPrefix("shared/", key+"/") {
 				return someSeen
@@ -271,7 +271,7 @@ func (m *viewModel) sight(observer, u modelUser, st viewStep) sight {
 		for _, place := range observer.places(own) {
 			seen[observer.sees(place) || m.stored[observer.name][place]] = true
 		}
-		// An entry that the observer sees exists as long as something is in it.
+		// An entry that the observer sees exists as long as it contains something.
 		for dir := path.Dir(own); dir != "/"; dir = path.Dir(dir) {
 			if observer.sees(dir) != observer.sees(own) && !m.file(observer.key(dir)+"/") {
 				return someSeen
@@ -292,8 +292,8 @@ func (m *viewModel) sight(observer, u modelUser, st viewStep) sight {
 	return noneSeen
 }
 
-// obstructed says whether a directory keeps a file from its name, or a file keeps others from names below its own.
-// Most S3 servers refuse that. A user whose file cannot be stored must know.
+// obstructed reports whether a directory prevents a file with the same name, or a file prevents names below it. Most
+// S3 servers refuse such files, so the user of a refused file must learn about it.
 func (m *viewModel) obstructed(u modelUser, st viewStep) bool {
 	arg := st.name
 	switch st.verb {
@@ -310,8 +310,8 @@ func (m *viewModel) obstructed(u modelUser, st viewStep) bool {
 	return m.inFile(u.key(name)) || st.verb[0] != 'M' && m.dir(u.key(name))
 }
 
-// judge compares the result of a step with the model, and does the step there.
-func (m *viewModel) judge(u modelUser, st viewStep, r viewResult) error {
+// check compares the result of a step with the model, and applies the step to the model.
+func (m *viewModel) check(u modelUser, st viewStep, r viewResult) error {
 	if st.verb == "QUOTA" || st.verb == "PWD" {
 		return nil
 	}
@@ -341,7 +341,7 @@ func (m *viewModel) judge(u modelUser, st viewStep, r viewResult) error {
 	return m.apply(u, st, name, second, r)
 }
 
-// predict says whether the user may do a step, and whether it must succeed as things are.
+// predict reports whether the user has permission for a step, and whether the step must succeed.
 func (m *viewModel) predict(u modelUser, st viewStep, name, second string) (may, must bool) {
 	key := u.key(name)
 	isFile, isDir, blocked := m.file(key), m.dir(key), m.inFile(key)
@@ -405,14 +405,14 @@ func (m *viewModel) predict(u modelUser, st viewStep, name, second string) (may,
 	panic("a script has " + st.verb)
 }
 
-// free says whether nothing keeps a file from a name.
+// free reports whether nothing prevents a file with this name.
 func (m *viewModel) free(u modelUser, name, arg string) bool {
 	key := u.key(name)
 	return name != "/" && !u.leads(name) && !strings.HasSuffix(arg, "/") && !m.dir(key) && !m.inFile(key) &&
 		(u.overwrite != config.DenyOverwrite || !m.file(key))
 }
 
-// apply does what has succeeded, and compares what the user got.
+// apply applies a successful step to the model, and compares its result.
 func (m *viewModel) apply(u modelUser, st viewStep, name, second string, r viewResult) error {
 	key, to := u.key(name), u.key(second)
 	content := m.objects[key]
@@ -435,7 +435,7 @@ func (m *viewModel) apply(u modelUser, st viewStep, name, second string, r viewR
 	case "STOR", "STOU":
 		m.store(u, name, st.data)
 	case "APPE":
-		if !m.knows(u, name) { // it may hold bytes that the session has not stored
+		if !m.knows(u, name) { // it may contain bytes that the session did not store
 			m.objects[key] += st.data
 		} else {
 			m.store(u, name, content+st.data)
@@ -482,7 +482,7 @@ func (m *viewModel) store(u modelUser, name, content string) {
 	m.stored[u.name][name] = true
 }
 
-// move moves or copies a file, or a directory where there is no file.
+// move moves or copies a file, or a directory if there is no file.
 func (m *viewModel) move(u modelUser, verb, name, second, key, to string) {
 	if key == to {
 		return
@@ -504,7 +504,7 @@ func (m *viewModel) move(u modelUser, verb, name, second, key, to string) {
 	}
 }
 
-// names is what NLST shows of a directory, for the pathname that the client wrote.
+// names returns the names in the NLST listing of a directory, in relation to the argument of the client.
 func (m *viewModel) names(u modelUser, name string) func(arg string) string {
 	names := map[string]bool{}
 	key := u.key(name)
@@ -523,7 +523,7 @@ func (m *viewModel) names(u modelUser, name string) func(arg string) string {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			if encoded, err := charmap.KOI8R.NewEncoder().String(name); u.tenant == "beta" && err == nil &&
 				!utf8.ValidString(encoded) {
-				name = encoded // else it is ASCII, or the server shows it in UTF-8
+				name = encoded // otherwise it is ASCII, or the server shows it in UTF-8
 			}
 			text += arg + "/" + name + "\r\n"
 		}
@@ -531,7 +531,7 @@ func (m *viewModel) names(u modelUser, name string) func(arg string) string {
 	}
 }
 
-// fill makes a bucket hold these objects and no others.
+// fill sets the objects of a bucket.
 func (w *worlds) fill(world int, objects map[string]string) error {
 	ctx, client, bucket := w.t.Context(), w.s.Client(), aws.String(w.buckets[world])
 	for key := range w.stored[world] {
@@ -555,7 +555,7 @@ func (w *worlds) fill(world int, objects map[string]string) error {
 	return nil
 }
 
-// contents is what a bucket holds. Bytes that the model has not are shown as their ETag.
+// contents returns the objects of a bucket. Bytes that differ from the model are shown as their ETag.
 func (w *worlds) contents(world int, want map[string]string) (map[string]string, error) {
 	page, err := w.s.Client().ListObjectsV2(w.t.Context(), &s3.ListObjectsV2Input{Bucket: &w.buckets[world]})
 	if err != nil {

@@ -26,19 +26,17 @@ var (
 	viewSeed = flag.Uint64("views.seed", 1, "the seed of the first one; each that follows has the next")
 )
 
-// viewSteps is how long a script is before it is shortened.
+// viewSteps is the length of a script before it is shortened.
 const viewSteps = 24
 
-// TestViews lets users of two tenants do at random what clients do, and judges each reply by a model of what each
-// user may see and do:
+// TestViews makes users of two tenants send random commands, and checks each reply with a model of what each user may
+// see and do:
 //
-//   - No command does what its user may not do, and none is refused that its user may do.
-//   - What a user downloads, lists and measures is what the model holds, and so are the buckets in the end.
-//   - A user learns nothing of what the user cannot see. One user of each script is the observer, and there are two
-//     worlds. What the other users do out of the observer's sight happens in the first world only. Still each reply
-//     to the observer, and each byte that the observer downloads, must be the same in both.
+//   - Every permitted command is accepted, and every other command is refused.
+//   - Downloads, listings and sizes match the model, and so do the buckets at the end.
+//   - A user learns nothing about invisible files. One user of each script is the observer, and there are two worlds. Steps of other users that the observer cannot see only happen in the first world. Still, all replies to the observer and all downloaded bytes must be the same in both.
 //
-// A script that fails is shortened and printed.
+// A failing script is shortened and printed. To run more scripts:
 //
 //	go test ./internal/server -run TestViews -views 10000 -views.seed 1
 func TestViews(t *testing.T) {
@@ -66,7 +64,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestView plays what TestViews has found.
+// TestView runs scripts that TestViews once found.
 func TestView(t *testing.T) {
 	w := newWorlds(t)
 	for name, tc := range map[string]struct {
@@ -107,7 +105,7 @@ func TestView(t *testing.T) {
 	}
 }
 
-// shortenViews drops steps as long as what is left fails: first many at once, then each alone.
+// shortenViews drops steps while the rest still fails: first many together, then single ones.
 func shortenViews(script []viewStep, fails func([]viewStep) bool) []viewStep {
 	for size := len(script) / 2; size > 0; size /= 2 {
 		for i := 0; i+size <= len(script); {
@@ -121,14 +119,14 @@ func shortenViews(script []viewStep, fails func([]viewStep) bool) []viewStep {
 	return script
 }
 
-// A viewStep is a command of a user, with a second pathname for those that have two, and what an upload sends.
+// A viewStep is a command of a user, with a second pathname for commands with two, and the data of uploads.
 type viewStep struct{ user, verb, name, second, data string }
 
 func (s viewStep) String() string {
 	return strings.TrimRight(fmt.Sprintf("\n\t{%q, %q, %q, %q, %q},", s.user, s.verb, s.name, s.second, s.data), " ")
 }
 
-// randomViews makes a script. The observer does half of it.
+// randomViews returns a random script. Half of the steps are the observer's.
 func randomViews(random *rand.Rand, observer string) []viewStep {
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
 	var script []viewStep
@@ -178,16 +176,16 @@ func randomViews(random *rand.Rand, observer string) []viewStep {
 	return script
 }
 
-// worlds are two buckets in which the same tenants have the same users, on one server.
+// worlds are two buckets on one server, in which equal tenants have equal users.
 type worlds struct {
 	t       *testing.T
 	srv     *Server
 	s       *s3test.Server
 	buckets [2]string
-	stored  [2]map[string]string // what the buckets hold, as far as the test knows
+	stored  [2]map[string]string // known contents of the buckets
 }
 
-// The prefixes of the tenants, and of the folder that both have.
+// Prefixes of the tenants, and of the folder that both have.
 const (
 	acmePrefix   = "acme/"
 	betaPrefix   = "acme2/"
@@ -222,18 +220,18 @@ func newWorlds(t *testing.T) *worlds {
 		}
 	}
 	w.srv = start(t, cfg, Options{AWS: w.s.AWSConfig()})
-	for _, b := range w.srv.buckets() { // the look at a bucket stores an object for a moment
+	for _, b := range w.srv.buckets() { // the check of a bucket temporarily stores an object
 		must.OK(t, b.AwaitUsable(t.Context(), nil))
 	}
 	count(t, w.srv)
 	return w
 }
 
-// play plays a script in both worlds and returns the first thing that is wrong.
+// play runs a script in both worlds and returns the first error.
 func (w *worlds) play(observer string, script []viewStep) error {
 	var models [2]*viewModel
 	for i := range models {
-		if _, err := w.contents(i, w.stored[i]); err != nil { // what a script that failed has left
+		if _, err := w.contents(i, w.stored[i]); err != nil { // remove the objects of a failed script
 			return err
 		}
 		if err := w.fill(i, startOfViews()); err != nil {
@@ -241,7 +239,7 @@ func (w *worlds) play(observer string, script []viewStep) error {
 		}
 		models[i] = newViewModel(startOfViews())
 	}
-	count(w.t, w.srv) // what fill has changed
+	count(w.t, w.srv) // include the changes of fill
 	sessions := [2]map[string]*ftptest.Conn{{}, {}}
 	defer func() {
 		for _, c := range slices.Concat(
@@ -253,10 +251,10 @@ func (w *worlds) play(observer string, script []viewStep) error {
 	for i, st := range script {
 		seen := models[0].sight(o, viewUser(st.user), st)
 		if st.user != observer && seen == someSeen {
-			continue // the worlds would differ in what the observer sees
+			continue // otherwise the worlds would differ visibly for the observer
 		}
 		if models[0].obstructed(viewUser(st.user), st) != models[1].obstructed(viewUser(st.user), st) {
-			continue // S3 decides
+			continue // depends on S3
 		}
 		var results [2]viewResult
 		for world, m := range models {
@@ -270,7 +268,7 @@ func (w *worlds) play(observer string, script []viewStep) error {
 			if results[world], err = run(c, st); err != nil {
 				return fmt.Errorf("step %d,%v %w", i+1, st, err)
 			}
-			if err := m.judge(viewUser(st.user), st, results[world]); err != nil {
+			if err := m.check(viewUser(st.user), st, results[world]); err != nil {
 				return fmt.Errorf("step %d,%v world %d: %q: %w", i+1, st, world, results[world].replies, err)
 			}
 		}
@@ -300,7 +298,7 @@ func (w *worlds) play(observer string, script []viewStep) error {
 	return nil
 }
 
-// session is that of a user in a world.
+// session returns the session of a user in a world.
 func (w *worlds) session(open map[string]*ftptest.Conn, world int, user string) (*ftptest.Conn, error) {
 	if c := open[user]; c != nil {
 		return c, nil
@@ -321,13 +319,13 @@ func (w *worlds) session(open map[string]*ftptest.Conn, world int, user string) 
 	return c, err
 }
 
-// A viewResult is what a user gets of a step.
+// A viewResult is the result of a step for its user.
 type viewResult struct {
 	replies []string
 	data    string
 }
 
-// code is that of the last reply.
+// code returns the code of the last reply.
 func (r viewResult) code() int {
 	code, _ := ftptest.Parse(r.replies[len(r.replies)-1])
 	return code
@@ -335,7 +333,7 @@ func (r viewResult) code() int {
 
 func (r viewResult) ok() bool { return r.code() < 400 }
 
-// run does a step.
+// run runs a step.
 func run(c *ftptest.Conn, st viewStep) (r viewResult, err error) {
 	send := func(line string) bool {
 		reply, failed := c.Send(line)
@@ -386,11 +384,11 @@ func run(c *ftptest.Conn, st viewStep) (r viewResult, err error) {
 	return r, err
 }
 
-// volatile is what differs between two sessions that see the same: times, chosen names, and signatures of links.
+// volatile matches what differs between sessions that see the same: times, generated names, and signatures of links.
 var volatile = regexp.MustCompile(
 	`[A-Z][a-z]{2} [ \d]\d (\d\d:\d\d| \d{4})|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?|20\d{6}T\d{6}Z?(\.\d+)?|20\d{12}(\.\d+)?|X-Amz[^ ]*`)
 
-// neutral is a result without what differs between the worlds anyway.
+// neutral returns a result without volatile parts and without the differences between the worlds.
 func (w *worlds) neutral(r viewResult) string {
 	text := strings.Join(append(r.replies, r.data), "\n")
 	for i, bucket := range w.buckets {

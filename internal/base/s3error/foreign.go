@@ -102,7 +102,7 @@ var causes = []struct {
 }
 
 const (
-	tlsAdvice       = "write https:// in s3.endpoint: its port speaks TLS"
+	tlsAdvice       = "use https:// in s3.endpoint: its port speaks TLS"
 	headersAdvice   = "allow request headers of 16 KiB (large_client_header_buffers of nginx)"
 	methodsAdvice   = "let that server pass HEAD, GET, PUT, POST and DELETE on to S3"
 	unreachedAdvice = "check whether that server can reach S3"

@@ -137,9 +137,9 @@ func TestForeignResponses(t *testing.T) {
 		{"400-headers-of-nginx", "put", canned{status: 400, server: "nginx", body: "<html>400 Request Header Or " +
 			"Cookie Too Large</html>"}, syscall.EIO, true, false, false, "request headers of 16 KiB"},
 		{"400-plain-to-tls", "list", canned{status: 400, server: "nginx", body: "<html>400 The plain HTTP request " +
-			"was sent to HTTPS port</html>"}, syscall.EIO, true, false, false, "write https:// in s3.endpoint"},
+			"was sent to HTTPS port</html>"}, syscall.EIO, true, false, false, "use https:// in s3.endpoint"},
 		{"400-plain-to-go", "list", canned{status: 400, body: "Client sent an HTTP request to an HTTPS server.\n"},
-			syscall.EIO, true, false, false, "write https:// in s3.endpoint"},
+			syscall.EIO, true, false, false, "use https:// in s3.endpoint"},
 		{"301", "list", canned{status: 301, server: "nginx", location: "https://s3.example/b", body: nginxPage},
 			syscall.EIO, true, false, false, "into s3.endpoint: https://s3.example/b"},
 		{"408", "put", canned{status: 408, body: nginxPage}, syscall.EAGAIN, true, true, true, "time-outs"},

@@ -18,10 +18,10 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// This file tries the experiments on requests without conditions.
+// Experiments on requests without conditions.
 
-// md5ETags reports whether the ETag of the object is the MD5 of its bytes. An object that KMS encrypts shows nothing,
-// and what the profile says stays.
+// md5ETags reports whether the ETag of the object is the MD5 of its bytes. If KMS encrypts the object, the experiment
+// proves nothing, and the value of the profile stays.
 func (x *sample) md5ETags(ctx context.Context) (bool, error) {
 	put, err := x.put(ctx, &s3.PutObjectInput{})
 	if err != nil {
@@ -34,11 +34,11 @@ func (x *sample) md5ETags(ctx context.Context) (bool, error) {
 	return strings.Trim(x.etag, `"`) == hex.EncodeToString(sum[:]), nil
 }
 
-// checksums reports whether the server refuses a wrong checksum, and keeps the right one.
+// checksums reports whether the server rejects a wrong checksum and stores a correct one.
 func (x *sample) checksums(ctx context.Context) (bool, error) {
 	if _, err := x.put(ctx, &s3.PutObjectInput{ChecksumCRC32C: aws.String("AAAAAA==")}); err == nil {
 		return false, nil
-	} else if unanswered(err) != nil {
+	} else if networkError(err) != nil {
 		return false, err
 	}
 	crc := crc32.Checksum([]byte(content), crc32.MakeTable(crc32.Castagnoli))
@@ -51,7 +51,8 @@ func (x *sample) checksums(ctx context.Context) (bool, error) {
 	return err == nil && aws.ToString(out.ChecksumCRC32C) == sum, err
 }
 
-// sortedListings reports whether a listing has keys in the order of their bytes, in whatever order they were stored.
+// sortedListings reports whether listings are sorted by the bytes of the keys, in whatever order the objects were
+// stored.
 func (x *sample) sortedListings(ctx context.Context) (bool, error) {
 	for _, suffix := range []string{"-z", "-é", "-a/b", "-a.b", "-B", "-b"} {
 		if err := x.other(suffix).putAgain(ctx); err != nil {
@@ -67,7 +68,7 @@ func (x *sample) sortedListings(ctx context.Context) (bool, error) {
 	}), nil
 }
 
-// slashPrefixes reports whether a listing ignores or refuses a prefix that does not end in a slash.
+// slashPrefixes reports whether a listing ignores or rejects a prefix that does not end with a slash.
 func (x *sample) slashPrefixes(ctx context.Context) (bool, error) {
 	if err := x.putAgain(ctx); err != nil {
 		return true, err

@@ -18,45 +18,46 @@ import (
 )
 
 const (
-	// checkTimeout is how long a bucket may take to answer, the SDK's retries included.
+	// checkTimeout limits the check of a bucket, including the retries of the SDK.
 	checkTimeout = 10 * time.Second
 )
 
-var errNoRegion = errors.New("no region is known")
+var errNoRegion = errors.New("unknown region")
 
-// A Bucket is where a tenant's objects are, or those in a folder of the tenant. Make it with [Factory.Buckets], and
-// call Verify before use, or let a [Watcher] do that.
+// A Bucket holds the objects of a tenant, or of one folder of the tenant. Create it with [Factory.Buckets], and call
+// Verify before you use it, or let a [Watcher] do that.
 type Bucket struct {
 	Tenant    string
-	Folder    string // a directory of the tenant; empty for all that is in no folder
+	Folder    string // a directory of the tenant; empty for the bucket of the tenant itself
 	Name      string
-	Prefix    string // of the keys
+	Prefix    string // prepended to all keys
 	Client    *s3.Client
 	Endpoint  *driver.Endpoint
-	Presigner driver.Presigner // nil where the tenant has no links
+	Presigner driver.Presigner // nil if the tenant has no presigned links
 	Objects   driver.Objects   // attributes of new objects
 	Journal   *driver.Journal  // nil until OpenJournal
-	Profile   driver.Profile   // found by Verify; the strictest before
-	Folders   []*Bucket        // of the tenant, in order of their names
+	Profile   driver.Profile   // found by Verify; the strictest profile before
+	Folders   []*Bucket        // folders of the tenant, sorted by name
 
-	account     account
-	checksums   *atomic.Bool // see client
-	keys        configKeys
-	customerKey []byte             // of SSE-C; nil without it
-	partSize    int64              // bytes of the parts of uploads, as configured
-	resumable   bool               // whether users can resume uploads
-	asked       bool               // the configuration asks for that
-	overwrite   []config.Overwrite // the modes of those who may write, each once
-	links       *s3.Client         // of the presigner
-	use         Use
-	watched     *watchState // nil without a Watcher
-	versioned   atomic.Bool // keeps versions since Verify: see noticeVersions
+	account        account
+	checksums      *atomic.Bool // whether the client sends checksums; see client
+	keys           configKeys
+	customerKey    []byte             // SSE-C key; nil without SSE-C
+	partSize       int64              // configured size of the parts of uploads, in bytes
+	resumable      bool               // whether users can resume uploads
+	resumeRequired bool               // the configuration requires resumable uploads explicitly
+	overwrite      []config.Overwrite // modes of the users with write permission, without duplicates
+	links          *s3.Client         // client of the presigner
+	use            Use
+	watched        *watchState // nil without a Watcher
+	versioned      atomic.Bool // versions were enabled after Verify; see noticeVersions
 }
 
-// configKeys says where the configuration has what it says of a bucket and of its S3 server: "s3" or "tenants.acme.s3".
+// configKeys holds the configuration sections that a bucket and its S3 server come from, such as "s3" or
+// "tenants.acme.s3". Errors name them.
 type configKeys struct{ bucket, endpoint, region, credentials, role string }
 
-// A bucketError says why a tenant's bucket cannot be used, and what to do if that is known, in one line.
+// A bucketError says on one line why a tenant's bucket cannot be used, with advice if the cause is certain.
 type bucketError struct {
 	bucket  *Bucket
 	problem string
@@ -74,15 +75,15 @@ func (e *bucketError) Error() string {
 
 func (e *bucketError) Unwrap() error { return e.cause }
 
-// Verify asks S3 for the bucket, finds out what its server can do, and whether that is what the configuration
-// promises. What the server is goes to log. The error is one line, with what to do.
+// Verify checks that the bucket exists, finds the profile of its server, and checks that the server can do what the
+// configuration requires. It logs the profile. The error is one line and says what to change.
 func (b *Bucket) Verify(ctx context.Context, log *slog.Logger) error {
 	s := newScratch(b.Client, b.Name)
-	defer func() { _ = s.clean(ctx) }() // what stays does no harm: no user sees it
+	defer func() { _ = s.clean(ctx) }() // a leftover object is harmless: no user sees it
 	return b.verify(ctx, s, log)
 }
 
-// verify is Verify, with what it stores in a scratch.
+// verify implements Verify. The scratch deletes the objects that it stores.
 func (b *Bucket) verify(ctx context.Context, s *scratch, log *slog.Logger) error {
 	header, err := b.reach(ctx)
 	if err == nil {
@@ -100,25 +101,26 @@ func (b *Bucket) verify(ctx context.Context, s *scratch, log *slog.Logger) error
 	return err
 }
 
-// OpenJournal opens the record of the bucket's open uploads, once Verify knows what the S3 server can do. Sweeps
-// remove uploads at an age.
+// OpenJournal opens the journal of the bucket's unfinished uploads. Call it after Verify, which finds the profile.
+// Sweeps remove uploads that are older than age.
 func (b *Bucket) OpenJournal(log *slog.Logger, age time.Duration) {
 	j := b.Endpoint.NewJournal(b.ObjectClient(), b.Name, b.Prefix, b.Profile, b.Objects, log.With("tenant", b.Tenant))
 	j.SetAbandonedAfter(age)
 	b.Journal = j
 }
 
-// Check asks S3 for the bucket.
+// Check sends one request to find out whether the bucket is reachable.
 func (b *Bucket) Check(ctx context.Context) error {
 	_, err := b.reach(ctx)
 	return err
 }
 
-// reach asks S3 for the bucket, and returns the header of the answer.
+// reach checks that the bucket is reachable, and returns the header of the response.
 func (b *Bucket) reach(ctx context.Context) (header http.Header, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	// Apart from the request, whose error does not tell missing credentials from a missing server.
+	// Retrieve the credentials first. The error of the request does not tell missing credentials from an unreachable
+	// server.
 	if _, err := b.Client.Options().Credentials.Retrieve(ctx); err != nil {
 		if refused, ok := errors.AsType[*roleError](err); ok {
 			return nil, b.failed(err, refused.problem, "%s", refused.advice)
@@ -133,7 +135,8 @@ func (b *Bucket) reach(ctx context.Context) (header http.Header, err error) {
 		header = responseHeader(head.ResultMetadata)
 	}
 	if s3error.Status(err) != 0 {
-		// The answer to HEAD has no body to say why. A policy may also allow no more than to list the tenant's prefix.
+		// The response to HEAD has no body with the reason. A policy may also allow nothing except listing the
+		// tenant's prefix.
 		var list *s3.ListObjectsV2Output
 		list, err = b.Client.ListObjectsV2(
 			ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &b.Prefix, MaxKeys: aws.Int32(1)})
@@ -147,6 +150,7 @@ func (b *Bucket) reach(ctx context.Context) (header http.Header, err error) {
 	return header, nil
 }
 
+// failed returns a bucketError for this bucket. The advice is a format for args.
 func (b *Bucket) failed(cause error, problem, advice string, args ...any) error {
 	return &bucketError{bucket: b, problem: problem, advice: fmt.Sprintf(advice, args...), cause: cause}
 }

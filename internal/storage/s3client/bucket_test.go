@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// What is wrong with a bucket is one line that names the tenant, the bucket and what to do.
+// Errors about a bucket are one line that names the tenant, the bucket and the change to make.
 func TestCheckBuckets(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short has simulators only, which accept any credentials")
@@ -28,7 +28,7 @@ func TestCheckBuckets(t *testing.T) {
 		for _, tc := range []struct {
 			name   string
 			change func(*config.Config)
-			want   string // after the tenant and the bucket; %s is the endpoint, and * the message of S3
+			want   string // follows the tenant and the bucket; %s is the endpoint, * the message of S3
 		}{
 			{"fine", func(*config.Config) {}, ""},
 			{
@@ -70,7 +70,7 @@ func TestCheckBuckets(t *testing.T) {
 }
 
 func TestCheckBucketsUnreachable(t *testing.T) {
-	t.Setenv("AWS_MAX_ATTEMPTS", "1") // the second one would be no other
+	t.Setenv("AWS_MAX_ATTEMPTS", "1") // a second attempt would fail in the same way
 	address := ftptest.FreeAddresses(t, 1)[0]
 	cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
 	cfg.S3.Endpoint = "http://" + address
@@ -86,10 +86,10 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 	}
 }
 
-// A bucket in another region names it in a header, which not every server sends.
+// If the bucket is in another region, a header names the region. Not every server sends it.
 func TestCheckBucketsOfAnotherRegion(t *testing.T) {
 	for header, want := range map[string]string{
-		"eu-central-1": "is in another region than eu-west-1 (PermanentRedirect): write s3.region: eu-central-1",
+		"eu-central-1": "is in another region than eu-west-1 (PermanentRedirect): set s3.region: eu-central-1",
 		"":             "%s returned 301 for ListObjectsV2 (PermanentRedirect): compare s3.region and s3.endpoint",
 	} {
 		moved := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -110,17 +110,17 @@ func TestCheckBucketsOfAnotherRegion(t *testing.T) {
 	}
 }
 
-// Without path_style the bucket is looked for under a host name of its own, which few servers but AWS have.
+// Without path_style, the bucket name becomes part of the host name, which few servers except AWS support.
 func TestCheckBucketsWithoutPathStyle(t *testing.T) {
 	cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
-	cfg.S3.Endpoint, cfg.S3.PathStyle = "http://s3.invalid", nil // RFC 2606 keeps the name unused
-	const want = ": write s3.path_style: true if the server has no host name for each bucket"
+	cfg.S3.Endpoint, cfg.S3.PathStyle = "http://s3.invalid", nil // reserved by RFC 2606
+	const want = ": set s3.path_style: true if the server has no host name for each bucket"
 	if _, err := verify(t.Context(), cfg, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
-// The SDK's own files and variables are asked for what the configuration does not say.
+// Values that are missing in the configuration come from the environment and the files of the SDK.
 func TestAccountFromTheSDK(t *testing.T) {
 	for _, name := range []string{"AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID",
 		"AWS_SECRET_ACCESS_KEY"} {
@@ -143,13 +143,13 @@ func TestAccountFromTheSDK(t *testing.T) {
 		return err.Error()
 	}
 	cfg.S3 = config.S3{}
-	if got, want := check(), place+"its region is not known: write s3.region, or set AWS_REGION"; got != want {
+	if got, want := check(), place+"its region is unknown: set s3.region or AWS_REGION"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	cfg.S3 = config.S3{Endpoint: account.Endpoint, PathStyle: account.PathStyle}
 	want := place +
 		"no credentials for S3 were found (the instance role (IMDS): GetMetadata: access disabled to EC2 IMDS via client " +
-		"option, or \"AWS_EC2_METADATA_DISABLED\" environment variable): write s3.access_key_id and its secret, or give the process credentials that " +
+		"option, or \"AWS_EC2_METADATA_DISABLED\" environment variable): set s3.access_key_id and its secret, or give the process credentials that " +
 		"the AWS SDK finds (environment, profile, IRSA, instance role)"
 	if got := check(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -161,7 +161,7 @@ func TestAccountFromTheSDK(t *testing.T) {
 	}
 }
 
-// Tenants that reach S3 alike share a client, and so its connections.
+// Tenants with the same server and credentials share a client, and therefore its connections.
 func TestClientsAreShared(t *testing.T) {
 	cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", S3: config.S3{Region: cfg.S3.Region}}

@@ -18,15 +18,16 @@ import (
 // customRegion is the default region of S3 servers other than AWS.
 const customRegion = "us-east-1"
 
-// An account is an S3 server as one account sees it. Tenants that say the same share one, unless a role is assumed.
+// An account identifies an S3 server and the credentials for it. Tenants with equal accounts share a client, unless
+// they assume roles.
 type account struct {
 	endpoint, region   string
 	accessKeyID        string
 	secretAccessKey    string
 	pathStyle          bool
 	credentialsFromSDK bool
-	role               *role  // nil where the keys themselves reach the server
-	profile            string // as configured; empty for auto
+	role               *role  // nil if the keys are used directly
+	profile            string // as configured; empty for "auto"
 }
 
 func accountOf(s config.S3) account {
@@ -47,12 +48,12 @@ type Factory struct {
 	observe func(*middleware.Stack) error
 	log     *slog.Logger
 	clients map[account]client
-	roles   map[string]*role            // by all that they depend on
+	roles   map[string]*role            // by the JSON of all values that a role depends on
 	routes  map[string]*driver.Endpoint // by endpoint
 }
 
-// NewFactory makes clients from base, see package transport. observe is added to the requests of each; nil adds
-// nothing.
+// NewFactory returns a factory whose clients are copies of base, which [LoadEnvironment] returns. If observe is not
+// nil, it is added to the middleware of each client.
 func NewFactory(base *aws.Config, observe func(*middleware.Stack) error, log *slog.Logger) *Factory {
 	return &Factory{
 		base: base, observe: observe, log: log,
@@ -60,7 +61,7 @@ func NewFactory(base *aws.Config, observe func(*middleware.Stack) error, log *sl
 	}
 }
 
-// route is what is known of the way to an account's server.
+// route returns the endpoint of an account, which all accounts at the same address share.
 func (f *Factory) route(a account) *driver.Endpoint {
 	if f.routes[a.endpoint] == nil {
 		f.routes[a.endpoint] = driver.NewEndpoint()
@@ -68,8 +69,8 @@ func (f *Factory) route(a account) *driver.Endpoint {
 	return f.routes[a.endpoint]
 }
 
-// configOf is the SDK's configuration for an account, with the keys and without the role. The region is empty where
-// none is known.
+// configOf returns the configuration of the SDK for an account, with its keys and without its role. The region is
+// empty if it is unknown.
 func (f *Factory) configOf(a account) aws.Config {
 	cfg := f.base.Copy()
 	cfg.Region = cmp.Or(a.region, cfg.Region)
@@ -83,13 +84,15 @@ func (f *Factory) configOf(a account) aws.Config {
 	return cfg
 }
 
-// A client makes the requests of one account. It sends checksums once a bucket has found a profile that has them.
+// A client sends the requests of one account. It sends checksums as soon as a bucket has found a profile with
+// checksums.
 type client struct {
 	*s3.Client
 	checksums *atomic.Bool
 }
 
-// client returns the account's client. The error is errNoRegion.
+// client returns the client of an account, and creates it on the first call. It returns errNoRegion if the region is
+// unknown.
 func (f *Factory) client(a account) (client, error) {
 	if client, made := f.clients[a]; made {
 		return client, nil

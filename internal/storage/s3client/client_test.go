@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// mentionsChecksum returns the header or the parameter of a request that has to do with a checksum, or "".
+// mentionsChecksum returns the header or parameter of a request that concerns checksums, or "".
 func mentionsChecksum(r *http.Request) string {
 	for name := range r.Header {
 		if strings.Contains(name, "Checksum") || name == "X-Amz-Trailer" {
@@ -33,8 +33,8 @@ func mentionsChecksum(r *http.Request) string {
 	return ""
 }
 
-// The client that is in use sends the checksums that the profile has, also if the profile was found after the client
-// was made. Without such a profile it sends no checksums.
+// A client sends checksums if the profile supports them, even if the profile is found after the client was created.
+// Otherwise it sends none.
 //
 // Reported for Backblaze B2: vatesfr/xen-orchestra#8358, diced/zipline#746
 func TestChecksums(t *testing.T) {
@@ -76,7 +76,7 @@ func TestChecksums(t *testing.T) {
 		t.Run(tc.server+"/"+cmp.Or(string(tc.profile), "auto"), func(t *testing.T) {
 			s := s3test.Start(t, tc.server)
 			cfg := servicetest.NewConfig(t, s)
-			cfg.S3.Profile, cfg.Tenants["acme"].Resume = tc.profile, config.KeepInterrupted // it is asked what it can do
+			cfg.S3.Profile, cfg.Tenants["acme"].Resume = tc.profile, config.KeepInterrupted // makes Verify run the experiments
 			reach := s.AWSConfig()
 			seen := watch(reach)
 			all, err := open(t.Context(), cfg, reach)
@@ -103,19 +103,19 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// A checksum that the configuration asks for is one that the server keeps, whatever its profile says.
+// If objects.checksum is set, the server has to prove that it keeps checksums, whatever its profile says.
 func TestCheckChecksum(t *testing.T) {
 	for name, tc := range map[string]struct {
 		profile config.Profile
-		refuses bool // every request with a checksum
+		refuses bool // requests with a checksum are refused
 		writes  bool
-		want    string // of the error
+		want    string // expected error
 	}{
 		"profile-with":    {"aws", false, true, ""},
 		"shown":           {"ceph", false, true, ""},
-		"unknown-refuses": {"", true, true, "its S3 server (strict) keeps no checksums, which objects.checksum counts on"},
+		"unknown-refuses": {"", true, true, "its S3 server (strict) does not keep checksums, which objects.checksum requires"},
 		"refuses": {"backblaze", true, true,
-			"its S3 server (backblaze) keeps no checksums, which objects.checksum counts on: remove objects.checksum"},
+			"its S3 server (backblaze) does not keep checksums, which objects.checksum requires: remove objects.checksum"},
 		"read-only": {"backblaze", true, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

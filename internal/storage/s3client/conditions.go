@@ -13,13 +13,13 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// This file tries the experiments on conditional requests.
+// Experiments on conditional requests.
 
-// contenders is how many requests try to store one object at the same time. On a server that checks first and stores
-// afterwards, more than one succeeds.
+// contenders is the number of requests that try to store one object at the same time. If a server checks the condition
+// before it stores, without a lock, more than one request succeeds.
 const contenders = 4
 
-// refused reports whether a request failed because its condition does not hold. The error is any other one.
+// refused reports whether a request failed because its condition does not hold. It returns all other errors.
 func refused(err error) (bool, error) {
 	if s3error.Status(err) == http.StatusPreconditionFailed {
 		return true, nil
@@ -27,8 +27,7 @@ func refused(err error) (bool, error) {
 	return false, err
 }
 
-// conditional reports whether a request is refused with the ETag of no object, and succeeds with the ETag of the
-// sample.
+// conditional reports whether a request fails with the ETag of no object, and succeeds with the ETag of the sample.
 func (x *sample) conditional(request func(ifMatch *string) error) (bool, error) {
 	right := x.ifMatch(x.etag)
 	if refused, err := refused(request(x.ifMatch(wrongETag))); !refused {
@@ -38,8 +37,8 @@ func (x *sample) conditional(request func(ifMatch *string) error) (bool, error) 
 	return err == nil, err
 }
 
-// exclusivePut tries to replace the object although the request forbids it, and then to store another object several
-// times at once.
+// exclusivePut tries to overwrite the object with If-None-Match, and then to store another object with several
+// requests at once.
 func (x *sample) exclusivePut(ctx context.Context) (bool, error) {
 	_, err := x.put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")})
 	if refused, err := refused(err); !refused {
@@ -51,7 +50,7 @@ func (x *sample) exclusivePut(ctx context.Context) (bool, error) {
 	})
 }
 
-// exclusiveComplete is exclusivePut for uploads by parts.
+// exclusiveComplete does the same as exclusivePut with multipart uploads.
 func (x *sample) exclusiveComplete(ctx context.Context) (bool, error) {
 	_, err := x.complete(ctx, &s3.CompleteMultipartUploadInput{IfNoneMatch: aws.String("*")})
 	if refused, err := refused(err); !refused {
@@ -70,7 +69,8 @@ func (x *sample) exclusiveComplete(ctx context.Context) (bool, error) {
 	})
 }
 
-// race makes requests at the same time, and reports whether at most one succeeds. The error is one without a response.
+// race sends requests at the same time, and reports whether at most one succeeds. It returns an error if one got no
+// response.
 func race(request func(i int) error) (bool, error) {
 	var (
 		mu     sync.Mutex
@@ -85,7 +85,7 @@ func race(request func(i int) error) (bool, error) {
 			defer mu.Unlock()
 			if err == nil {
 				stored++
-			} else if unanswered(err) != nil {
+			} else if networkError(err) != nil {
 				failed = err
 			}
 		})
@@ -94,14 +94,14 @@ func race(request func(i int) error) (bool, error) {
 	return stored <= 1 && failed == nil, failed
 }
 
-// unquotedETags reports whether the server refuses the right ETag in quotes, and takes it without.
+// unquotedETags reports whether the server rejects the correct ETag in quotes and accepts it without them.
 func (x *sample) unquotedETags(ctx context.Context) (bool, error) {
 	for _, unquoted := range []bool{false, true} {
 		same := *x
 		same.profile = &driver.Profile{UnquotedETags: unquoted}
 		works, err := same.conditionalPut(ctx)
 		x.etag = same.etag
-		if works || unanswered(err) != nil {
+		if works || networkError(err) != nil {
 			return works && unquoted, err
 		}
 	}
@@ -122,7 +122,7 @@ func (x *sample) conditionalComplete(ctx context.Context) (bool, error) {
 	})
 }
 
-// conditionalCopy replaces a copy on the condition that the copy has its ETag.
+// conditionalCopy overwrites a copy on the condition that the copy still has its ETag.
 func (x *sample) conditionalCopy(ctx context.Context) (bool, error) {
 	copied := x.other("-copy")
 	if err := copied.putAgain(ctx); err != nil {
@@ -136,8 +136,8 @@ func (x *sample) conditionalCopy(ctx context.Context) (bool, error) {
 	})
 }
 
-// uncheckedSources reports whether the server refuses the right ETag of a source that was stored by parts, or takes a
-// wrong one.
+// uncheckedSources reports whether the server rejects the correct ETag of a source from a multipart upload, or accepts
+// a wrong one.
 func (x *sample) uncheckedSources(ctx context.Context) (bool, error) {
 	if _, err := x.complete(ctx, &s3.CompleteMultipartUploadInput{}); err != nil {
 		return false, err
@@ -150,7 +150,7 @@ func (x *sample) uncheckedSources(ctx context.Context) (bool, error) {
 	return refused(err)
 }
 
-// conditionalDelete deletes an object that was stored by parts: Swift refuses its right ETag.
+// conditionalDelete deletes an object that a multipart upload stored, because Swift rejects its correct ETag.
 func (x *sample) conditionalDelete(ctx context.Context) (bool, error) {
 	return x.conditional(func(etag *string) error {
 		_, err := x.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: &x.key, IfMatch: etag})

@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// Buckets makes each tenant's bucket, by the tenant's name, with those of its folders. It sends no request to S3. The
-// error says for which bucket no region is known, or which one cannot keep interrupted uploads.
+// Buckets returns the bucket of each tenant, by the tenant's name, including the buckets of its folders. It sends no
+// requests to S3. The error names the bucket whose region is unknown, or whose known server lacks a required feature.
 func (f *Factory) Buckets(cfg *config.Config) (map[string]*Bucket, error) {
 	buckets := map[string]*Bucket{}
 	for name, t := range cfg.Tenants {
@@ -44,25 +44,26 @@ func (f *Factory) Buckets(cfg *config.Config) (map[string]*Bucket, error) {
 	return buckets, nil
 }
 
-// newBucket is a bucket of the tenant t that is reached as storage says, which was put together from layers.
+// newBucket returns a bucket of tenant t. storage is the result of merging layers.
 func newBucket(t *config.Tenant, storage config.S3, layers []layer) *Bucket {
 	return &Bucket{
-		Objects:     objectsOf(&t.Objects),
-		account:     accountOf(storage),
-		keys:        configKeysOf(layers),
-		customerKey: t.Objects.Key(),
-		resumable:   t.Resume == config.KeepInterrupted,
-		asked:       t.Resume == config.KeepInterrupted && !t.ResumeByDefault,
+		Objects:        objectsOf(&t.Objects),
+		account:        accountOf(storage),
+		keys:           configKeysOf(layers),
+		customerKey:    t.Objects.Key(),
+		resumable:      t.Resume == config.KeepInterrupted,
+		resumeRequired: t.Resume == config.KeepInterrupted && !t.ResumeByDefault,
 	}
 }
 
-// A layer is a section of the configuration that may say how an S3 server is reached.
+// A layer is a section of the configuration with settings for an S3 server. The first layer that sets a value wins.
 type layer struct {
 	section string
 	s3      config.S3
 }
 
-// configKeysOf finds out which of the layers, the last of which is the server's, gives each value.
+// configKeysOf returns the section that each value comes from. The last layer is the section of the whole server,
+// which is the default.
 func configKeysOf(layers []layer) configKeys {
 	first := func(gives func(config.S3) bool) string {
 		for _, l := range layers[:len(layers)-1] {
@@ -80,7 +81,7 @@ func configKeysOf(layers []layer) configKeys {
 	}
 }
 
-// connect gives a bucket its client, and its presigner where the tenant hands out links, which are good for presign.
+// connect creates the client of a bucket, and its presigner if links are enabled. Links are valid for presign.
 func (b *Bucket) connect(factory *Factory, storage config.S3, presign time.Duration) error {
 	b.Endpoint = factory.route(b.account)
 	if storage.AssumeRole.Given() {
@@ -97,9 +98,10 @@ func (b *Bucket) connect(factory *Factory, storage config.S3, presign time.Durat
 		}
 	}
 	if err != nil {
-		return b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.keys.region)
+		return b.failed(err, "its region is unknown", "set %s.region or AWS_REGION", b.keys.region)
 	}
-	// What the configuration alone shows stops the server. What S3 shows later makes one bucket unusable.
+	// Errors that follow from the configuration alone stop the server. Errors found by requests only make one bucket
+	// unusable.
 	if known, ok := driver.ProfileNamed(b.knownProfile()); ok {
 		b.setProfile(known)
 		return b.checkSupported()

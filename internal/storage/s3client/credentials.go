@@ -21,22 +21,22 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// noCredentialsAdvice is the advice if no provider of credentials is configured, for a section of the configuration.
-const noCredentialsAdvice = "write %s.access_key_id and its secret, or give the process credentials that the AWS SDK " +
+// noCredentialsAdvice is the advice if no provider of credentials is configured. %s is a section of the configuration.
+const noCredentialsAdvice = "set %s.access_key_id and its secret, or give the process credentials that the AWS SDK " +
 	"finds (environment, profile, IRSA, instance role)"
 
-// A provider is a way in which the SDK gets credentials. It uses the first that its environment and its files
-// configure, and tries no other.
+// A provider is one way for the SDK to get credentials. The SDK uses the first provider that its environment and files
+// configure, and tries no others.
 type provider struct {
 	name   string
-	is     aws.CredentialsProvider // a nil pointer of the type
+	kind   aws.CredentialsProvider // nil pointer of the provider's type
 	advice func(err error) string
 }
 
 func fixed(advice string) func(error) string { return func(error) string { return advice } }
 
-// providers lists the providers that make a request or run a program. Keys in the environment or in a file need
-// neither.
+// providers lists the providers that send a request or run a program. Keys in the environment or in a file need no
+// provider.
 func providers() []provider {
 	return []provider{
 		{"IRSA (AssumeRoleWithWebIdentity)", (*stscreds.WebIdentityRoleProvider)(nil), adviseWebIdentity},
@@ -52,10 +52,10 @@ func providers() []provider {
 // instanceRole is the provider that the SDK tries if nothing is configured.
 const instanceRole = "the instance role (IMDS)"
 
-// named adds the name of the provider that the SDK has chosen to the errors of credentials.
+// named adds the name of the provider that the SDK chose to the errors of credentials.
 func named(credentials, found aws.CredentialsProvider) aws.CredentialsProvider {
 	for _, p := range providers() {
-		if aws.IsCredentialsProvider(found, p.is) {
+		if aws.IsCredentialsProvider(found, p.kind) {
 			return &namedProvider{credentials, p}
 		}
 	}
@@ -76,7 +76,7 @@ func (n *namedProvider) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return c, err
 }
 
-// A credentialsError says which provider has no credentials, and why.
+// A credentialsError names the provider that failed to return credentials, and the cause.
 type credentialsError struct {
 	provider provider
 	cause    error
@@ -85,15 +85,15 @@ type credentialsError struct {
 func (e *credentialsError) Error() string { return e.provider.name + ": " + e.cause.Error() }
 func (e *credentialsError) Unwrap() error { return e.cause }
 
-// unconfigured reports whether no provider is configured: the SDK has tried the instance role last, and the machine has
-// none.
+// unconfigured reports whether no provider is configured at all: the SDK fell back to the instance role, and the
+// machine has none.
 func (e *credentialsError) unconfigured() bool {
 	status := s3error.Status(e.cause)
 	return e.provider.name == instanceRole && (status == 0 || status == http.StatusNotFound)
 }
 
-// explainCredentials says why there are no credentials, and what to do. The section is where the configuration may
-// have keys.
+// explainCredentials says why there are no credentials, and what to do. section is the section of the configuration in
+// which the operator can set keys.
 func explainCredentials(err error, section string) (problem, advice string) {
 	failed, ok := errors.AsType[*credentialsError](err)
 	switch {
@@ -108,15 +108,15 @@ func explainCredentials(err error, section string) (problem, advice string) {
 }
 
 // credentialsReason returns the error of a provider on one line, with the code and the message of the server that the
-// provider has asked.
+// provider called.
 func credentialsReason(err error) string {
 	operation, asked := errors.AsType[*smithy.OperationError](err)
 	api, answered := errors.AsType[smithy.APIError](err)
 	switch {
 	case answered && asked:
-		return fmt.Sprintf("%s: %s (HTTP %d)", operation.OperationName, saying(api), s3error.Status(err))
+		return fmt.Sprintf("%s: %s (HTTP %d)", operation.OperationName, describe(api), s3error.Status(err))
 	case answered:
-		return saying(api)
+		return describe(api)
 	case s3error.Status(err) == 0 && asked:
 		return operation.OperationName + ": " + reason(operation.Err, checkTimeout)
 	}
@@ -141,7 +141,7 @@ func adviseWebIdentity(err error) string {
 	return networkAdvice(err, "AWS_ENDPOINT_URL_STS")
 }
 
-// isReadable reports whether a file can be opened, if one is named. The SDK's errors do not tell.
+// isReadable reports whether a file can be opened, or the name is empty. The errors of the SDK do not say so.
 func isReadable(file string) bool {
 	if file == "" {
 		return true

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// withoutCredentials is an environment in which the SDK finds no credentials.
+// withoutCredentials clears the environment, so that the SDK finds no credentials.
 func withoutCredentials(t *testing.T) {
 	t.Helper()
 	for _, variable := range os.Environ() {
@@ -31,7 +31,7 @@ func withoutCredentials(t *testing.T) {
 	}
 }
 
-// answers starts a server with one response to all requests, and returns its URL.
+// answers starts a server that sends the same response to all requests, and returns its URL.
 func answers(t *testing.T, status int, contentType, body string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -46,7 +46,7 @@ func answers(t *testing.T, status int, contentType, body string) string {
 const stsError = `<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error>` +
 	`<RequestId>r</RequestId></ErrorResponse>`
 
-// TestWhyNoCredentials lets each provider of the SDK fail. The error names the provider and the reason. It says
+// TestWhyNoCredentials makes each provider of the SDK fail. The error names the provider and the reason. It contains
 // "not found" only if no provider is configured.
 func TestWhyNoCredentials(t *testing.T) {
 	sts := func(t *testing.T, status int, code, message string) {
@@ -73,22 +73,22 @@ func TestWhyNoCredentials(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		prepare func(t *testing.T)
-		want    []string // parts of the error, in their order
+		want    []string // parts of the error, in order
 	}{
 		"nothing": {func(*testing.T) {}, []string{
-			"no credentials for S3 were found (the instance role (IMDS): ", ": write s3.access_key_id and its secret"}},
+			"no credentials for S3 were found (the instance role (IMDS): ", ": set s3.access_key_id and its secret"}},
 		"imds-unreachable": {
 			func(t *testing.T) {
 				t.Setenv("AWS_EC2_METADATA_DISABLED", "false")
 				gone := httptest.NewServer(http.NotFoundHandler())
 				gone.Close()
 				t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", gone.URL)
-			}, []string{"no credentials for S3 were found (the instance role (IMDS): ", "connection refused", "write s3."}},
+			}, []string{"no credentials for S3 were found (the instance role (IMDS): ", "connection refused", "set s3."}},
 		"imds-without-role": {
 			func(t *testing.T) {
 				t.Setenv("AWS_EC2_METADATA_DISABLED", "false")
 				t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", answers(t, http.StatusNotFound, "text/plain", "none"))
-			}, []string{"no credentials for S3 were found (the instance role (IMDS): ", "write s3."}},
+			}, []string{"no credentials for S3 were found (the instance role (IMDS): ", "set s3."}},
 		"imds-fails": {
 			func(t *testing.T) {
 				t.Setenv("AWS_EC2_METADATA_DISABLED", "false")

@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
-// A DeniedError is the error of a request that S3 denies to the credentials. It says what the request needs.
+// A DeniedError is the error of a request that S3 denied. It names the permissions that the request needs.
 type DeniedError struct {
 	Needs []Need
 	cause error
@@ -24,7 +24,7 @@ type DeniedError struct {
 
 var _ contract.DeniedError = (*DeniedError)(nil)
 
-// Needed names the actions and their resources.
+// Needed lists the actions and their resources.
 func (e *DeniedError) Needed() string {
 	var always, cases []string
 	for _, n := range e.Needs {
@@ -44,16 +44,16 @@ func (e *DeniedError) Needed() string {
 	return text
 }
 
-// Error has the error of S3 too, with the ID of the request.
+// Error includes the error of S3, which has the request ID.
 func (e *DeniedError) Error() string {
-	return "S3 denies it: the IAM policy must allow " + e.Needed() + ": " + e.cause.Error()
+	return "denied by S3: the IAM policy must allow " + e.Needed() + ": " + e.cause.Error()
 }
 
 // Unwrap returns the error of the SDK.
 func (e *DeniedError) Unwrap() error { return e.cause }
 
-// Explain is an option of S3 clients. It makes the error of each request that S3 denies a [DeniedError]. Of a key that
-// S3 denies in its answer to DeleteObjects, the message says what it needs.
+// Explain is an option for S3 clients. It turns the error of each denied request into a [DeniedError]. If S3 denies
+// single keys in its response to DeleteObjects, Explain adds the needed permissions to the message of each key.
 func (r Region) Explain(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("babelftp-iam", func(
 		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
@@ -71,14 +71,14 @@ func (r Region) Explain(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// explainKeys is Explain for the keys that S3 refuses in its answer to a DeleteObjects. The error of a key is no Go
-// error, so there is room in its message only.
+// explainKeys adds the needed permissions to the keys that S3 refused in its response to DeleteObjects. The error of a
+// key is a struct and not a Go error, so the text goes into its message.
 func (r Region) explainKeys(parameters any, refused []types.Error) {
 	in, ok := parameters.(*s3.DeleteObjectsInput)
 	for i := range refused {
 		if e := &refused[i]; ok && isDenial(aws.ToString(e.Code)) {
 			key := types.ObjectIdentifier{Key: e.Key}
-			if aws.ToString(e.VersionId) != "" { // MinIO answers with an empty one
+			if aws.ToString(e.VersionId) != "" { // MinIO sends an empty version ID
 				key.VersionId = e.VersionId
 			}
 			needs := r.Needs(&s3.DeleteObjectsInput{
@@ -89,17 +89,18 @@ func (r Region) explainKeys(parameters any, refused []types.Error) {
 	}
 }
 
-// isDenial tells whether a code of S3 says that the credentials may not do it.
+// isDenial reports whether an error code of S3 means that the credentials lack a permission.
 func isDenial(code string) bool { return code == "AccessDenied" || code == "AccessDeniedException" }
 
-// denies tells whether S3 knows who asks, and denies the request. The answer to HEAD has no code, so its status counts.
+// denies reports whether S3 authenticated the request and denied it. The response to HEAD has no code, so the status
+// decides.
 func denies(err error) bool {
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok {
 		return false
 	}
 	if inner, ok := errors.AsType[*smithy.OperationError](err); ok && inner.Service() != s3.ServiceID {
-		return false // STS denies the credentials, and S3 has got no request
+		return false // STS denied the credentials, and no request reached S3
 	}
 	if api.ErrorCode() == http.StatusText(http.StatusForbidden) {
 		response, ok := errors.AsType[*smithyhttp.ResponseError](err)

@@ -18,7 +18,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// What S3 denies names the action, of HEAD too, whose answer has no code. Other errors stay as they are.
+// The error of a denied request names the needed action, even for HEAD, whose response has no code. Other errors stay
+// unchanged.
 func TestExplain(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	bucket := s.Bucket(t)
@@ -87,8 +88,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// The denial of a single key names the action too: S3 answers DeleteObjects with 200. MinIO gets such a request for a
-// file of a bucket that keeps versions, because its DeleteObject makes no delete marker of its own.
+// The denial of a single key also names the action, although S3 responds 200 to DeleteObjects. MinIO gets such
+// requests for files in versioned buckets, because its DeleteObject creates no delete marker.
 func TestExplainKeys(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for _, name := range []string{"plain", "versioned"} {

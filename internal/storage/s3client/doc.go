@@ -1,32 +1,40 @@
-// Package s3client makes S3 clients from a configuration, and checks the buckets that they reach.
+// Package s3client creates S3 clients from a configuration, and checks the buckets that they reach.
 //
-// [LoadEnvironment] reads what the AWS SDK finds in its environment. A [Factory] turns a configuration into one
-// [Bucket] for each tenant and each of its folders; buckets that are reached alike share a client. [Bucket.Verify]
-// asks S3 whether a bucket can be used as the configuration promises. It sends HeadBucket (ListObjectsV2 where that
-// is refused), and GetBucketVersioning for overwrite: version and for MinIO. To an unknown server it sends PutObject,
-// CompleteMultipartUpload, UploadPartCopy, DeleteObject and DeleteObjects for an object of its own. An error is one
-// line that names the tenant, the bucket and the key of the configuration to correct. A [Watcher] looks at buckets
-// while the server runs.
+// [LoadEnvironment] reads the AWS SDK's environment variables and files. A [Factory] turns a configuration into one
+// [Bucket] per tenant and per folder of a tenant. Buckets with the same server and credentials share a client.
+// [Bucket.Verify] checks that a bucket can do what the configuration requires, and a [Watcher] repeats the check while
+// the server runs:
 //
-// What the S3 servers differ in is data of the driver, its profiles. Which profile a server has is found out here. Its
-// address or the headers of its responses may tell (quirks.go). Otherwise the server shows it in experiments.
+//	env, err := s3client.LoadEnvironment(ctx, log)
+//	factory := s3client.NewFactory(env, nil, log)
+//	buckets, err := factory.Buckets(cfg)
+//	err = buckets["acme"].Verify(ctx, log)
 //
-// There is one table of experiments (experiments.go). A row has a name, the field of the profile that it proves, and
-// the requests that prove it (conditions.go, abilities.go), for an object of their own (sample.go). Three readers share
-// it:
+// Verify sends HeadBucket (or ListObjectsV2 if HeadBucket is refused), and GetBucketVersioning for MinIO and for
+// "overwrite: version". To an unknown server it sends PutObject, CompleteMultipartUpload, UploadPartCopy, DeleteObject
+// and DeleteObjects for objects of its own. An error is one line that names the tenant, the bucket and the
+// configuration key to correct.
+//
+// The differences between S3 servers are data: the profiles of package driver. This package selects the profile of a
+// server. Its address or the headers of its responses may identify it (quirks.go). If they do not, experiments show
+// what the server can do.
+//
+// All experiments are in one table (experiments.go). A row has a name, the field of the profile that it proves, and
+// the requests that prove it (conditions.go, abilities.go), which work on objects of their own (sample.go). The table
+// has three readers:
 //   - The detection of an unknown server sets the fields of its profile.
-//   - "check --probe" names the rows that the profile promises and the server does not keep.
-//   - The table of docs/s3-servers.md lists which profiles lack what.
+//   - "check --probe" lists the rows that the profile promises and the server fails.
+//   - The table in docs/s3-servers.md lists the features that profiles lack.
 //
-// [Bucket.Verify] runs single rows too, if a configuration depends on them: overwrite: deny on If-None-Match, and
+// [Bucket.Verify] also runs single rows if a configuration depends on them: "overwrite: deny" on If-None-Match, and
 // objects.checksum on checksums. The requests of the experiments need no IAM actions of their own; the comment of the
-// table says why.
+// table explains why.
 //
-// [Probe] tries the requests that users of a bucket need, and then the experiments. All objects of probes are made by a
-// scratch, which deletes them (scratch.go). [PolicyFor] returns the least IAM policy for the requests of a probe, and
-// makes a dry run of it. So a new kind of request is added to the probe only.
+// [Probe] tries the requests that users of a bucket need, and then the experiments. A scratch records all objects of a
+// probe and deletes them (scratch.go). [PolicyFor] returns the minimal IAM policy for the requests of a probe, which
+// it runs without sending them. To support a new kind of request, add it to the probe only.
 //
-// [Region.Needs] is the only table of the IAM actions that a request needs, and on which resources. [Policy] writes
-// them as JSON, and [Region.Explain] adds them to the errors of requests that S3 denies. The actions of S3:
+// [Region.Needs] is the only table of the IAM actions and resources that a request needs. [Policy] writes them as
+// JSON, and [Region.Explain] adds them to the errors of denied requests. For the actions of S3, see
 // https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
 package s3client

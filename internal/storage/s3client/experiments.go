@@ -13,57 +13,60 @@ import (
 )
 
 const (
-	// detectTimeout limits the requests of detectProfile, which logins may wait for, and verifyTimeout the requests of
-	// brokenPromises.
+	// detectTimeout limits the requests of detectProfile, because logins may wait for them. verifyTimeout limits the
+	// requests of brokenPromises.
 	detectTimeout = 10 * time.Second
 	verifyTimeout = 30 * time.Second
 )
 
-// An experiment is a row in the table of what an S3 server can show about itself. To prove one more field of a profile,
-// add a row to [sample.experiments].
+// An experiment is a row in the table of tests that show what an S3 server can do. To prove one more field of a
+// profile, add a row to [sample.experiments].
 type experiment struct {
-	// name says what an able server does, in words for an operator and in Markdown. "check --probe" reports it as
-	// broken, and docs/s3-servers.md lists the profiles that lack it.
+	// name describes what a capable server does, for operators and in Markdown. "check --probe" reports it if the
+	// server fails, and docs/s3-servers.md lists the profiles that lack it.
 	name string
 
 	// fact is the field that the experiment proves, in the profile of the sample.
 	fact *bool
 
-	// lack is set if the fact says that a server does not do what the name says.
+	// lack inverts the fact: if it is true, the server does not do what the name says.
 	lack bool
 
-	// after is a fact without which the experiment is not tried, and its own fact is false. It is nil if the experiment
-	// depends on no other one.
+	// after is a fact that this experiment depends on. If it is false, the experiment does not run and its own fact is
+	// false. It is nil if there is no dependency.
 	after *bool
 
-	// by says who tries the experiment.
+	// by selects the users of the experiment.
 	by tester
 
-	// try makes the requests, and reports whether the fact holds. An error of S3 is a result too: see run and kept.
+	// try sends the requests, and reports whether the fact holds. An error of S3 is a result too; see run and kept.
 	try func(context.Context) (bool, error)
 }
 
-// A tester is a user of the experiments: detectProfile, brokenPromises or both.
+// A tester selects which functions run an experiment: detectProfile, brokenPromises or both.
 type tester int
 
 const (
 	_ tester = iota // both
 
-	// onlyVerified is for experiments that an unknown server is not asked for. It keeps the value of "strict".
+	// onlyVerified marks experiments that are skipped for an unknown server, which keeps the value of the "strict"
+	// profile.
 	onlyVerified
 
-	// onlyDetected is for experiments that verify nothing, because another one fails if the profile is wrong.
+	// onlyDetected marks experiments that need no verification, because another experiment fails if the profile is
+	// wrong.
 	onlyDetected
 )
 
-// experiments returns the table. Each experiment leaves the object there for the next one, with x.etag as its ETag, and
-// those of deletions come last. The order is also the order in which "check --probe" reports.
+// experiments returns the table. Each experiment leaves an object with the ETag x.etag for the next one, so the
+// deletions come last. "check --probe" reports in the same order.
 //
 // A row does not name the IAM actions of its requests, and [PolicyFor] does not read the table. The experiments only
-// make requests that the driver makes for the users of a bucket anyway, so the policy of a bucket that users write to
-// allows them already. The exception is unendedUploads: it lists the parts of an upload, which the server does only for
-// tenants whose users can resume uploads. A policy made of the rows would allow that to every tenant. For the others S3
-// denies this request, and a denied request counts as kept. TestPolicyOfExperiments fails for a row that needs more.
+// send requests that the driver sends for the users of a bucket anyway, so the policy of a bucket with write
+// permission already allows them. The exception is unendedUploads: it lists the parts of an upload, which the server
+// does only for tenants with resumable uploads. A policy made from the rows would allow that to every tenant. Without
+// the permission S3 denies the request, and a denied request counts as kept. TestPolicyOfExperiments fails for a row
+// that needs more.
 func (x *sample) experiments() []experiment {
 	p := x.profile
 	return []experiment{
@@ -71,7 +74,7 @@ func (x *sample) experiments() []experiment {
 		{name: "quoted ETags in conditions", fact: &p.UnquotedETags, lack: true, after: &p.ExclusivePut,
 			by: onlyDetected, try: x.unquotedETags},
 		{name: "`PutObject` with `If-Match`", fact: &p.ConditionalPut, after: &p.ExclusivePut, try: x.conditionalPut},
-		// Swift has the condition only here, and does not keep it when two clients complete uploads at the same time.
+		// Swift supports the condition only here, and ignores it if two clients complete uploads at the same time.
 		{name: "`CompleteMultipartUpload` with `If-None-Match`", fact: &p.ExclusiveComplete, after: &p.ExclusivePut,
 			try: x.exclusiveComplete},
 		{name: "`CompleteMultipartUpload` with `If-Match`", fact: &p.ConditionalComplete, after: &p.ExclusiveComplete,
@@ -94,7 +97,7 @@ func (x *sample) experiments() []experiment {
 	}
 }
 
-// promised reports whether the profile says that the server does what the name of the experiment says.
+// promised reports whether, according to the profile, the server does what the name of the experiment says.
 func (e experiment) promised() bool { return *e.fact != e.lack }
 
 // run reports whether the fact holds.
@@ -105,8 +108,8 @@ func (e experiment) run(ctx context.Context) (bool, error) {
 	return e.try(ctx)
 }
 
-// kept reports whether the server does what the name of the experiment says. A request that is denied, or fails in the
-// server, shows nothing, so the server gets the benefit of the doubt. The error is one of the network.
+// kept reports whether the server does what the name of the experiment says. A request that is denied or fails with a
+// server error proves nothing and counts as kept. kept returns network errors only.
 func (e experiment) kept(ctx context.Context) (bool, error) {
 	holds, err := e.run(ctx)
 	switch status := s3error.Status(err); {
@@ -115,12 +118,12 @@ func (e experiment) kept(ctx context.Context) (bool, error) {
 	case status == http.StatusForbidden, status >= http.StatusInternalServerError:
 		return true, nil
 	}
-	return holds != e.lack, unanswered(err)
+	return holds != e.lack, networkError(err)
 }
 
-// shows runs the experiments on these facts, in the order of the table, until one fails. It reports whether all of the
-// facts hold, and sets them in the profile of the sample. If S3 refuses a request for any other reason than the
-// condition that the request tests, the error says why.
+// shows runs the experiments for these facts, in the order of the table, until one fails. It reports whether all facts
+// hold, and sets them in the profile of the sample. If S3 refuses a request for a reason other than the tested
+// condition, shows returns the error.
 func (x *sample) shows(ctx context.Context, facts ...*bool) (bool, error) {
 	for _, e := range x.experiments() {
 		if !slices.Contains(facts, e.fact) {
@@ -134,29 +137,29 @@ func (x *sample) shows(ctx context.Context, facts ...*bool) (bool, error) {
 	return true, nil
 }
 
-// unanswered returns err if it came without a response of S3, and nil otherwise.
-func unanswered(err error) error {
+// networkError returns err if no response of S3 caused it, and nil otherwise.
+func networkError(err error) error {
 	if s3error.Status(err) != 0 {
 		return nil
 	}
 	return err
 }
 
-// detectProfile adds to a profile what an unknown server can do. The objects of the experiments are below a prefix of
-// keys. A refusal of any kind shows that the server cannot. The error is one of the network.
+// detectProfile returns p with the abilities that an unknown server shows in experiments on objects below prefix. Any
+// refusal counts as a missing ability. It returns network errors only.
 func detectProfile(ctx context.Context, s *scratch, prefix string, p driver.Profile) (driver.Profile, error) {
 	ctx, cancel := context.WithTimeout(ctx, detectTimeout)
 	defer cancel()
 	x := newSample(s, prefix, &p)
-	if err := x.putAgain(ctx); err != nil { // a response means that the credentials may write nothing here
-		return p, unanswered(err)
+	if err := x.putAgain(ctx); err != nil { // a response means that the credentials have no write permission here
+		return p, networkError(err)
 	}
 	for _, e := range x.experiments() {
 		if e.by == onlyVerified {
 			continue
 		}
 		var err error
-		if *e.fact, err = e.run(ctx); unanswered(err) != nil {
+		if *e.fact, err = e.run(ctx); networkError(err) != nil {
 			return p, err
 		}
 	}
@@ -166,14 +169,14 @@ func detectProfile(ctx context.Context, s *scratch, prefix string, p driver.Prof
 	return p, nil
 }
 
-// brokenPromises returns what the profile of a server promises and the server does not do, in words for an operator.
-// The objects of the experiments are below a prefix of keys. The error is one of the network.
+// brokenPromises lists what the profile promises and the server fails to do, for operators. The objects of the
+// experiments are below prefix. It returns network errors only.
 func brokenPromises(ctx context.Context, s *scratch, prefix string, p driver.Profile) (broken []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
 	x := newSample(s, prefix, &p)
 	if err := x.putAgain(ctx); err != nil {
-		return nil, unanswered(err)
+		return nil, networkError(err)
 	}
 	for _, e := range x.experiments() {
 		if e.by == onlyDetected || !e.promised() {

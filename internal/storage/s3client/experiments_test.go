@@ -18,10 +18,10 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// The table of profiles says of MinIO and versitygw what they do.
+// The profiles of MinIO and versitygw are correct.
 func TestProfilesOfServers(t *testing.T) { s3test.Run(t, serverKeepsPromises) }
 
-// The table of profiles says of the servers that Debian's packages bring what they do.
+// The profiles of the servers in Debian's packages are correct.
 func TestProfilesOfPackaged(t *testing.T) { s3test.RunPackaged(t, serverKeepsPromises) }
 
 func serverKeepsPromises(t *testing.T, s *s3test.Server) {
@@ -32,14 +32,14 @@ func serverKeepsPromises(t *testing.T, s *s3test.Server) {
 	keepsPromises(t, p, s.Client(), s.Bucket(t))
 }
 
-// A simulator does what its profile says, so that the tests on it meet what they would meet on such a server.
+// A simulator behaves as its profile says, so that tests with it match the real servers.
 func TestProfilesOfSimulators(t *testing.T) {
 	for _, name := range driver.ProfileNames() {
 		t.Run(name, func(t *testing.T) {
 			p, _ := driver.ProfileNamed(name)
 			server := s3sim.New(s3sim.Options{Profile: p})
 			server.CreateBucket("bucket")
-			p.Checksums, p.CompletesWithoutETag = true, false // what every simulator does
+			p.Checksums, p.CompletesWithoutETag = true, false // all simulators support this
 			keepsPromises(t, p, server.Client(nil, func(o *s3.Options) {
 				o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
 			}), "bucket")
@@ -47,7 +47,8 @@ func TestProfilesOfSimulators(t *testing.T) {
 	}
 }
 
-// keepsPromises wants a server to do all that its profile promises, and nothing else that a profile may promise.
+// keepsPromises checks that a server does everything that its profile promises, and nothing else that a profile can
+// promise.
 func keepsPromises(t *testing.T, p driver.Profile, client *s3.Client, bucket string) {
 	t.Helper()
 	x := newSample(newScratch(client, bucket), "", &p)
@@ -59,12 +60,12 @@ func keepsPromises(t *testing.T, p driver.Profile, client *s3.Client, bucket str
 	}
 }
 
-// The policy of a bucket that users write to allows each request of each experiment, except where a row is named here.
+// The policy of a bucket with write permission allows all requests of the experiments, except those listed here.
 func TestPolicyOfExperiments(t *testing.T) {
 	everything := Use{Write: true, Delete: true, Past: true, Restore: true, Events: true, Quarantine: "refused/"}
 	for name, tc := range map[string]struct {
 		bucket *Bucket
-		lacks  map[string][]string // actions that the policy leaves out, and the experiments that need them
+		lacks  map[string][]string // actions missing in the policy, and the experiments that need them
 	}{
 		"everything":   {bucket: &Bucket{Prefix: "in/", resumable: true, use: everything}},
 		"whole-bucket": {bucket: &Bucket{resumable: true, use: everything}},
@@ -75,7 +76,7 @@ func TestPolicyOfExperiments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lacking := map[string][]string{}
 			row, asked := "", 0
-			var mu sync.Mutex // some experiments make requests at the same time
+			var mu sync.Mutex // some experiments send requests in parallel
 			server := s3sim.New(s3sim.Options{Profile: driver.Profile{}})
 			server.CreateBucket("bucket")
 			p, _ := driver.ProfileNamed("aws")
@@ -114,7 +115,7 @@ func TestPolicyOfExperiments(t *testing.T) {
 	}
 }
 
-// beforeEach calls a function with the input of each request of a client.
+// beforeEach calls request with the input of each request of a client.
 func beforeEach(request func(in any)) func(*middleware.Stack) error {
 	return func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("before", func(

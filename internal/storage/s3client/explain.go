@@ -21,15 +21,15 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// An explanation maps codes of S3 errors to a problem and advice. The code and the message of S3 are always shown, and
-// advice only if the code leaves one cause.
+// An explanation maps error codes of S3 to a problem and advice. Errors always include the code and the message of S3,
+// and advice only if the code has a single cause.
 type explanation struct {
 	codes   []string
-	problem func(b *Bucket, err error) string // nil for the status of the response
+	problem func(b *Bucket, err error) string // nil to report the HTTP status
 	advice  func(b *Bucket, err error) string
 }
 
-// explanations lists the known codes. The first match counts. Add codes of other servers here.
+// explanations lists the known codes. The first match wins. Add the codes of other servers here.
 func explanations() []explanation {
 	return []explanation{
 		{[]string{"InvalidAccessKeyId", "XAdminUserNotFound", "InvalidToken", "InvalidTokenId", "ExpiredToken",
@@ -44,10 +44,10 @@ func explanations() []explanation {
 			"IncorrectEndpoint", "AuthorizationQueryParametersError"}, (*Bucket).isElsewhere, (*Bucket).adviseRegion},
 		// Alibaba OSS and Tencent COS, which want the bucket in the host name
 		{[]string{"SecondLevelDomainForbidden", "PathStyleDomainForbidden"}, nil, func(b *Bucket, _ error) string {
-			return fmt.Sprintf("write %s.path_style: false", b.keys.endpoint)
+			return fmt.Sprintf("set %s.path_style: false", b.keys.endpoint)
 		}},
 		{[]string{"AccountProblem", "NotSignedUp", "AllAccessDisabled", "UserDisable", "UserSuspended"}, nil,
-			func(*Bucket, error) string { return "settle it with the provider of the account" }},
+			func(*Bucket, error) string { return "contact the provider of the account" }},
 		{[]string{"XMinioServerNotInitialized", "ServerNotInitialized"}, nil, func(*Bucket, error) string {
 			return "wait until that server has started"
 		}},
@@ -55,7 +55,7 @@ func explanations() []explanation {
 	}
 }
 
-// explain says what an error of S3 means, in one line.
+// explain turns an error of S3 into a bucketError.
 func (b *Bucket) explain(err error) error {
 	if foreign, ok := errors.AsType[*s3error.ForeignError](err); ok {
 		return b.failed(
@@ -86,14 +86,14 @@ func (b *Bucket) explain(err error) error {
 	if problem == "" {
 		problem = fmt.Sprintf("%s returned %d for %s", b.server(), status, s3error.Operation(err))
 	}
-	return b.failed(err, fmt.Sprintf("%s (%s)", problem, saying(err)), "%s", advice)
+	return b.failed(err, fmt.Sprintf("%s (%s)", problem, describe(err)), "%s", advice)
 }
 
 // server names the S3 server of the bucket.
 func (b *Bucket) server() string { return cmp.Or(b.account.endpoint, "AWS") }
 
-// saying returns the code and the message of S3 or STS on one line.
-func saying(err error) string {
+// describe returns the code and the message of S3 or STS on one line.
+func describe(err error) string {
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok {
 		return fmt.Sprintf("HTTP %d", s3error.Status(err))
@@ -117,7 +117,7 @@ func (b *Bucket) adviseCredentials(error) string {
 	return fmt.Sprintf("correct %s.access_key_id and %[1]s.secret_access_key", b.keys.credentials)
 }
 
-// adviseSignature names both causes: the secret, and a proxy that changes what is signed.
+// adviseSignature names both possible causes: a wrong secret, and a proxy that changes signed headers.
 func (b *Bucket) adviseSignature(error) string {
 	secret := b.keys.credentials + ".secret_access_key"
 	if b.account.role != nil || b.account.credentialsFromSDK {
@@ -131,7 +131,7 @@ func (b *Bucket) isMissing(error) string { return "does not exist at " + b.serve
 
 func (b *Bucket) adviseBucket(error) string { return "create it, or correct " + b.keys.bucket }
 
-// isElsewhere returns the problem if S3 names the region of the bucket.
+// isElsewhere returns the problem if S3 named the region of the bucket.
 func (b *Bucket) isElsewhere(err error) string {
 	if regionIn(err) == "" {
 		return ""
@@ -141,12 +141,12 @@ func (b *Bucket) isElsewhere(err error) string {
 
 func (b *Bucket) adviseRegion(err error) string {
 	if region := regionIn(err); region != "" {
-		return fmt.Sprintf("write %s.region: %s", b.keys.region, region)
+		return fmt.Sprintf("set %s.region: %s", b.keys.region, region)
 	}
 	return fmt.Sprintf("compare %s.region and %s.endpoint", b.keys.region, b.keys.endpoint)
 }
 
-// regionIn returns the region of the bucket if the response of S3 has it.
+// regionIn returns the region of the bucket if the response contains it.
 func regionIn(err error) string {
 	if answer, ok := errors.AsType[*awshttp.ResponseError](err); ok && answer.HTTPResponse() != nil {
 		if region := answer.HTTPResponse().Header.Get("X-Amz-Bucket-Region"); region != "" {
@@ -176,7 +176,7 @@ func (b *Bucket) isDenied(err error) string {
 	return fmt.Sprintf("%s does not let the %s use it: %s", b.server(), who, s3error.Operation(err))
 }
 
-// adviseDenied says which policy a request needs that S3 has denied.
+// adviseDenied names the permissions that a denied request needs.
 func (b *Bucket) adviseDenied(err error) string {
 	denied, ok := errors.AsType[*DeniedError](err)
 	if !ok {
@@ -189,13 +189,13 @@ func (b *Bucket) adviseDenied(err error) string {
 func (b *Bucket) adviseNetwork(err error) string {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && b.account.endpoint != "" && !b.account.pathStyle &&
 		strings.HasPrefix(dns.Name, b.Name+".") {
-		return fmt.Sprintf("write %s.path_style: true if the server has no host name for each bucket", b.keys.endpoint)
+		return fmt.Sprintf("set %s.path_style: true if the server has no host name for each bucket", b.keys.endpoint)
 	}
 	return networkAdvice(err, b.keys.endpoint+".endpoint")
 }
 
-// networkAdvice returns the change to make after an error on the way to a server whose URL is configured as key. It is
-// empty if the error leaves several causes.
+// networkAdvice says what to change after a network error. key is the configuration key with the URL of the server.
+// The advice is empty if the error has several possible causes.
 func networkAdvice(err error, key string) string {
 	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](err)
 	dns, isDNS := errors.AsType[*net.DNSError](err)
@@ -210,13 +210,13 @@ func networkAdvice(err error, key string) string {
 	case unknown:
 		return "set AWS_CA_BUNDLE to a file with the certificate of the authority that signed the server's certificate"
 	case wrongHost:
-		return "write a host name of the certificate into " + key
+		return "use a host name of the certificate in " + key
 	case isInvalid && invalid.Reason == x509.Expired:
 		return "renew the certificate of that server, or set the clock of this machine"
 	case noTLS, errors.Is(err, http.ErrSchemeMismatch):
-		return "write http:// in " + key + ": the port does not speak TLS"
-	case isTLSAnswer(err):
-		return "write https:// in " + key + ": the port speaks TLS"
+		return "use http:// in " + key + ": the port does not speak TLS"
+	case isTLSResponse(err):
+		return "use https:// in " + key + ": the port speaks TLS"
 	case isDNS && dns.IsNotFound:
 		return "correct the host name in " + key + ", or the DNS of this machine"
 	case isDNS:
@@ -227,13 +227,13 @@ func networkAdvice(err error, key string) string {
 	return ""
 }
 
-// isTLSAnswer reports whether a server responded to plain HTTP with a TLS alert (RFC 8446 section 5.1). net/http has no
-// type for such an error.
-func isTLSAnswer(err error) bool {
+// isTLSResponse reports whether a server responded to plain HTTP with a TLS alert (RFC 8446 section 5.1). net/http has
+// no error type for this.
+func isTLSResponse(err error) bool {
 	return strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`)
 }
 
-// A proxyError is the response of a proxy that refuses CONNECT.
+// A proxyError reports that a proxy refused CONNECT.
 type proxyError struct {
 	proxy  string
 	status string
@@ -243,7 +243,7 @@ func (e *proxyError) Error() string {
 	return "the proxy " + e.proxy + " returned " + e.status + " for CONNECT"
 }
 
-// checkConnect is for [http.Transport.OnProxyConnectResponse].
+// checkConnect implements [http.Transport.OnProxyConnectResponse].
 func checkConnect(_ context.Context, proxy *url.URL, _ *http.Request, response *http.Response) error {
 	if response.StatusCode == http.StatusOK {
 		return nil
@@ -269,10 +269,10 @@ func reason(err error, timeout time.Duration) string {
 		return unknown.Error()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "no answer within " + timeout.String()
+		return "no response within " + timeout.String()
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err // without the request and the text of the SDK
+		err = failed.Err // drop the URL and the prefix of the SDK
 	}
 	return strings.Join(strings.Fields(err.Error()), " ")
 }

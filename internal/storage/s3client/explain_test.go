@@ -24,19 +24,19 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// TestExplainCodes lets S3 refuse a bucket for many reasons. The error has the code and the message of S3, and advice
-// only if the cause is certain. Other errors begin with the status of the response.
+// TestExplainCodes makes S3 refuse a bucket for many reasons. The error has the code and the message of S3, and advice
+// only if the cause is certain. Other errors begin with the HTTP status.
 func TestExplainCodes(t *testing.T) {
 	const answered = "%s returned %d for ListObjectsV2 (%s: in words)"
 	for _, tc := range []struct {
 		code    string
 		status  int
 		problem string // "" for answered
-		advice  string // "" for none
+		advice  string // "" for no advice
 	}{
 		// Reported for Alibaba OSS and Tencent COS: peak/s5cmd#518, gobackup/gobackup#233
-		{"SecondLevelDomainForbidden", 403, "", "write s3.path_style: false"},
-		{"PathStyleDomainForbidden", 403, "", "write s3.path_style: false"},
+		{"SecondLevelDomainForbidden", 403, "", "set s3.path_style: false"},
+		{"PathStyleDomainForbidden", 403, "", "set s3.path_style: false"},
 		// Reported for nginx in front of MinIO: minio/minio#1315, usnistgov/dioptra#347
 		{"SignatureDoesNotMatch", 403, "", "compare s3.secret_access_key; if a proxy is in front of that server, let it " +
 			"pass on the header Host as it is (proxy_set_header Host $http_host for nginx)"},
@@ -45,8 +45,8 @@ func TestExplainCodes(t *testing.T) {
 		{"RequestTimeTooSkewed", 403, "", "set the clock of this machine or of the server"},
 		{"AuthorizationHeaderMalformed", 400, "", "compare s3.region and s3.endpoint"},
 		{"PermanentRedirect", 301, "", "compare s3.region and s3.endpoint"},
-		{"AccountProblem", 403, "", "settle it with the provider of the account"},
-		{"UserDisable", 403, "", "settle it with the provider of the account"},
+		{"AccountProblem", 403, "", "contact the provider of the account"},
+		{"UserDisable", 403, "", "contact the provider of the account"},
 		{"NoSuchBucket", 404, "does not exist at %s", "create it, or correct tenants.acme.bucket"},
 		{"InvalidBucketName", 400, "", "correct tenants.acme.bucket"},
 		{"XMinioServerNotInitialized", 400, "", "wait until that server has started"},
@@ -79,24 +79,24 @@ func TestExplainCodes(t *testing.T) {
 	}
 }
 
-// The message of S3 names the region that a signature lacks.
+// If a signature has the wrong region, the message of S3 names the correct one.
 func TestExplainRegionInMessage(t *testing.T) {
 	cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
 	cfg.S3.Endpoint = answers(t, http.StatusBadRequest, "application/xml", "<Error><Code>AuthorizationHeaderMalformed</Code>"+
 		"<Message>The authorization header is malformed; the region 'us-east-1' is wrong; expecting 'eu-west-3'</Message></Error>")
 	_, err := verify(t.Context(), cfg, nil)
-	if err == nil || !strings.HasSuffix(err.Error(), "expecting 'eu-west-3'): write s3.region: eu-west-3") {
+	if err == nil || !strings.HasSuffix(err.Error(), "expecting 'eu-west-3'): set s3.region: eu-west-3") {
 		t.Error(err)
 	}
 }
 
-// A proxy that changes the header Host makes every signature wrong, although the secret is right.
+// A proxy that changes the Host header breaks every signature, although the secret is correct.
 func TestExplainSignatureBehindProxy(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	to, err := url.Parse(s.Endpoint)
 	must.OK(t, err)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to) // and the header Host
+		r.SetURL(to) // also changes the Host header
 	}})
 	defer proxy.Close()
 	cfg := servicetest.NewConfig(t, s)
@@ -108,7 +108,8 @@ func TestExplainSignatureBehindProxy(t *testing.T) {
 	}
 }
 
-// TestExplainNetwork lets the way to S3 fail. The error says what failed, and what to change if only one cause remains.
+// TestExplainNetwork makes the connection to S3 fail. The error says what failed, and what to change if there is only
+// one possible cause.
 func TestExplainNetwork(t *testing.T) {
 	cert, key := must.Certificate(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
@@ -130,7 +131,7 @@ func TestExplainNetwork(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s.URL
 	}
-	rawTLS := func() string { // as servers that do not answer plain HTTP in HTTP
+	rawTLS := func() string { // for servers that do not respond to plain HTTP with HTTP
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		must.OK(t, err)
 		t.Cleanup(func() { _ = l.Close() })
@@ -141,7 +142,7 @@ func TestExplainNetwork(t *testing.T) {
 					return
 				}
 				_, _ = http.ReadRequest(bufio.NewReader(conn))
-				_, _ = conn.Write([]byte{21, 3, 1, 0, 2, 2, 70}) // the alert protocol_version, see RFC 8446 section 6
+				_, _ = conn.Write([]byte{21, 3, 1, 0, 2, 2, 70}) // the alert protocol_version, RFC 8446 section 6
 				_ = conn.Close()
 			}
 		}()
@@ -152,21 +153,21 @@ func TestExplainNetwork(t *testing.T) {
 	gone := "http://" + ftptest.FreeAddresses(t, 1)[0]
 	for name, tc := range map[string]struct {
 		endpoint string
-		trusts   string // certificates
+		trusts   string // trusted certificates
 		proxy    string
 		want     []string
 	}{
 		"unknown-authority": {overTLS(pair), "", "", []string{"cannot reach S3 at https://127.0.0.1:",
 			"certificate signed by unknown authority", ": set AWS_CA_BUNDLE to a file with"}},
 		"wrong-host": {overTLS(otherPair), otherCert, "", []string{"cannot reach S3",
-			"write a host name of the certificate into s3.endpoint"}},
+			"use a host name of the certificate in s3.endpoint"}},
 		"expired": {overTLS(expiredPair), expiredCert, "", []string{"expired", "renew the certificate of that server"}},
 		"tls-to-a-plain-port": {strings.Replace(plain, "http:", "https:", 1), "", "", []string{
-			"write http:// in s3.endpoint: the port does not speak TLS"}},
+			"use http:// in s3.endpoint: the port does not speak TLS"}},
 		"plain-to-a-tls-port": {strings.Replace(overTLS(pair), "https:", "http:", 1), "", "", []string{
-			"HTTP 400 without an S3 response", "write https:// in s3.endpoint: its port speaks TLS"}},
+			"HTTP 400 without an S3 response", "use https:// in s3.endpoint: its port speaks TLS"}},
 		"plain-to-a-raw-tls-port": {rawTLS(), "", "", []string{"cannot reach S3 at http://127.0.0.1:",
-			"write https:// in s3.endpoint: the port speaks TLS"}},
+			"use https:// in s3.endpoint: the port speaks TLS"}},
 		"unknown-host": {"http://s3.invalid", "", "", []string{"lookup s3.invalid",
 			"correct the host name in s3.endpoint, or the DNS of this machine"}},
 		"refused": {gone, "", "", []string{"connection refused: start that server, or correct s3.endpoint"}},
@@ -200,8 +201,8 @@ func TestExplainNetwork(t *testing.T) {
 	}
 }
 
-// verifyWithProxy is verify in the environment of the process, but with a proxy if its URL is not empty: net/http reads
-// the variables only once.
+// verifyWithProxy runs verify, with a proxy unless its URL is empty. net/http reads the proxy variables only once, so
+// the transport needs the proxy.
 func verifyWithProxy(t *testing.T, cfg *config.Config, proxy string) error {
 	t.Helper()
 	reach, err := LoadEnvironment(t.Context(), slog.New(slog.DiscardHandler))

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// directoryBuckets is a server of S3 Express. A client gets a session of the bucket there before its first request.
+// directoryBuckets is an S3 Express server. A client requests a session there before its first request to a bucket.
 type directoryBuckets struct{ sessions int }
 
 // Do implements [aws.HTTPClient].
@@ -28,7 +28,7 @@ func (d *directoryBuckets) Do(r *http.Request) (*http.Response, error) {
 		Request: r}, nil
 }
 
-// A user logs in while a directory bucket cannot be used. The requests of others go on to get their sessions from S3.
+// If a user logs in while a directory bucket is not usable, other users still get their sessions from S3.
 func TestRefusingClientOfADirectoryBucket(t *testing.T) {
 	const bucket = "acme--use1-az4--x-s3"
 	server := &directoryBuckets{}

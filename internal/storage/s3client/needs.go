@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// The actions.
+// Actions of IAM policies.
 const (
 	ListBucket           = "s3:ListBucket"
 	ListBucketVersions   = "s3:ListBucketVersions"
@@ -32,13 +32,12 @@ const (
 	CreateSession        = "s3express:CreateSession" // all requests to a directory bucket
 )
 
-// A Permission is an action on a resource, named by its ARN.
+// A Permission is an action on a resource, which is an ARN.
 type Permission struct {
 	Action   string `json:"action"`
 	Resource string `json:"resource"`
 
-	// Lookup says that the action is s3:ListBucket for a request that lists nothing. See
-	// [driver.Profile.UnprefixedLookups].
+	// Lookup marks s3:ListBucket for a request that lists nothing. See [driver.Profile.UnprefixedLookups].
 	Lookup bool `json:"lookup,omitempty"`
 }
 
@@ -49,27 +48,27 @@ func (p Permission) String() string {
 	return p.Action + " on " + p.Resource
 }
 
-// A Case says when a request needs a permission. What decides is in the bucket, and not in the request.
+// A Case is the state of the bucket in which a request needs a permission. The request alone does not show it.
 type Case string
 
-// The cases.
+// Cases of a Need.
 const (
 	Always  Case = ""
-	Missing Case = "there is no such object" // S3 answers 404 to those who may list, and 403 to others
+	Missing Case = "there is no such object" // S3 responds 404 if the client may list the bucket, and 403 otherwise
 	Tagged  Case = "the object has tags"
 	KMS     Case = "KMS encrypts the object"
 )
 
-// A Need is a permission that a request needs in a case.
+// A Need is a permission that a request needs if its case applies.
 type Need struct {
 	Permission
 	Case Case
 }
 
-// A Region is that of a bucket, such as "eu-west-3". It may be empty.
+// A Region is the region of a bucket, such as "eu-west-3". It may be empty.
 type Region string
 
-// partition is the first part of an ARN.
+// partition returns the first part of an ARN.
 func (r Region) partition() string {
 	switch {
 	case strings.HasPrefix(string(r), "cn-"):
@@ -80,30 +79,28 @@ func (r Region) partition() string {
 	return "arn:aws:"
 }
 
-// bucketARN names a bucket.
 func (r Region) bucketARN(bucket string) string {
 	if isDirectoryBucket(bucket) {
-		return r.partition() + "s3express:" + r.orAny() + ":*:bucket/" + bucket
+		return r.partition() + "s3express:" + r.orWildcard() + ":*:bucket/" + bucket
 	}
 	return r.partition() + "s3:::" + bucket
 }
 
-// objectARN names the object of a key.
 func (r Region) objectARN(bucket, key string) string { return r.bucketARN(bucket) + "/" + key }
 
-// orAny is the region of an ARN that may name any.
-func (r Region) orAny() string {
+// orWildcard returns the region for an ARN, or "*" if the region is unknown.
+func (r Region) orWildcard() string {
 	if r == "" {
 		return "*"
 	}
 	return string(r)
 }
 
-// isDirectoryBucket tells buckets of S3 Express One Zone by their names.
+// isDirectoryBucket reports whether the name belongs to a bucket of S3 Express One Zone.
 func isDirectoryBucket(bucket string) bool { return strings.HasSuffix(bucket, "--x-s3") }
 
-// KeyARN names a key of KMS by what S3 takes: an ARN, an ID or an alias. A policy cannot name the key of an alias, so
-// the ARN is that of all keys, and alias is not empty.
+// KeyARN returns the ARN of a KMS key that is configured as an ARN, an ID or an alias. A policy cannot name the key of
+// an alias. For an alias, KeyARN returns the ARN of all keys, and the alias for a condition.
 func (r Region) KeyARN(id string) (arn, alias string) {
 	_, name, isARN := strings.Cut(id, ":alias/")
 	switch {
@@ -117,73 +114,73 @@ func (r Region) KeyARN(id string) (arn, alias string) {
 	if alias != "" {
 		id = "*"
 	}
-	return r.partition() + "kms:" + r.orAny() + ":*:key/" + id, alias
+	return r.partition() + "kms:" + r.orWildcard() + ":*:key/" + id, alias
 }
 
-// Needs returns what the request with an input of the SDK needs, such as [*s3.PutObjectInput], and nothing for an
-// input that it does not know. The resource of [KMS] is empty, because the request does not name the key.
+// Needs returns the needs of a request, whose input is a type of the SDK such as [*s3.PutObjectInput]. It returns
+// nothing for unknown inputs. The resource of a [KMS] need is empty, because the request does not name the key.
 func (r Region) Needs(in any) []Need {
 	n := needs{region: r}
 	switch in := in.(type) {
 	case *s3.HeadBucketInput:
-		n.ofBucket(Always, in.Bucket, ListBucket)
+		n.addBucket(Always, in.Bucket, ListBucket)
 	case *s3.ListObjectsV2Input:
-		n.ofBucket(Always, in.Bucket, ListBucket)
+		n.addBucket(Always, in.Bucket, ListBucket)
 	case *s3.ListObjectVersionsInput:
-		n.ofBucket(Always, in.Bucket, ListBucketVersions)
+		n.addBucket(Always, in.Bucket, ListBucketVersions)
 	case *s3.GetBucketVersioningInput:
-		n.ofBucket(Always, in.Bucket, GetBucketVersioning)
+		n.addBucket(Always, in.Bucket, GetBucketVersioning)
 	case *s3.GetObjectLockConfigurationInput:
-		n.ofBucket(Always, in.Bucket, GetBucketObjectLock)
+		n.addBucket(Always, in.Bucket, GetBucketObjectLock)
 	case *s3.HeadObjectInput:
-		n.ofObject(Always, in.Bucket, in.Key, ofVersion(in.VersionId, GetObject, GetObjectVersion))
-		n.reading(in.Bucket)
+		n.addObject(Always, in.Bucket, in.Key, versionAction(in.VersionId, GetObject, GetObjectVersion))
+		n.addRead(in.Bucket)
 	case *s3.GetObjectInput:
-		n.ofObject(Always, in.Bucket, in.Key, ofVersion(in.VersionId, GetObject, GetObjectVersion))
-		n.reading(in.Bucket)
+		n.addObject(Always, in.Bucket, in.Key, versionAction(in.VersionId, GetObject, GetObjectVersion))
+		n.addRead(in.Bucket)
 	case *s3.GetObjectTaggingInput:
-		n.ofObject(Always, in.Bucket, in.Key, ofVersion(in.VersionId, GetObjectTagging, GetVersionTagging))
-		n.ofBucket(Missing, in.Bucket, ListBucket)
+		n.addObject(Always, in.Bucket, in.Key, versionAction(in.VersionId, GetObjectTagging, GetVersionTagging))
+		n.addBucket(Missing, in.Bucket, ListBucket)
 	case *s3.RestoreObjectInput:
-		n.ofObject(Always, in.Bucket, in.Key, RestoreObject)
-		n.ofBucket(Missing, in.Bucket, ListBucket)
+		n.addObject(Always, in.Bucket, in.Key, RestoreObject)
+		n.addBucket(Missing, in.Bucket, ListBucket)
 	case *s3.PutObjectInput:
-		n.ofObject(Always, in.Bucket, in.Key, PutObject)
-		n.storing(in.Bucket, in.Key, stored{in.ACL, in.Tagging, in.SSEKMSKeyId})
+		n.addObject(Always, in.Bucket, in.Key, PutObject)
+		n.addStore(in.Bucket, in.Key, attributes{in.ACL, in.Tagging, in.SSEKMSKeyId})
 	case *s3.CreateMultipartUploadInput:
-		n.ofObject(Always, in.Bucket, in.Key, PutObject)
-		n.storing(in.Bucket, in.Key, stored{in.ACL, in.Tagging, in.SSEKMSKeyId})
-		n.ofKey(in.SSEKMSKeyId, Decrypt) // S3 reads the parts to put them together
+		n.addObject(Always, in.Bucket, in.Key, PutObject)
+		n.addStore(in.Bucket, in.Key, attributes{in.ACL, in.Tagging, in.SSEKMSKeyId})
+		n.addKey(in.SSEKMSKeyId, Decrypt) // S3 reads the parts when it completes the upload
 	case *s3.CopyObjectInput:
-		n.copying(in.CopySource)
-		n.ofObject(Always, in.Bucket, in.Key, PutObject)
-		n.storing(in.Bucket, in.Key, stored{in.ACL, in.Tagging, in.SSEKMSKeyId})
+		n.addCopy(in.CopySource)
+		n.addObject(Always, in.Bucket, in.Key, PutObject)
+		n.addStore(in.Bucket, in.Key, attributes{in.ACL, in.Tagging, in.SSEKMSKeyId})
 		if source, key, id := cutSource(in.CopySource); in.TaggingDirective != types.TaggingDirectiveReplace {
-			n.ofObject(Tagged, &source, &key, ofVersion(id, GetObjectTagging, GetVersionTagging))
-			n.ofObject(Tagged, in.Bucket, in.Key, PutObjectTagging)
+			n.addObject(Tagged, &source, &key, versionAction(id, GetObjectTagging, GetVersionTagging))
+			n.addObject(Tagged, in.Bucket, in.Key, PutObjectTagging)
 		}
 	case *s3.UploadPartInput:
-		n.ofObject(Always, in.Bucket, in.Key, PutObject)
+		n.addObject(Always, in.Bucket, in.Key, PutObject)
 	case *s3.UploadPartCopyInput:
-		n.copying(in.CopySource)
-		n.ofObject(Always, in.Bucket, in.Key, PutObject)
+		n.addCopy(in.CopySource)
+		n.addObject(Always, in.Bucket, in.Key, PutObject)
 	case *s3.CompleteMultipartUploadInput:
-		n.ofObject(Always, in.Bucket, in.Key, PutObject)
+		n.addObject(Always, in.Bucket, in.Key, PutObject)
 	case *s3.AbortMultipartUploadInput:
-		n.ofObject(Always, in.Bucket, in.Key, AbortMultipartUpload)
+		n.addObject(Always, in.Bucket, in.Key, AbortMultipartUpload)
 	case *s3.ListPartsInput:
-		n.ofObject(Always, in.Bucket, in.Key, ListUploadParts)
+		n.addObject(Always, in.Bucket, in.Key, ListUploadParts)
 	case *s3.DeleteObjectInput:
-		n.deleting(in.Bucket, in.Key, in.VersionId)
+		n.addDelete(in.Bucket, in.Key, in.VersionId)
 	case *s3.DeleteObjectsInput:
 		for _, o := range in.Delete.Objects {
-			n.deleting(in.Bucket, o.Key, o.VersionId)
+			n.addDelete(in.Bucket, o.Key, o.VersionId)
 		}
 	}
 	return n.all
 }
 
-// needs collects what a request needs.
+// needs collects the needs of a request.
 type needs struct {
 	region Region
 	all    []Need
@@ -193,7 +190,7 @@ func (n *needs) add(c Case, action, resource string) {
 	n.all = append(n.all, Need{Permission{Action: action, Resource: resource}, c})
 }
 
-func (n *needs) ofBucket(c Case, bucket *string, action string) {
+func (n *needs) addBucket(c Case, bucket *string, action string) {
 	name := aws.ToString(bucket)
 	if isDirectoryBucket(name) {
 		action = CreateSession
@@ -201,64 +198,64 @@ func (n *needs) ofBucket(c Case, bucket *string, action string) {
 	n.add(c, action, n.region.bucketARN(name))
 }
 
-func (n *needs) ofObject(c Case, bucket, key *string, action string) {
+func (n *needs) addObject(c Case, bucket, key *string, action string) {
 	if isDirectoryBucket(aws.ToString(bucket)) {
-		n.ofBucket(c, bucket, CreateSession)
+		n.addBucket(c, bucket, CreateSession)
 		return
 	}
 	n.add(c, action, n.region.objectARN(aws.ToString(bucket), aws.ToString(key)))
 }
 
-// ofKey adds an action on a key of KMS, and nothing without a key.
-func (n *needs) ofKey(id *string, action string) {
+// addKey adds an action on a KMS key. It does nothing if id is empty.
+func (n *needs) addKey(id *string, action string) {
 	if aws.ToString(id) != "" {
 		arn, _ := n.region.KeyARN(*id)
 		n.add(Always, action, arn)
 	}
 }
 
-// stored is what a request gives an object besides its bytes, as far as that takes actions.
-type stored struct {
+// attributes holds the attributes of a stored object that need actions of their own.
+type attributes struct {
 	acl     types.ObjectCannedACL
 	tagging *string
 	keyID   *string
 }
 
-func (n *needs) storing(bucket, key *string, s stored) {
+func (n *needs) addStore(bucket, key *string, s attributes) {
 	if s.acl != "" {
-		n.ofObject(Always, bucket, key, PutObjectACL)
+		n.addObject(Always, bucket, key, PutObjectACL)
 	}
 	if aws.ToString(s.tagging) != "" {
-		n.ofObject(Always, bucket, key, PutObjectTagging)
+		n.addObject(Always, bucket, key, PutObjectTagging)
 	}
-	n.ofKey(s.keyID, GenerateDataKey)
+	n.addKey(s.keyID, GenerateDataKey)
 }
 
-// reading adds what depends on the object that is read.
-func (n *needs) reading(bucket *string) {
-	n.ofBucket(Missing, bucket, ListBucket)
+// addRead adds the needs that depend on the object that is read.
+func (n *needs) addRead(bucket *string) {
+	n.addBucket(Missing, bucket, ListBucket)
 	n.add(KMS, Decrypt, "")
 }
 
-func (n *needs) copying(source *string) {
+func (n *needs) addCopy(source *string) {
 	bucket, key, id := cutSource(source)
-	n.ofObject(Always, &bucket, &key, ofVersion(id, GetObject, GetObjectVersion))
-	n.reading(&bucket)
+	n.addObject(Always, &bucket, &key, versionAction(id, GetObject, GetObjectVersion))
+	n.addRead(&bucket)
 }
 
-func (n *needs) deleting(bucket, key, version *string) {
-	n.ofObject(Always, bucket, key, ofVersion(version, DeleteObject, DeleteObjectVersion))
+func (n *needs) addDelete(bucket, key, version *string) {
+	n.addObject(Always, bucket, key, versionAction(version, DeleteObject, DeleteObjectVersion))
 }
 
-// ofVersion is the action for the present version, or for the one of an ID.
-func ofVersion(id *string, present, version string) string {
+// versionAction returns version if the request names a version ID, and current otherwise.
+func versionAction(id *string, current, version string) string {
 	if id != nil {
 		return version
 	}
-	return present
+	return current
 }
 
-// cutSource takes the source of a copy apart, which is in percent-encoding (RFC 3986 section 2.1).
+// cutSource splits the source of a copy, which is percent-encoded (RFC 3986 section 2.1).
 func cutSource(source *string) (bucket, key string, version *string) {
 	name, id, found := strings.Cut(aws.ToString(source), "?versionId=")
 	if found {

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// The table has each operation that the driver calls.
+// The table covers each operation that the driver calls.
 func TestNeedsOfEveryOperation(t *testing.T) {
 	client := reflect.TypeFor[driver.Client]()
 	for i := range client.NumMethod() {

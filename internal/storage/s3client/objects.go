@@ -13,10 +13,10 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// ObjectClient is the bucket's client for objects.
+// ObjectClient returns the client for the objects of the bucket.
 func (b *Bucket) ObjectClient() driver.Client { return b.withCustomerKey(b.Client) }
 
-// withCustomerKey makes a client send the key of SSE-C, if the bucket has one.
+// withCustomerKey makes client send the SSE-C key, if the bucket has one.
 func (b *Bucket) withCustomerKey(client *s3.Client) driver.Client {
 	if b.customerKey == nil {
 		return client
@@ -24,8 +24,8 @@ func (b *Bucket) withCustomerKey(client *s3.Client) driver.Client {
 	return s3.New(client.Options(), s3.WithAPIOptions(driver.CustomerKey(b.customerKey)))
 }
 
-// checkChecksum checks that the server keeps the checksum that the configuration asks for. Without the configuration
-// the profile decides, because servers that are older than checksums may refuse or ignore them.
+// checkChecksum checks that the server keeps checksums if objects.checksum is set. If it is not set, the profile
+// decides, because older servers may reject or ignore checksums.
 func (b *Bucket) checkChecksum(ctx context.Context, s *scratch) error {
 	if b.Objects.Checksum == "" || b.Profile.Checksums || !b.use.Write {
 		return nil
@@ -41,13 +41,13 @@ func (b *Bucket) checkChecksum(ctx context.Context, s *scratch) error {
 		return nil
 	case err == nil, status == http.StatusBadRequest, status == http.StatusNotImplemented:
 		return b.failed(
-			err, "its S3 server ("+b.Profile.Name+") keeps no checksums, which objects.checksum counts on",
+			err, "its S3 server ("+b.Profile.Name+") does not keep checksums, which objects.checksum requires",
 			"remove objects.checksum")
 	}
 	return b.explain(err)
 }
 
-// objectsOf is in the driver's words what a tenant's objects are stored with.
+// objectsOf converts the object attributes of a tenant.
 func objectsOf(o *config.Objects) driver.Objects {
 	objects := driver.Objects{
 		ContentTypes: o.ContentTypes,

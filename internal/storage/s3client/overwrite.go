@@ -11,9 +11,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// AddOverwriteMode notes the mode of a user who may write, for Verify to check. The driver gets it with the other
-// options of the user. It returns false for a new mode of a bucket that has a [Watcher]: the bucket needs a
-// successor, which is verified again.
+// AddOverwriteMode adds the mode of a user with write permission, so that Verify checks it. The driver gets the mode
+// with the other options of the user. AddOverwriteMode returns false if the bucket has a [Watcher] and the mode is
+// new: then the bucket must be replaced by one that is verified again.
 func (b *Bucket) AddOverwriteMode(o config.Overwrite) bool {
 	switch {
 	case slices.Contains(b.overwrite, o), o == config.AllowOverwrite:
@@ -25,15 +25,15 @@ func (b *Bucket) AddOverwriteMode(o config.Overwrite) bool {
 	return true
 }
 
-// denies tells whether files must not be replaced.
-func (b *Bucket) denies() bool { return slices.Contains(b.overwrite, config.DenyOverwrite) }
+// deniesOverwrite reports whether a user must not overwrite files.
+func (b *Bucket) deniesOverwrite() bool { return slices.Contains(b.overwrite, config.DenyOverwrite) }
 
-// KeepsVersions tells whether the configuration counts on older versions of objects: overwrite: version, or
-// versions_directory.
+// KeepsVersions reports whether the configuration relies on older versions of objects, because of "overwrite: version"
+// or versions_directory.
 func (b *Bucket) KeepsVersions() bool { return slices.Contains(b.overwrite, config.VersionOverwrite) }
 
-// checkOverwrite asks S3 whether the bucket can keep the files that must not be lost when others of their names are
-// stored. A server that does not know what it is asked for ignores it without a word, so it has to show it.
+// checkOverwrite checks that the bucket protects files from being overwritten as the configuration requires. A server
+// may silently ignore a condition that it does not know, so an experiment has to prove it.
 func (b *Bucket) checkOverwrite(ctx context.Context, s *scratch) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -42,39 +42,39 @@ func (b *Bucket) checkOverwrite(ctx context.Context, s *scratch) error {
 			return err
 		}
 	}
-	if !b.denies() {
+	if !b.deniesOverwrite() {
 		return nil
 	}
 	if err := b.checkCondition(ctx, s); err != nil {
 		return err
 	}
-	// the server has shown it, whatever its profile says
+	// The experiment proved it, whatever the profile says.
 	b.Profile.ExclusivePut, b.Profile.ExclusiveComplete = true, true
 	return nil
 }
 
-// checkVersioning asks whether the bucket keeps older versions.
+// checkVersioning checks that the bucket has versioning enabled.
 func (b *Bucket) checkVersioning(ctx context.Context) error {
-	why, advice := "overwrite: version", "switch its versioning on, or write overwrite: deny"
+	why, advice := "overwrite: version", "enable versioning, or set overwrite: deny"
 	if b.use.Past {
-		why, advice = "versions_directory", "switch its versioning on, or remove versions_directory"
+		why, advice = "versions_directory", "enable versioning, or remove versions_directory"
 	}
 	kept, err := b.versioning(ctx)
 	switch status := s3error.Status(err); {
 	case err == nil && kept == types.BucketVersioningStatusEnabled:
 		return nil
 	case err == nil, status == http.StatusNotImplemented, status == http.StatusMethodNotAllowed:
-		return b.failed(err, "keeps no older versions of its objects, which "+why+" counts on", "%s", advice)
+		return b.failed(err, "versioning is not enabled, which "+why+" requires", "%s", advice)
 	case status == http.StatusForbidden:
 		return b.failed(
 			err,
-			"the credentials may not ask whether it keeps older versions of its objects, which "+why+" counts on",
+			"the credentials lack permission to read its versioning status, which "+why+" requires",
 			"%s", b.adviseDenied(err))
 	}
 	return b.explain(err)
 }
 
-// checkCondition has the server show that it replaces no object that a request forbids it to replace.
+// checkCondition checks with an experiment that the server honors If-None-Match.
 func (b *Bucket) checkCondition(ctx context.Context, s *scratch) error {
 	p := b.Profile
 	x := newSample(s, b.Prefix, &p)
@@ -87,8 +87,8 @@ func (b *Bucket) checkCondition(ctx context.Context, s *scratch) error {
 		return nil
 	case err == nil, s3error.Status(err) == http.StatusNotImplemented:
 		return b.failed(
-			err, "its S3 server does not know If-None-Match, which overwrite: deny counts on: files would be replaced",
-			"move to a server that knows it, or write overwrite: allow or overwrite: version")
+			err, "its S3 server does not support If-None-Match, which overwrite: deny requires: files would be overwritten",
+			"use a server that supports it, or set overwrite: allow or overwrite: version")
 	}
 	return b.explain(err)
 }

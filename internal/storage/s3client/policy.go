@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A Policy is a document of IAM. Write it as JSON.
+// A Policy is an IAM policy document. Marshal it as JSON.
 type Policy struct {
 	Version   string
 	Statement []Statement
@@ -23,10 +23,10 @@ type Statement struct {
 	Condition Condition `json:",omitempty"`
 }
 
-// A Condition has the values of keys by operators.
+// A Condition maps operators to keys, and keys to values.
 type Condition map[string]map[string][]string
 
-// An allowance is an action that a policy allows, on what and when.
+// An allowance is a permission that a policy grants if a clause holds.
 type allowance struct {
 	Permission
 	when clause
@@ -35,10 +35,10 @@ type allowance struct {
 // A clause is a condition with one value. The zero value always holds.
 type clause struct{ operator, key, value string }
 
-// PolicyFor returns the least policy for what the server does in buckets of one account: what their users may do, and
-// what it keeps there itself. That is what a [Probe] needs, which runs dry here and sends no request. For an S3 server
-// that is not known yet, the policy allows what any profile needs, except [driver.Profile.UnprefixedLookups]: other
-// servers could take that for the permission to list the whole bucket.
+// PolicyFor returns the minimal policy for buckets of one account, which covers the permissions of their users and the
+// server's own objects. It runs a [Probe] without sending requests. If the S3 server is unknown, the policy allows
+// what any profile needs, except [driver.Profile.UnprefixedLookups]: on other servers, that statement could allow
+// listing the whole bucket.
 func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
 	var all []allowance
 	for _, b := range buckets {
@@ -68,7 +68,7 @@ func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
 	return newPolicy(all)
 }
 
-// PolicyNote returns a note for operators about the policy of [PolicyFor] for this bucket, or an empty text.
+// PolicyNote returns a note for operators about the policy of [PolicyFor] for this bucket, or "".
 func (b *Bucket) PolicyNote() string {
 	if b.Profile.Name != "" || b.Prefix == "" {
 		return ""
@@ -77,7 +77,7 @@ func (b *Bucket) PolicyNote() string {
 		"policy again, because Ceph needs one more statement for a prefix", b.Name)
 }
 
-// newPolicy makes a policy of allowances, in a fixed order. Actions on the same resources share a statement.
+// newPolicy returns a policy with a stable order. Actions on the same resource and condition share a statement.
 func newPolicy(all []allowance) Policy {
 	type scope struct {
 		resource string
@@ -104,7 +104,7 @@ func newPolicy(all []allowance) Policy {
 	return p
 }
 
-// literal writes a text so that a policy takes it literally. Policies have wildcards and variables.
+// literal escapes the wildcards and variables of policies in a text.
 func literal(text string) string {
 	return strings.NewReplacer("*", "${*}", "?", "${?}", "$", "${$}").Replace(text)
 }

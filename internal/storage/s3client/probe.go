@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// probeTimeout bounds the time in which a probe begins requests, and requestTimeout each of them.
+	// probeTimeout limits the whole probe except cleaning up; requestTimeout limits each request.
 	probeTimeout   = time.Minute
 	requestTimeout = 10 * time.Second
 
-	// slowestUpload is the assumed minimum of bytes that S3 accepts in a second.
+	// slowestUpload is the assumed minimum speed of uploads to S3, in bytes per second.
 	slowestUpload = 1 << 20
 )
 
-// Probe tries the requests that the server makes in a bucket, as far as its users may do what needs them.
+// Probe tries the requests that the server sends for a bucket, depending on the permissions of its users.
 //
-// Its objects lie where no user sees them. Of the keys of users it takes one that no object has: it asks for it,
-// deletes it, and begins an upload that it aborts. It deletes what it has stored, also when ctx ends. It stores
-// nothing that it may not delete.
+// It stores its objects where no user sees them. It also uses one key below the prefix of the users that no object
+// has: it reads the key, deletes it, and starts an upload there that it aborts. Probe deletes the objects that it
+// stores, even if ctx ends, and stores nothing that it has no permission to delete.
 func Probe(ctx context.Context, b *Bucket, log *slog.Logger) *Report {
 	r := &Report{Bucket: b}
 	if err := b.Check(ctx); err != nil {
@@ -47,14 +47,14 @@ func Probe(ctx context.Context, b *Bucket, log *slog.Logger) *Report {
 	return r
 }
 
-// noteObjectLock notes for how long a bucket that users write to keeps each version by default, or that the
-// credentials may not ask. Servers without Object Lock tell nothing.
+// noteObjectLock adds a note if Object Lock keeps each version for some time by default, or if the credentials lack
+// the permission to find out. Servers without Object Lock return an error, which is ignored.
 func (p *prober) noteObjectLock(ctx context.Context) {
 	out, err := send(
 		ctx, p, p.scratch.GetObjectLockConfiguration, &s3.GetObjectLockConfigurationInput{Bucket: &p.bucket.Name})
 	if denied, ok := errors.AsType[*DeniedError](err); ok {
 		p.report.Notes = append(
-			p.report.Notes, "whether Object Lock keeps versions is not known: the IAM policy lacks "+denied.Needed())
+			p.report.Notes, "unknown whether Object Lock keeps versions: the IAM policy lacks "+denied.Needed())
 	}
 	if err != nil || out.ObjectLockConfiguration == nil || out.ObjectLockConfiguration.Rule == nil {
 		return
@@ -68,15 +68,15 @@ func (p *prober) noteObjectLock(ctx context.Context) {
 		number, unit = *kept.Years, "year(s)"
 	}
 	p.report.Notes = append(p.report.Notes, fmt.Sprintf("Object Lock keeps each version for %d %s (%s): "+
-		"what users delete or overwrite, and each record of an upload below %s, takes room until then", number, unit,
+		"deleted and overwritten files, and upload records below %s, use space until then", number, unit,
 		kept.Mode, p.bucket.Prefix+reserved))
 }
 
-// maxParallel is how many buckets are probed at the same time.
+// maxParallel is the number of buckets that are probed at the same time.
 const maxParallel = 16
 
-// ProbeAll probes buckets, some at once: see [Probe]. It calls report for each in their order, as
-// soon as those before have ended.
+// ProbeAll calls [Probe] for several buckets in parallel. It calls report for each bucket in order, as soon as all
+// earlier ones are done.
 func ProbeAll(ctx context.Context, buckets []*Bucket, log *slog.Logger, report func(*Report)) {
 	ended := make([]chan *Report, len(buckets))
 	for i := range ended {
@@ -97,28 +97,28 @@ func ProbeAll(ctx context.Context, buckets []*Bucket, log *slog.Logger, report f
 	}
 }
 
-// A prober makes requests for one bucket.
+// A prober sends the requests of one probe.
 type prober struct {
 	bucket     *Bucket
 	scratch    *scratch
-	client     driver.Client // of the scratch
+	client     driver.Client // client of the scratch, with the SSE-C key
 	region     Region
 	report     *Report
-	own, users string // the keys
-	quarantine string // what the keys of refused files begin with, empty for none
+	own, users string // keys
+	quarantine string // key prefix of quarantined files, empty without quarantine
 
-	// The resources of all own keys, and of all keys.
+	// ARNs of all keys that the server reserves, and of all keys.
 	allOwn, all string
 
-	dry     bool // It notes the permissions for its requests as allowed, and sends none.
+	dry     bool // record the permissions of requests as allowed, without sending the requests
 	allowed map[Permission]bool
-	denied  [][]Permission // what each denied request needs
-	exists  bool           // whether there is an object at the probe's key
+	denied  [][]Permission // permissions that each denied request needs
+	exists  bool           // the probe stored its object
 
-	ended bool // no further request makes sense
+	ended bool // further requests are pointless
 }
 
-// newProber makes one for keys with a prefix.
+// newProber returns a prober whose keys begin with prefix.
 func newProber(b *Bucket, prefix string, r *Report) *prober {
 	s, region, name := newScratch(b.Client, b.Name), b.region(), "probe-"+strings.ToLower(rand.Text())
 	return &prober{
@@ -130,7 +130,7 @@ func newProber(b *Bucket, prefix string, r *Report) *prober {
 	}
 }
 
-// run makes the requests that the server makes for a bucket. What it lacks, [PolicyFor] lacks.
+// run sends the requests that the server sends for a bucket. [PolicyFor] covers exactly these.
 func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	b, use := p.bucket, p.bucket.Use()
 	if use.Write {
@@ -179,15 +179,14 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// asksForVersioning reports whether the server asks if the bucket keeps versions. [Bucket.Verify] may do so, too, which
-// no dry run calls: for overwrite: version, and for an S3 server that is not known yet.
+// asksForVersioning reports whether the server sends GetBucketVersioning. A dry run does not call [Bucket.Verify], so
+// it counts the cases in which Verify sends it: "overwrite: version" and unknown S3 servers.
 func (p *prober) asksForVersioning() bool {
 	known, ok := driver.ProfileNamed(p.bucket.Profile.Name)
 	return known.GhostPrefixes || p.dry && (p.bucket.KeepsVersions() || !ok || known.Name == "strict")
 }
 
-// verify finds out what the server can do, and whether that is what the configuration promises. It may store objects
-// for that.
+// verify runs [Bucket.Verify] with the scratch of the probe, and reports its error.
 func (p *prober) verify(ctx context.Context, log *slog.Logger) {
 	if p.dry || ctx.Err() != nil {
 		return
@@ -201,7 +200,7 @@ func (p *prober) verify(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// verifyProfile has the server show what its profile promises.
+// verifyProfile reports the promises of the profile that the server fails to keep.
 func (p *prober) verifyProfile(ctx context.Context) {
 	if p.dry || p.ended || ctx.Err() != nil {
 		return
@@ -214,7 +213,7 @@ func (p *prober) verifyProfile(ctx context.Context) {
 	}
 	for _, what := range broken {
 		p.problem(
-			"its S3 server does not do what the profile %s promises: %s: name another one in s3.profile",
+			"its S3 server does not support what the profile %s promises: %s: set another s3.profile",
 			b.Profile.Name, what)
 	}
 }
@@ -223,13 +222,13 @@ func (p *prober) verifyProfile(ctx context.Context) {
 func (p *prober) remove(ctx context.Context, key string) bool {
 	in := &s3.DeleteObjectInput{Bucket: &p.bucket.Name, Key: &key}
 	if p.bucket.Profile.ConditionalDelete {
-		in.IfMatch = aws.String(wrongETag) // so that no delete marker stays
+		in.IfMatch = aws.String(wrongETag) // avoids a delete marker
 	}
 	_, ok := try(ctx, p, p.client.DeleteObject, in, "PreconditionFailed", "NoSuchKey", "NotFound")
 	return ok
 }
 
-// get reads an object, or its version with an ID that is not nil.
+// get reads an object, or one of its versions if id is not nil.
 func (p *prober) get(ctx context.Context, key string, id *string, codes ...string) {
 	in := &s3.GetObjectInput{Bucket: &p.bucket.Name, Key: &key, VersionId: id}
 	if out, _ := try(ctx, p, p.client.GetObject, in, codes...); out != nil && out.Body != nil { // nil in a dry run
@@ -237,7 +236,7 @@ func (p *prober) get(ctx context.Context, key string, id *string, codes ...strin
 	}
 }
 
-// readVersions lists versions, and reads one that no object has.
+// readVersions lists versions, and reads a version that does not exist.
 func (p *prober) readVersions(ctx context.Context) {
 	name, id := &p.bucket.Name, aws.String("null")
 	try(ctx, p, p.client.ListObjectVersions, &s3.ListObjectVersionsInput{Bucket: name, Prefix: &p.bucket.Prefix,
@@ -249,7 +248,7 @@ func (p *prober) readVersions(ctx context.Context) {
 	}
 }
 
-// clean deletes what was stored.
+// clean deletes the objects and uploads of the probe.
 func (p *prober) clean(ctx context.Context) {
 	if ctx.Err() != nil {
 		p.problem("the check was stopped, or took longer than %s", probeTimeout)

@@ -14,8 +14,8 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// try makes a request. It returns true if S3 allows it, also by an answer with one of these codes, which a dry run
-// expects.
+// try sends a request. It returns true if S3 allowed it, which includes responses with one of these error codes. If
+// there are codes, a dry run expects one of them and returns no output.
 func try[In, Out any](
 	ctx context.Context, p *prober,
 	request func(context.Context, *In, ...func(*s3.Options)) (*Out, error), in *In, codes ...string,
@@ -30,8 +30,8 @@ func try[In, Out any](
 	return out, p.judge(in, err, codes)
 }
 
-// send makes a request. In a dry run the answer is empty. The request outlives ctx: S3 may perform it without a reader
-// of the answer, and then the probe would not know what to delete.
+// send sends a request. In a dry run the output is empty. Canceling ctx does not cancel the request: S3 may perform it
+// anyway, and the probe would not know what to delete.
 func send[In, Out any](
 	ctx context.Context, p *prober,
 	request func(context.Context, *In, ...func(*s3.Options)) (*Out, error), in *In,
@@ -49,14 +49,15 @@ func send[In, Out any](
 	return request(ctx, in)
 }
 
-// allow notes that S3 allows a request. A dry run knows of no object what it is, so it notes all cases.
+// allow records the permissions of a successful request. A dry run knows nothing about the objects, so it records all
+// cases.
 func (p *prober) allow(in any) {
 	for _, need := range p.needs(p.region.Needs(in), p.dry) {
 		p.allowed[need] = true
 	}
 }
 
-// judge learns from the answer to a request what the policy allows.
+// judge records what the result of a request shows about the policy.
 func (p *prober) judge(in any, err error, codes []string) bool {
 	api, answered := errors.AsType[smithy.APIError](err)
 	denied, isDenied := errors.AsType[*DeniedError](err)
@@ -78,7 +79,7 @@ func (p *prober) judge(in any, err error, codes []string) bool {
 		p.problem("%s: %s", s3error.Operation(err), foreign)
 	default:
 		p.ended = true
-		p.problem("%s got no answer: %s", s3error.Operation(err), strings.ReplaceAll(err.Error(), "\n", " "))
+		p.problem("%s got no response: %s", s3error.Operation(err), strings.ReplaceAll(err.Error(), "\n", " "))
 	}
 	return false
 }
@@ -87,8 +88,8 @@ func (p *prober) problem(format string, args ...any) {
 	p.report.Problems = append(p.report.Problems, fmt.Sprintf("%v: %s", p.bucket, fmt.Sprintf(format, args...)))
 }
 
-// needs are the permissions of a request for objects of the probe, with patterns in place of their keys. Those that
-// only some objects need count if cases is set.
+// needs returns the permissions of a request, with patterns instead of the keys of the probe. If cases is set, it
+// includes permissions that only some objects need.
 func (p *prober) needs(all []Need, cases bool) []Permission {
 	o, name := p.bucket.Objects, p.bucket.Name
 	var needs []Permission
@@ -96,7 +97,7 @@ func (p *prober) needs(all []Need, cases bool) []Permission {
 		switch {
 		case need.Case == Missing && cases && p.asksToLookUp():
 			need.Permission = p.lookup()
-		case need.Case == Missing: // the listing shows it
+		case need.Case == Missing: // the listing of the prefix shows it
 			continue
 		case need.Case == Tagged && (!cases || len(o.Tags) == 0),
 			need.Case == KMS && (!cases || o.KMSKeyID == ""):
@@ -116,19 +117,19 @@ func (p *prober) needs(all []Need, cases bool) []Permission {
 	return needs
 }
 
-// asksToLookUp reports whether the server returns 404 for a missing key only to clients with a permission that the
-// permission to list the prefix does not include.
+// asksToLookUp reports whether the server returns 404 for a missing key only if the client has an additional
+// permission, which listing the prefix does not include.
 func (p *prober) asksToLookUp() bool {
 	return p.bucket.Profile.UnprefixedLookups && p.bucket.Prefix != ""
 }
 
-// lookup returns the permission that [prober.asksToLookUp] is about.
+// lookup returns the additional permission; see asksToLookUp.
 func (p *prober) lookup() Permission {
 	return Permission{Action: ListBucket, Resource: p.region.bucketARN(p.bucket.Name), Lookup: true}
 }
 
-// resolve finds out which permissions are missing. A request that needs several shows nothing of those that are
-// allowed elsewhere, or if a missing one explains it.
+// resolve determines the missing permissions. If a denied request needs several permissions, resolve ignores those
+// that other requests proved to be allowed. A permission that is known to be missing explains the denial.
 func (p *prober) resolve() {
 	var open [][]Permission
 	missing := func(need Permission) bool { return slices.Contains(p.report.Missing, need) }
@@ -139,10 +140,10 @@ func (p *prober) resolve() {
 			open = append(open, needs)
 		case len(needs) == 1 && !missing(needs[0]):
 			p.report.Missing = append(p.report.Missing, needs[0])
-		case len(needs) == 0: // all that it needs is allowed, apart from the others
+		case len(needs) == 0: // each permission is allowed for another request
 			p.problem(
-				"S3 denies a request, although its actions are allowed one by one: look for a Deny in the policies " +
-					"of the bucket")
+				"S3 denies a request, although it allows each action elsewhere: check for a Deny in the policies of " +
+					"the bucket")
 		}
 	}
 	for _, needs := range open {
@@ -155,7 +156,7 @@ func (p *prober) resolve() {
 	})
 }
 
-// covered tells whether a permission for the probe's keys is a part of one for all keys.
+// covered reports whether the same permission for all keys makes this one, for the server's own keys, redundant.
 func (p *prober) covered(need Permission, there func(Permission) bool) bool {
 	return need.Resource == p.allOwn && there(Permission{Action: need.Action, Resource: p.all})
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// A probe names what a profile promises that Ceph or Swift does not do, and nothing where the profile is right. It also
-// says where Ceph loses tags.
+// A probe lists the promises of a profile that Ceph or Swift does not keep, and nothing if the profile is correct. It
+// also notes where Ceph loses tags.
 func TestProbePackaged(t *testing.T) {
 	wrong := map[string]map[config.Profile]string{
 		"ceph": {
@@ -40,7 +40,7 @@ func TestProbePackaged(t *testing.T) {
 			buckets, err := s3client.NewFactory(s.AWSConfig(), nil, log).Buckets(cfg)
 			must.OK(t, err)
 			b := buckets["acme"]
-			b.AddUse(s3client.Use{Write: true, Delete: true}) // of users who may do everything
+			b.AddUse(s3client.Use{Write: true, Delete: true}) // users with all permissions
 			return s3client.Probe(t.Context(), b, log)
 		}
 		for profile, want := range wrong[s.Name] {
@@ -69,8 +69,8 @@ func TestProbePackaged(t *testing.T) {
 	})
 }
 
-// The policy for a prefix lets users of Ceph work with names that do not exist, and list nothing else. The probe names
-// what another policy lacks.
+// With the policy for a prefix, users of Ceph can work with names that do not exist, and list nothing else. The probe
+// reports what another policy lacks.
 // Reported for Ceph: ceph/ceph#68577
 func testPolicyOfPrefix(t *testing.T, s *s3test.Server) {
 	cfg := servicetest.NewConfig(t, s)

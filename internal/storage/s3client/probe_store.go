@@ -16,7 +16,7 @@ import (
 func (p *prober) storeObject(ctx context.Context) {
 	b, o := p.bucket, p.bucket.Objects
 	if !b.Use().Write {
-		o = driver.Objects{} // those of events
+		o = driver.Objects{} // events are stored without attributes
 	}
 	before := len(p.denied)
 	if !p.put(ctx, o) {
@@ -49,8 +49,9 @@ func (p *prober) storeObject(ctx context.Context) {
 	}
 }
 
-// refusesCustomerKeys reports, also as a problem, that S3 stores the object without the key of SSE-C. So AWS does for
-// buckets in which SSE-C is blocked, which is the default of new ones, and the answer is that to a missing permission.
+// refusesCustomerKeys reports a problem and returns true if S3 stores the object only without the SSE-C key. AWS does
+// this for buckets that block SSE-C, which is the default for new buckets, and responds as if a permission were
+// missing.
 func (p *prober) refusesCustomerKeys(ctx context.Context) bool {
 	if p.bucket.customerKey == nil {
 		return false
@@ -59,11 +60,11 @@ func (p *prober) refusesCustomerKeys(ctx context.Context) bool {
 		return false
 	}
 	p.problem("S3 refuses encryption: customer (SSE-C) and stores the object without it: allow SSE-C for the bucket, " +
-		"where AWS blocks it by default, or write encryption: s3 or kms")
+		"where AWS blocks it by default, or set encryption: s3 or kms")
 	return true
 }
 
-// noteTags says if an object has not got the tags of the tenant, and what it was.
+// noteTags adds a note if an object lost the tags of the tenant. what describes how the object was stored.
 func (p *prober) noteTags(ctx context.Context, key, what string) {
 	if len(p.bucket.Objects.Tags) == 0 {
 		return
@@ -75,7 +76,7 @@ func (p *prober) noteTags(ctx context.Context, key, what string) {
 	p.report.Notes = append(p.report.Notes, fmt.Sprintf("its S3 server loses objects.tags: %s has none", what))
 }
 
-// parts are objects with no attributes, and with one each of those that take an action of its own.
+// parts returns one object without attributes, and one object for each attribute that needs an action of its own.
 func parts(o driver.Objects) []driver.Objects {
 	all := []driver.Objects{{}}
 	if o.ACL != "" {
@@ -90,7 +91,7 @@ func parts(o driver.Objects) []driver.Objects {
 	return all
 }
 
-// object is the request for the probe's object.
+// object returns the request that stores the probe's object.
 func (p *prober) object(o driver.Objects) *s3.PutObjectInput {
 	in := &s3.PutObjectInput{Bucket: &p.bucket.Name, Key: &p.own, Body: strings.NewReader(content)}
 	a := o.ForFile("")
@@ -104,7 +105,7 @@ func (p *prober) put(ctx context.Context, o driver.Objects) bool {
 	return ok
 }
 
-// upload begins multipart uploads: one at the key of users, and one that replaces the probe's object.
+// upload starts two multipart uploads: one at the users' key, and one that overwrites the probe's object.
 func (p *prober) upload(ctx context.Context) {
 	b := p.bucket
 	id, ok := p.begin(ctx, p.users, b.Objects)
@@ -114,7 +115,7 @@ func (p *prober) upload(ctx context.Context) {
 		}
 		return
 	}
-	// A proxy in front of S3 may limit the size of requests.
+	// A proxy in front of S3 may limit the size of requests, so send a part of the full size.
 	if _, ok := p.uploadPart(ctx, p.users, id, max(b.partSize, 1)); !ok {
 		return
 	}
@@ -132,12 +133,13 @@ func (p *prober) upload(ctx context.Context) {
 	}
 }
 
-// useQuarantine begins a multipart upload where refused files go, and aborts it. Nothing there is read or deleted.
+// useQuarantine starts a multipart upload below the quarantine prefix, and aborts it. The server never reads or
+// deletes there.
 func (p *prober) useQuarantine(ctx context.Context) {
 	key := p.quarantine + "babelftp-probe"
 	in := &s3.AbortMultipartUploadInput{Bucket: &p.bucket.Name, Key: &key, UploadId: aws.String("none")}
 	if _, ok := try(ctx, p, p.client.AbortMultipartUpload, in, "NoSuchUpload", "NoSuchKey"); !ok {
-		return // the upload would stay
+		return // the upload could not be removed
 	}
 	if in.UploadId, _ = p.begin(ctx, key, p.bucket.Objects); in.UploadId != nil {
 		try(ctx, p, p.client.AbortMultipartUpload, in)
@@ -147,7 +149,7 @@ func (p *prober) useQuarantine(ctx context.Context) {
 // begin creates a multipart upload.
 func (p *prober) begin(ctx context.Context, key string, o driver.Objects) (id *string, ok bool) {
 	in := &s3.CreateMultipartUploadInput{Bucket: &p.bucket.Name, Key: &key}
-	o.Checksum = "" // parts would need it
+	o.Checksum = "" // a checksum here would require one for each part
 	a := o.ForFile("")
 	a.ApplyToUpload(in)
 	out, ok := try(ctx, p, p.client.CreateMultipartUpload, in)
@@ -157,7 +159,7 @@ func (p *prober) begin(ctx context.Context, key string, o driver.Objects) (id *s
 	return out.UploadId, true
 }
 
-// uploadPart uploads a first part with a number of bytes.
+// uploadPart uploads a first part of this size.
 func (p *prober) uploadPart(ctx context.Context, key string, id *string, size int64) (*s3.UploadPartOutput, bool) {
 	return try(ctx, p, p.client.UploadPart, &s3.UploadPartInput{
 		Bucket: &p.bucket.Name, Key: &key, UploadId: id, PartNumber: aws.Int32(1),
@@ -165,7 +167,7 @@ func (p *prober) uploadPart(ctx context.Context, key string, id *string, size in
 	})
 }
 
-// zeros is an io.ReaderAt of endless zeros.
+// zeros is an io.ReaderAt that returns zeros without end.
 type zeros struct{}
 
 func (zeros) ReadAt(p []byte, _ int64) (int, error) {
@@ -173,7 +175,7 @@ func (zeros) ReadAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// complete replaces the object of the probe by a multipart upload of one part.
+// complete overwrites the object of the probe with a multipart upload of one part.
 func (p *prober) complete(ctx context.Context) {
 	id, ok := p.begin(ctx, p.own, p.bucket.Objects)
 	if !ok {

@@ -12,14 +12,15 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// findProfile finds out what the bucket's server can do, from its address and from the header of its answer. Of one
-// that stays unknown nothing is taken for granted: what the configuration needs, the server has to show.
+// findProfile selects the profile of the bucket's server by its address, or by the header of its response. If the
+// server is unknown, it gets the strictest profile, plus the abilities that experiments prove if the configuration
+// needs them.
 func (b *Bucket) findProfile(ctx context.Context, s *scratch, header http.Header, log *slog.Logger) error {
-	name := cmp.Or(b.knownProfile(), profileOfAnswer(header), "strict")
+	name := cmp.Or(b.knownProfile(), profileOfResponse(header), "strict")
 	known, _ := driver.ProfileNamed(name)
 	b.setProfile(known)
 	auto := b.account.profile == ""
-	if auto && name == "strict" && (b.asked || b.denies()) {
+	if auto && name == "strict" && (b.resumeRequired || b.deniesOverwrite()) {
 		var err error
 		if b.Profile, err = detectProfile(ctx, s, b.Prefix, b.Profile); err != nil {
 			return b.explain(err)
@@ -30,11 +31,11 @@ func (b *Bucket) findProfile(ctx context.Context, s *scratch, header http.Header
 		b.Profile.GhostPrefixes = b.mayHaveDeleteMarkers(ctx, log)
 	}
 	if b.resumable && !b.Profile.Resumes() {
-		log.Info("S3 server cannot resume uploads; interrupted ones are discarded")
+		log.Info("S3 server cannot resume uploads; interrupted uploads are discarded")
 	}
 	if auto && name == "strict" {
 		log.Warn(
-			"S3 server is not known, and treated as the strictest; name its profile (s3.profile) if it is one of "+
+			"unknown S3 server, using the strictest profile; set s3.profile if the server is listed in "+
 				"docs/s3-servers.md",
 			"server", header.Get("Server"))
 		return nil
@@ -43,13 +44,13 @@ func (b *Bucket) findProfile(ctx context.Context, s *scratch, header http.Header
 	return nil
 }
 
-// setProfile sets what the bucket's server can do, also for the client that is already in use.
+// setProfile sets the profile, also for the client, which may already be in use.
 func (b *Bucket) setProfile(p driver.Profile) {
 	b.Profile = p
 	b.checksums.Store(p.Checksums)
 }
 
-// versioning asks S3 whether the bucket keeps versions of its objects. The status is empty if it never has.
+// versioning returns the versioning status of the bucket. It is empty if versioning was never enabled.
 func (b *Bucket) versioning(ctx context.Context) (types.BucketVersioningStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -60,21 +61,21 @@ func (b *Bucket) versioning(ctx context.Context) (types.BucketVersioningStatus, 
 	return out.Status, nil
 }
 
-// mayHaveDeleteMarkers asks whether the bucket keeps older versions, or has kept them. A bucket of which S3 does not
-// tell may.
+// mayHaveDeleteMarkers reports whether the bucket keeps older versions or once did. If S3 does not return the status,
+// the bucket may have delete markers.
 func (b *Bucket) mayHaveDeleteMarkers(ctx context.Context, log *slog.Logger) bool {
 	status, err := b.versioning(ctx)
 	if err != nil {
 		log.Warn(
-			"S3 does not tell whether the bucket keeps older versions, so each listing looks at each of its "+
-				"directories: "+
-				"allow s3:GetBucketVersioning, which babelftp policy prints", "err", err)
+			"unknown versioning status of the bucket, listings check each directory; allow s3:GetBucketVersioning, "+
+				"see babelftp policy", "err", err)
 		return true
 	}
 	return status != ""
 }
 
-// noticeVersions asks whether a bucket keeps versions that kept none when Verify asked, where that matters to listings.
+// noticeVersions notices if versioning was enabled since Verify. It does nothing if versions make no difference to
+// listings.
 func (b *Bucket) noticeVersions(ctx context.Context, log *slog.Logger) {
 	if known, _ := driver.ProfileNamed(b.Profile.Name); !known.GhostPrefixes || b.SessionProfile().GhostPrefixes {
 		return
@@ -82,14 +83,13 @@ func (b *Bucket) noticeVersions(ctx context.Context, log *slog.Logger) {
 	if status, err := b.versioning(ctx); err == nil && status != "" {
 		b.versioned.Store(true)
 		log.Info(
-			"bucket keeps older versions now: listings of later sessions look at each directory, as only delete "+
-				"markers may be left of it",
+			"versioning enabled on the bucket; listings of new sessions check each directory for delete markers",
 			"tenant", b.Tenant, "bucket", b.Name)
 	}
 }
 
-// SessionProfile is the profile of sessions that begin now. It is the one that Verify has found, with what a
-// [Watcher] has noticed since.
+// SessionProfile returns the profile for new sessions: the profile that Verify found, updated with what the [Watcher]
+// noticed since.
 func (b *Bucket) SessionProfile() driver.Profile {
 	p := b.Profile
 	p.GhostPrefixes = p.GhostPrefixes || b.versioned.Load()
@@ -101,13 +101,13 @@ func (b *Bucket) checkSupported() error {
 	server := "its S3 server (" + b.Profile.Name + ") "
 	switch {
 	case b.Profile.VirtualHosts && b.account.pathStyle:
-		return b.failed(nil, server+"takes the name of a bucket in the host name only", "write %s.path_style: false",
+		return b.failed(nil, server+"accepts the bucket name only in the host name", "set %s.path_style: false",
 			b.keys.endpoint)
 	case b.Profile.NoTags && len(b.Objects.Tags) > 0:
-		return b.failed(nil, server+"has no tags, which objects.tags counts on", "remove objects.tags")
-	case b.asked && !b.Profile.Resumes():
-		return b.failed(nil, server+"cannot resume uploads, which resume: keep needs",
-			"write resume: discard, or move to a server or a kind of bucket that can")
+		return b.failed(nil, server+"does not support tags, which objects.tags requires", "remove objects.tags")
+	case b.resumeRequired && !b.Profile.Resumes():
+		return b.failed(nil, server+"cannot resume uploads, which resume: keep requires",
+			"set resume: discard, or use a server or bucket type that can")
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// checked is the bucket of the tenant acme after Verify, and the error of that.
+// checked returns the bucket of the tenant acme after Verify, and the error of Verify.
 func checked(t *testing.T, cfg *config.Config, reach *aws.Config) (*Bucket, error) {
 	t.Helper()
 	must.OK(t, cfg.Validate())
@@ -32,7 +32,7 @@ func checked(t *testing.T, cfg *config.Config, reach *aws.Config) (*Bucket, erro
 	return all[0], err
 }
 
-// A server that says what it is is known, by one request. Another one asks MinIO whether the bucket keeps versions.
+// A server that identifies itself costs one request. For MinIO, Verify also requests the versioning status.
 func TestFindProfile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short has simulators only, which do not say what they are")
@@ -63,7 +63,7 @@ func TestFindProfile(t *testing.T) {
 	})
 }
 
-// A bucket that keeps versions, or of which MinIO does not tell, may have prefixes that hold delete markers only.
+// A bucket that keeps versions, or whose versioning status is unknown, may have prefixes with delete markers only.
 func TestDeleteMarkersOfBucket(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for name, tc := range map[string]struct {
@@ -96,7 +96,8 @@ func TestDeleteMarkersOfBucket(t *testing.T) {
 	}
 }
 
-// A Watcher that looks again at a bucket which can be used notices that it keeps versions now. It asks no more then.
+// When a Watcher checks a usable bucket again, it notices that versioning was enabled. After that it no longer
+// requests the status.
 func TestNoticeVersions(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	cfg := servicetest.NewConfig(t, s)
@@ -108,10 +109,10 @@ func TestNoticeVersions(t *testing.T) {
 	w.Watch([]*Bucket{b})
 	look := func() (requests int, ghosts bool) {
 		before := len(seen.requests)
-		w.look(t.Context(), t.Context(), b)
+		w.check(t.Context(), t.Context(), b)
 		return len(seen.requests) - before, b.SessionProfile().GhostPrefixes
 	}
-	w.look(t.Context(), t.Context(), b) // the first one verifies
+	w.check(t.Context(), t.Context(), b) // the first check runs Verify
 	if requests, ghosts := look(); requests != 2 || ghosts {
 		t.Errorf("%d requests, %t", requests, ghosts)
 	}
@@ -124,7 +125,7 @@ func TestNoticeVersions(t *testing.T) {
 	}
 }
 
-// What a configuration says holds, at each level.
+// The configured profile is used at each level of the configuration.
 func TestProfileByConfiguration(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	cfg := servicetest.NewConfig(t, s)
@@ -146,7 +147,7 @@ func TestProfileByConfiguration(t *testing.T) {
 	}
 }
 
-// A watched is the requests that went through a transport, and what it makes of them and of their answers.
+// A watched records the requests through a transport, and can change requests and responses.
 type watched struct {
 	s3.HTTPClient
 	mu       sync.Mutex
@@ -155,7 +156,7 @@ type watched struct {
 	answer   func(*http.Response)
 }
 
-// watch watches the requests of the clients of a configuration.
+// watch records the requests of all clients of a configuration.
 func watch(cfg *aws.Config) *watched {
 	w := &watched{HTTPClient: cfg.HTTPClient, request: func(*http.Request) {}, answer: func(*http.Response) {}}
 	if w.HTTPClient == nil {
@@ -179,10 +180,11 @@ func (w *watched) Do(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// A server that does not say what it is shows what it can do where that is needed, and is the strictest otherwise.
+// If an unknown server is used in a way that matters, experiments find out what it can do. Otherwise it gets the
+// strictest profile.
 func TestUnknownServer(t *testing.T) { s3test.Run(t, showsItself) }
 
-// The servers that Debian's packages bring send no Server header, and a proxy may hide the rest.
+// The servers in Debian's packages send no Server header, and a proxy may remove other headers.
 func TestUnknownPackaged(t *testing.T) { s3test.RunPackaged(t, showsItself) }
 
 func showsItself(t *testing.T, s *s3test.Server) {
@@ -207,7 +209,7 @@ func showsItself(t *testing.T, s *s3test.Server) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "deny" && !known.ConditionalComplete || name == "resume" && !known.Resumes() {
-				return // it is refused: see TestOverwriteMode and TestUnsupported
+				return // Verify fails; see TestOverwriteMode and TestUnsupported
 			}
 			cfg := servicetest.NewConfig(t, s)
 			acme := cfg.Tenants["acme"]
@@ -240,7 +242,7 @@ func showsItself(t *testing.T, s *s3test.Server) {
 	}
 }
 
-// A configuration that needs a missing feature of the server is refused.
+// Verify fails if the configuration needs a feature that the server lacks.
 func TestUnsupported(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	tags := config.Objects{Tags: map[string]string{"owner": "acme"}}
@@ -251,13 +253,13 @@ func TestUnsupported(t *testing.T) {
 	}{
 		"resume-on-a-directory-bucket": {
 			"aws-directory", func(_ *config.Config, t *config.Tenant) { t.Resume = config.KeepInterrupted },
-			"cannot resume uploads, which resume: keep needs: write resume: discard, or move to a server or a kind of " +
-				"bucket that can",
+			"cannot resume uploads, which resume: keep requires: set resume: discard, or use a server or " +
+				"bucket type that can",
 		},
 		"resume-on-swift": {
 			"swift", func(_ *config.Config, t *config.Tenant) { t.Resume = config.KeepInterrupted },
-			"cannot resume uploads, which resume: keep needs: write resume: discard, or move to a server or a kind of " +
-				"bucket that can",
+			"cannot resume uploads, which resume: keep requires: set resume: discard, or use a server or " +
+				"bucket type that can",
 		},
 		"resume-by-default-on-swift": {
 			"swift", func(_ *config.Config, t *config.Tenant) {
@@ -266,15 +268,15 @@ func TestUnsupported(t *testing.T) {
 		},
 		// Reported for Tencent COS: gobackup/gobackup#233
 		"path-style-on-tencent": {"tencent", func(*config.Config, *config.Tenant) {},
-			"takes the name of a bucket in the host name only: write s3.path_style: false"},
+			"accepts the bucket name only in the host name: set s3.path_style: false"},
 		"path-style-of-the-tenant-on-alibaba": {
 			"alibaba", func(c *config.Config, t *config.Tenant) { t.S3, c.S3 = c.S3, config.S3{} },
-			"takes the name of a bucket in the host name only: write tenants.acme.s3.path_style: false",
+			"accepts the bucket name only in the host name: set tenants.acme.s3.path_style: false",
 		},
 		"tags-on-backblaze": {"backblaze", func(_ *config.Config, t *config.Tenant) { t.Objects = tags },
-			"has no tags, which objects.tags counts on: remove objects.tags"},
+			"does not support tags, which objects.tags requires: remove objects.tags"},
 		"tags-on-swift": {"swift", func(_ *config.Config, t *config.Tenant) { t.Objects = tags },
-			"has no tags, which objects.tags counts on: remove objects.tags"},
+			"does not support tags, which objects.tags requires: remove objects.tags"},
 		"tags-on-strict": {"strict", func(_ *config.Config, t *config.Tenant) { t.Objects = tags }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,7 +299,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// MinIO refuses the signature of a request whose Accept-Encoding a proxy has rewritten, unless it is not signed.
+// MinIO rejects the signature if a proxy rewrote Accept-Encoding, unless the header is not signed.
 // Reported for Google Cloud Storage: aws/aws-sdk-go-v2#1816
 func TestAcceptEncodingIsNotSigned(t *testing.T) {
 	s := s3test.Start(t, "minio")

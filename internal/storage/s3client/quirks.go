@@ -15,8 +15,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// profileOfEndpoint is the name of the profile that the address of an S3 server tells, empty where it tells none. An
-// empty endpoint is that of AWS.
+// profileOfEndpoint returns the name of the profile for the address of an S3 server, or "" if the address is unknown.
+// An empty endpoint means AWS.
 func profileOfEndpoint(endpoint, bucketName string) string {
 	host := ""
 	if u, err := url.Parse(endpoint); err == nil {
@@ -42,8 +42,8 @@ func profileOfEndpoint(endpoint, bucketName string) string {
 
 type endpointProfile struct{ domain, profile string }
 
-// endpointProfiles returns the profiles of the domains of S3 servers. Hetzner and DigitalOcean run Ceph. OVH's servers
-// without io or perf in their names are Swift.
+// endpointProfiles returns the profiles of known domains. Hetzner and DigitalOcean run Ceph. OVH's endpoints without
+// io or perf in their names are Swift.
 func endpointProfiles() []endpointProfile {
 	return []endpointProfile{
 		{"r2.cloudflarestorage.com", "r2"},
@@ -57,11 +57,11 @@ func endpointProfiles() []endpointProfile {
 	}
 }
 
-// profileOfAnswer is the name of the profile that the headers of an answer tell, empty where they tell none.
+// profileOfResponse returns the name of the profile that the headers of a response identify, or "".
 //
-// Older gateways of Ceph, and Swift, send no Server header. Both number requests with IDs that begin with tx. That of
-// Ceph ends with the instance and the zone of the gateway. Swift repeats its own as X-Trans-Id.
-func profileOfAnswer(header http.Header) string {
+// Older Ceph gateways and Swift send no Server header. Both send request IDs that begin with "tx". In Ceph, the ID
+// ends with the instance and the zone of the gateway. Swift sends the same ID as X-Trans-Id.
+func profileOfResponse(header http.Header) string {
 	for prefix, name := range map[string]string{
 		"MinIO": "minio", "Ceph Object Gateway": "ceph", "VERSITYGW": "versitygw",
 	} {
@@ -79,7 +79,7 @@ func profileOfAnswer(header http.Header) string {
 	return ""
 }
 
-// responseHeader is the header of an answer, or of the answer that an error came with. It is nil where there was none.
+// responseHeader returns the header of a response, including an error response. It is nil if there was no response.
 func responseHeader(metadata middleware.Metadata) http.Header {
 	if response, ok := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response); ok {
 		return response.Header
@@ -87,7 +87,7 @@ func responseHeader(metadata middleware.Metadata) http.Header {
 	return nil
 }
 
-// configuredProfile returns the name of the profile in the configuration. It is empty if the server has to find it.
+// configuredProfile returns the name of the configured profile, or "" if the server has to be identified.
 func configuredProfile(p config.Profile) string {
 	if p == config.AutoProfile {
 		return ""
@@ -95,28 +95,28 @@ func configuredProfile(p config.Profile) string {
 	return string(p)
 }
 
-// knownProfile returns the name of the profile that is known without a request to the server, or "".
+// knownProfile returns the name of the profile if it is known without a request to the server, or "".
 func (b *Bucket) knownProfile() string {
 	return cmp.Or(b.account.profile, profileOfEndpoint(aws.ToString(b.Client.Options().BaseEndpoint), b.Name))
 }
 
-// withoutAcceptEncoding removes the Accept-Encoding that the SDK adds and signs to get objects as they are stored.
-// Proxies rewrite the header, as Google's front end does, and then the signature is wrong. Without the header no server
-// compresses, and the transport neither asks for compression nor decompresses.
+// withoutAcceptEncoding removes the Accept-Encoding header that the SDK adds and signs to get objects as they are
+// stored. Proxies such as Google's front end rewrite the header, which breaks the signature. Without the header, no
+// server compresses responses. The transport does not decompress either, because LoadEnvironment disables that.
 func withoutAcceptEncoding(stack *middleware.Stack) error {
 	return changeHeader(stack, "WithoutAcceptEncoding", middleware.Before, func(h http.Header) {
 		h.Del(acceptEncoding)
 	})
 }
 
-// acceptGzip adds an Accept-Encoding that is not signed, for servers that would decompress objects.
+// acceptGzip adds an unsigned Accept-Encoding header for servers that would otherwise decompress objects.
 func acceptGzip(stack *middleware.Stack) error {
 	return changeHeader(stack, "AcceptGzip", middleware.After, func(h http.Header) { h.Set(acceptEncoding, "gzip") })
 }
 
 const acceptEncoding = "Accept-Encoding"
 
-// changeHeader changes the header of each request right before or right after it is signed.
+// changeHeader changes the header of each request right before or right after signing.
 func changeHeader(
 	stack *middleware.Stack, id string, where middleware.RelativePosition, change func(http.Header),
 ) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// A configuration may name each profile.
+// Each profile can be named in the configuration.
 func TestProfileNames(t *testing.T) {
 	var names []string
 	for _, p := range config.Profiles() {
@@ -58,7 +58,7 @@ func TestProfileOfEndpoint(t *testing.T) {
 	}
 }
 
-func TestProfileOfAnswer(t *testing.T) {
+func TestProfileOfResponse(t *testing.T) {
 	const ofCeph, ofSwift, ofAWS = "tx00000700341ec0bae8d5b-006b0526ed-100e-default",
 		"tx58f0deecac4c4ab383554-006b0526fc", "TX2Z5B5DQ1A1S0V3"
 	for _, tc := range []struct{ server, request, transaction, want string }{
@@ -72,7 +72,7 @@ func TestProfileOfAnswer(t *testing.T) {
 		{"nginx", ofCeph, "", "ceph"},
 		{"", ofSwift, ofSwift, "swift"},
 		{"", ofSwift + "-region-one-a", ofSwift + "-region-one-a", "swift"},
-		{"", ofSwift, "", ""}, // a proxy has taken out what tells more
+		{"", ofSwift, "", ""}, // a proxy removed the other headers
 	} {
 		header := http.Header{}
 		for name, value := range map[string]string{"Server": tc.server, "X-Amz-Request-Id": tc.request,
@@ -81,7 +81,7 @@ func TestProfileOfAnswer(t *testing.T) {
 				header.Set(name, value)
 			}
 		}
-		if got := profileOfAnswer(header); got != tc.want {
+		if got := profileOfResponse(header); got != tc.want {
 			t.Errorf("%v: %q; want %q", header, got, tc.want)
 		}
 	}

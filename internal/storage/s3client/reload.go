@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/reload"
 )
 
-// All returns the buckets with those of their folders, in the order of tenants and folders.
+// All returns all buckets followed by the buckets of their folders, sorted by tenant and folder.
 func All(buckets map[string]*Bucket) []*Bucket {
 	var all []*Bucket
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
@@ -22,8 +22,8 @@ func All(buckets map[string]*Bucket) []*Bucket {
 	return all
 }
 
-// Reuse keeps the buckets of before, and those of their folders, that are reached in the same way, so that what is
-// known about them stays. It leaves out the buckets that usable refuses.
+// Reuse replaces new buckets by equal ones from before, including those of folders, so that their state is kept. It
+// never reuses a bucket that usable rejects.
 func Reuse(buckets, before map[string]*Bucket, usable func(*Bucket) bool) {
 	reload.Keep(buckets, before, func(_ string, b, old *Bucket) bool {
 		for i, f := range b.Folders {
@@ -36,18 +36,18 @@ func Reuse(buckets, before map[string]*Bucket, usable func(*Bucket) bool) {
 	})
 }
 
-// equal reports whether two buckets of one factory are reached in the same way and take the same objects.
+// equal reports whether two buckets of one factory have the same client, settings and object attributes.
 func (b *Bucket) equal(other *Bucket) bool {
 	return b.Tenant == other.Tenant && b.Folder == other.Folder && b.Name == other.Name && b.Prefix == other.Prefix &&
 		b.Client == other.Client && b.links == other.links && b.keys == other.keys &&
 		b.account.profile == other.account.profile &&
-		b.resumable == other.resumable && b.asked == other.asked &&
+		b.resumable == other.resumable && b.resumeRequired == other.resumeRequired &&
 		string(b.customerKey) == string(other.customerKey) &&
 		reflect.DeepEqual(b.Objects, other.Objects)
 }
 
-// UsesOldKey reports whether the bucket, or one of its folders, is reached with an access key that neither next nor its
-// folders have. A nil next has no keys. Credentials that the SDK finds are renewed by the SDK, and are never old.
+// UsesOldKey reports whether the bucket or one of its folders uses an access key that next and its folders no longer
+// have. A nil next has no keys. Credentials from the SDK are never old, because the SDK renews them.
 func (b *Bucket) UsesOldKey(next *Bucket) bool {
 	type key struct{ id, secret string }
 	keysOf := func(b *Bucket) map[key]bool {
@@ -71,11 +71,11 @@ func (b *Bucket) UsesOldKey(next *Bucket) bool {
 	return false
 }
 
-// A Place is a bucket of an S3 server, however it is reached.
+// A Place identifies a bucket on an S3 server, regardless of the credentials and the form of the URL.
 type Place struct{ server, bucket string }
 
-// Place returns where the objects are. Endpoints that differ in case, in a slash at the end or in the default port name
-// the same server, and so do all endpoints of AWS.
+// Place returns the place of the bucket. Endpoints that differ only in case, a trailing slash or the default port are
+// the same server, and all AWS endpoints are the same server.
 func (b *Bucket) Place() Place {
 	endpoint := b.account.endpoint
 	u, err := url.Parse(endpoint)
@@ -90,10 +90,10 @@ func (b *Bucket) Place() Place {
 	return Place{u.String(), b.Name}
 }
 
-// SamePlace reports whether two buckets are the same one of the same S3 server, however they are reached.
+// SamePlace reports whether two Buckets are the same bucket on the same S3 server.
 func (b *Bucket) SamePlace(other *Bucket) bool { return b.Place() == other.Place() }
 
-// Forget drops the clients that none of the buckets has.
+// Forget drops all clients, roles and endpoints that these buckets do not use.
 func (f *Factory) Forget(buckets map[string]*Bucket) {
 	clients, roles, routes := map[*s3.Client]bool{}, map[*role]bool{}, map[*driver.Endpoint]bool{}
 	for _, b := range All(buckets) {

@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// folders is a configuration with two tenants of one account, of which one has folders.
+// foldersOf returns a configuration with two tenants of one account. One of them has folders.
 func foldersOf() *config.Config {
 	cfg := config.Default()
 	cfg.S3 = config.S3{Endpoint: "http://127.0.0.1:9", AccessKeyID: "AK", SecretAccessKey: value.NewSecret("SK")}
@@ -27,7 +27,7 @@ func foldersOf() *config.Config {
 	return cfg
 }
 
-// Buckets that are reached in the same way stay, with their client. Clients that no bucket needs are forgotten.
+// Equal buckets are kept with their clients. Clients that no bucket uses are dropped.
 func TestReuse(t *testing.T) {
 	f := NewFactory(&aws.Config{Region: "us-east-1"}, nil, slog.New(slog.DiscardHandler))
 	buckets := func(cfg *config.Config) map[string]*Bucket {
@@ -42,7 +42,7 @@ func TestReuse(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(*config.Config)
-		stay   []bool // acme, its folders /a and /b, and umbrella
+		stay   []bool // whether acme, its folders /a and /b, and umbrella are kept
 	}{
 		"nothing": {func(*config.Config) {}, []bool{true, true, true, true}},
 		"prefix": {func(c *config.Config) {
@@ -91,8 +91,7 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// A Watcher looks at buckets that are added, no longer at those that are removed, and keeps what it knows of the
-// others.
+// A Watcher checks buckets that are added, stops checking those that are removed, and keeps the state of the others.
 func TestWatchOtherBuckets(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	bucketOf := func() *Bucket {
@@ -121,7 +120,7 @@ func TestWatchOtherBuckets(t *testing.T) {
 	known := first.watched
 	w.Watch([]*Bucket{first, second})
 	if got := <-usable; got != second || first.watched != known || !first.Usable() {
-		t.Error("the first bucket was looked at as if it were new")
+		t.Error("the first bucket was checked at as if it were new")
 	}
 	if first.AddOverwriteMode(config.DenyOverwrite) || !first.AddOverwriteMode(config.AllowOverwrite) {
 		t.Error("a bucket in use takes a mode that it was not verified for")
@@ -131,7 +130,6 @@ func TestWatchOtherBuckets(t *testing.T) {
 	<-ended
 }
 
-// TestPlace compares the places of two buckets.
 func TestPlace(t *testing.T) {
 	of := func(endpoint, name string) *Bucket { return &Bucket{Name: name, account: account{endpoint: endpoint}} }
 	base := of("http://s3.example:9000", "data")

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// stsTimeout is how long STS may take to answer, the SDK's retries included. Requests to S3 wait for it. It ends
-	// before the check of a bucket does.
+	// stsTimeout limits a request to STS, including the retries of the SDK. Requests to S3 wait for it, so it is
+	// shorter than checkTimeout.
 	stsTimeout = 5 * time.Second
-	// renewRetry is how long credentials are used before they are asked for again, while they are good and cannot be
-	// renewed.
+	// renewRetry is the time between attempts to renew credentials that are still valid.
 	renewRetry = time.Minute
-	// tokenRenewBefore is how long before their end the credentials for a token are renewed. The SDK uses them to
-	// their last moment: a request on its way then, or the clock of a machine that is late, would get an error from
-	// S3.
+	// tokenRenewBefore is how long before their expiry the credentials for a token are renewed. The SDK would use them
+	// until the last moment. Then S3 would reject requests that are under way at that moment, or all requests if the
+	// clock of this machine is slow.
 	tokenRenewBefore = 5 * time.Minute
 )
 
-// renewed are credentials that are renewed before they end, and serve until their end while they cannot be renewed.
-// They are for [aws.NewCredentialsCache], which asks for one after another.
+// renewed renews credentials before they expire, and keeps using the old ones until their expiry if renewing fails.
+// Wrap it with [aws.NewCredentialsCache], which serializes the calls.
 type renewed struct {
 	Provider aws.CredentialsProvider
-	Before   time.Duration // how long before their end credentials are renewed
+	Before   time.Duration // how long before their expiry credentials are renewed
 	Log      *slog.Logger
 
-	Expires time.Time // end of the last credentials
+	Expires time.Time // expiry of the last credentials
 }
 
-// Retrieve implements [aws.CredentialsProvider]. The credentials expire some time before STS says so, to be renewed.
+// Retrieve implements [aws.CredentialsProvider]. It returns an earlier expiry than STS, so that the cache renews in
+// time.
 func (r *renewed) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	c, err := r.Provider.Retrieve(ctx)
 	if err != nil {
@@ -43,18 +43,20 @@ func (r *renewed) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return c, nil
 }
 
-// HandleFailToRefresh implements [aws.HandleFailRefreshCredentialsCacheStrategy]: credentials serve until their end.
+// HandleFailToRefresh implements [aws.HandleFailRefreshCredentialsCacheStrategy]: the last credentials stay in use
+// until they expire.
 func (r *renewed) HandleFailToRefresh(_ context.Context, last aws.Credentials, err error) (aws.Credentials, error) {
 	if !time.Now().Before(r.Expires) {
 		return aws.Credentials{}, err
 	}
-	r.Log.Warn("credentials for S3 cannot be renewed; the current ones work until they expire",
+	r.Log.Warn("renewing S3 credentials failed; the current ones work until they expire",
 		"end", r.Expires, "err", err)
 	last.Expires = r.until(time.Time{})
 	return last, nil
 }
 
-// until is the time at which to ask STS: t, if that is not too soon, and not after the end of the credentials.
+// until returns the time of the next request to STS: t, but not sooner than renewRetry from now and not after the
+// expiry.
 func (r *renewed) until(t time.Time) time.Time {
 	if soon := time.Now().Add(renewRetry); t.Before(soon) {
 		t = soon
@@ -65,9 +67,9 @@ func (r *renewed) until(t time.Time) time.Time {
 	return t
 }
 
-// renewTokens makes a cache of the SDK renew credentials for the token of a service account (AWS STS, operation
-// AssumeRoleWithWebIdentity) before they end. It does so with those of machines by itself, and others are not
-// changed.
+// renewTokens makes the SDK's cache renew the credentials for a service account token (AWS STS, operation
+// AssumeRoleWithWebIdentity) before they expire. The SDK already does so for instance roles. Other credentials are
+// returned unchanged.
 func renewTokens(credentials aws.CredentialsProvider, log *slog.Logger) aws.CredentialsProvider {
 	cache, ok := credentials.(*aws.CredentialsCache)
 	if !ok || !cache.IsCredentialsProvider((*stscreds.WebIdentityRoleProvider)(nil)) {
@@ -76,7 +78,7 @@ func renewTokens(credentials aws.CredentialsProvider, log *slog.Logger) aws.Cred
 	return aws.NewCredentialsCache(&renewed{Provider: uncached{cache}, Before: tokenRenewBefore, Log: log})
 }
 
-// uncached are credentials of a cache that are never those from before.
+// uncached bypasses the cache of the SDK.
 type uncached struct{ *aws.CredentialsCache }
 
 // Retrieve implements [aws.CredentialsProvider].

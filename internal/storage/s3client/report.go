@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// A Report is what a probe has found out about a bucket.
+// A Report is the result of a probe.
 type Report struct {
 	Bucket *Bucket
-	// Missing is what the IAM policy of the bucket's credentials lacks, with patterns in place of keys.
+	// Missing lists the permissions that the credentials lack, with patterns instead of keys.
 	Missing []Permission
-	// Problems are the others, each on one line.
+	// Problems lists all other problems, each on one line.
 	Problems []string
-	// Notes are what to know of a bucket that works.
+	// Notes are hints about a bucket without problems.
 	Notes []string
 }
 
-// OK tells whether the bucket can be used as it is configured.
+// OK reports whether the bucket can be used as configured.
 func (r *Report) OK() bool { return len(r.Missing)+len(r.Problems) == 0 }
 
-// String is one line, with what to do.
+// String returns the report on one line, including what to do.
 func (r *Report) String() string {
 	problems := slices.Clone(r.Problems)
 	if len(r.Missing) > 0 {
@@ -39,7 +39,7 @@ func (r *Report) String() string {
 	return strings.Join(problems, "; ")
 }
 
-// MarshalJSON writes the report for scripts.
+// MarshalJSON returns the report for scripts.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Tenant   string       `json:"tenant"`

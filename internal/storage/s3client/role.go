@@ -21,20 +21,19 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// A role is assumed for one tenant (AWS STS, operation AssumeRole). It provides the credentials to its cache, which
-// renews them.
+// A role is assumed for one tenant (AWS STS, operation AssumeRole). It is the credentials provider of its own cache.
 type role struct {
 	config.AssumeRole
 	cache    *aws.CredentialsCache
-	renewed  *renewed // in the cache
+	renewed  *renewed // provider of the cache
 	provider *stscreds.AssumeRoleProvider
-	base     aws.CredentialsProvider // of the credentials that assume the role
-	server   string                  // STS, for errors
+	base     aws.CredentialsProvider // credentials that assume the role
+	server   string                  // address of STS, for errors
 	keys     configKeys
 }
 
-// A roleError says why a role cannot be assumed, and what to do if that is known. It counts as EAGAIN, because a
-// refusal of STS does not mean that a user lacks a permission.
+// A roleError says why a role cannot be assumed, with advice if the cause is certain. It unwraps to EAGAIN and not to
+// a permission error, because a refusal by STS does not mean that the FTP user lacks a permission.
 type roleError struct {
 	problem, advice string
 }
@@ -47,19 +46,19 @@ func (e *roleError) Error() string {
 }
 func (e *roleError) Unwrap() error { return syscall.EAGAIN }
 
-// assume returns the role that a bucket is reached by. Buckets of one tenant that say the same share one, and those of
-// different tenants never do. Links are good for presign at least.
+// assume returns the role of a bucket. Buckets of one tenant with equal settings share a role; different tenants never
+// do. The credentials stay valid for at least presign, so that presigned links do.
 func (f *Factory) assume(b *Bucket, assumed config.AssumeRole, presign time.Duration) *role {
 	r := &role{AssumeRole: assumed.For(b.Tenant), keys: b.keys}
 	r.renewed = &renewed{Provider: r, Before: max(config.RoleRenewBefore, presign),
 		Log: f.log.With("tenant", b.Tenant)}
 	a := b.account
 	id, err := json.Marshal([]any{
-		// all that the request depends on
+		// all values that the request depends on
 		b.Tenant, r.AssumeRole, r.renewed.Before, a.endpoint, a.region, a.accessKeyID, a.secretAccessKey,
 	})
 	if err != nil {
-		panic(err) // texts, numbers and a map of texts
+		panic(err) // cannot happen: strings, numbers and a map of strings
 	}
 	if known := f.roles[string(id)]; known != nil {
 		return known
@@ -68,14 +67,14 @@ func (f *Factory) assume(b *Bucket, assumed config.AssumeRole, presign time.Dura
 	r.base = cfg.Credentials
 	cfg.BaseEndpoint = f.base.BaseEndpoint
 	if a.endpoint != "" && profileOfEndpoint(a.endpoint, "") != "aws" {
-		cfg.BaseEndpoint = &a.endpoint // MinIO and Ceph answer for STS there
+		cfg.BaseEndpoint = &a.endpoint // MinIO and Ceph serve STS at the same address
 	}
 	client := sts.NewFromConfig(cfg, func(o *sts.Options) {
 		if f.observe != nil {
 			o.APIOptions = append(o.APIOptions, f.observe)
 		}
 	})
-	r.server = cmp.Or(aws.ToString(client.Options().BaseEndpoint), "AWS") // with what AWS_ENDPOINT_URL_STS says
+	r.server = cmp.Or(aws.ToString(client.Options().BaseEndpoint), "AWS") // may come from AWS_ENDPOINT_URL_STS
 	r.provider = stscreds.NewAssumeRoleProvider(client, r.RoleARN, func(o *stscreds.AssumeRoleOptions) {
 		o.RoleSessionName, o.Duration = r.SessionName, config.RoleDuration(presign)
 		if r.ExternalID != "" {
@@ -94,7 +93,8 @@ func (f *Factory) assume(b *Bucket, assumed config.AssumeRole, presign time.Dura
 func (r *role) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	ctx, cancel := context.WithTimeout(ctx, stsTimeout)
 	defer cancel()
-	// Apart from the request, whose error does not tell missing credentials from a missing server.
+	// Retrieve the credentials first. The error of the request does not tell missing credentials from an unreachable
+	// server.
 	if _, err := r.base.Retrieve(ctx); err != nil {
 		problem, advice := explainCredentials(err, r.keys.credentials)
 		return aws.Credentials{}, r.failed(fmt.Sprintf("cannot assume the role %s: %s", r.RoleARN, problem), "%s", advice)
@@ -106,7 +106,7 @@ func (r *role) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return c, nil
 }
 
-// explain says what an error of AssumeRole means.
+// explain turns an error of AssumeRole into a roleError.
 func (r *role) explain(err error) error {
 	if s3error.Status(err) == 0 {
 		return r.failed(
@@ -116,10 +116,10 @@ func (r *role) explain(err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok || api.ErrorCode() == "UnknownError" { // the SDK found no code in the response
 		return r.failed(
-			fmt.Sprintf("no STS is at %s for the role %s (HTTP status %d)", r.server, r.RoleARN, s3error.Status(err)),
+			fmt.Sprintf("no STS found at %s for the role %s (HTTP status %d)", r.server, r.RoleARN, s3error.Status(err)),
 			"set AWS_ENDPOINT_URL_STS to the URL of STS")
 	}
-	problem := fmt.Sprintf("STS at %s refuses AssumeRole for the role %s (%s)", r.server, r.RoleARN, saying(err))
+	problem := fmt.Sprintf("STS at %s refuses AssumeRole for the role %s (%s)", r.server, r.RoleARN, describe(err))
 	switch api.ErrorCode() {
 	case "InvalidClientTokenId", "ExpiredTokenException", "ExpiredToken", "UnrecognizedClientException",
 		"InvalidAccessKeyId", "XAdminUserNotFound":

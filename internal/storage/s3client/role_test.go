@@ -22,7 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// MinIO has an STS of its own, at the address of S3. Its temporary credentials reach the bucket.
+// MinIO has its own STS at the address of S3. The temporary credentials give access to the bucket.
 func TestAssumeRoleOnMinIO(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	cfg := servicetest.NewConfig(t, s)
@@ -50,15 +50,15 @@ func TestAssumeRoleOnMinIO(t *testing.T) {
 	}
 }
 
-// accessKeyOf is the access key ID of an Authorization header (AWS Signature Version 4).
+// accessKeyOf returns the access key ID in an Authorization header (AWS Signature Version 4).
 func accessKeyOf(authorization string) string {
 	_, id, _ := strings.Cut(authorization, "Credential=")
 	id, _, _ = strings.Cut(id, "/")
 	return id
 }
 
-// withRole is a configuration with the tenants acme, umbrella and zebra, which assume roles by an STS. The last one
-// has keys and a role of its own, and a folder in another bucket.
+// withRole returns a configuration with the tenants acme, umbrella and zebra, which assume roles. zebra has its own
+// keys and role, and a folder in another bucket.
 func withRole(t *testing.T, s *s3test.Server) *config.Config {
 	t.Helper()
 	cfg := servicetest.NewConfig(t, s)
@@ -81,7 +81,7 @@ func withRole(t *testing.T, s *s3test.Server) *config.Config {
 	return cfg
 }
 
-// The request says all that the configuration says, and the credentials of a tenant sign no request of another.
+// The request contains all configured values, and the credentials of a tenant are never used for another tenant.
 func TestAssumeRole(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
@@ -126,7 +126,7 @@ func TestAssumeRole(t *testing.T) {
 		}
 	}
 	issued := func(i int) string { return sts.Requests()[i].Issued }
-	// the folder /a shares the role of its tenant
+	// The folder /a shares the role of its tenant.
 	for i, want := range []string{issued(0), issued(1), issued(2), issued(2), issued(3)} {
 		b := all[i]
 		seen.requests = nil
@@ -140,7 +140,7 @@ func TestAssumeRole(t *testing.T) {
 	}
 }
 
-// Two tenants share no client where a role is assumed, although all that they say is equal.
+// Two tenants with roles never share a client, even if all of their settings are equal.
 func TestRolesAreNotShared(t *testing.T) {
 	cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
 	cfg.S3.AssumeRole = config.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp"}
@@ -160,8 +160,8 @@ func TestRolesAreNotShared(t *testing.T) {
 	}
 }
 
-// Credentials are renewed before they end. While STS does not renew them, they serve to their end, and then the error
-// says what to do.
+// Credentials are renewed before they expire. If STS does not renew them, they are used until they expire, and then
+// the error says what to do.
 func TestRenewedRole(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
@@ -172,7 +172,7 @@ func TestRenewedRole(t *testing.T) {
 	check := func(wantRequests int) error {
 		t.Helper()
 		before := len(sts.Requests())
-		role.cache.Invalidate() // as if the time had come
+		role.cache.Invalidate() // simulates the time of renewal
 		err := b.Check(t.Context())
 		if n := len(sts.Requests()) - before; n != wantRequests {
 			t.Errorf("%d requests for AssumeRole, want %d", n, wantRequests)
@@ -211,7 +211,7 @@ func TestRenewedRole(t *testing.T) {
 	}
 }
 
-// Each way in which STS gives no credentials is one line that says what to do.
+// Each failure of STS gives a one-line error that says what to do.
 func TestAssumeRoleErrors(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)
@@ -223,7 +223,7 @@ func TestAssumeRoleErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*config.Config)
 		answer s3test.STSResponse
-		want   string // after the tenant and the bucket
+		want   string // follows the tenant and the bucket
 	}{
 		"unreachable": {
 			func(*config.Config) {}, s3test.STSResponse{},
@@ -277,7 +277,7 @@ func TestAssumeRoleErrors(t *testing.T) {
 	}
 }
 
-// Real servers refuse as well: MinIO a wrong key, and versitygw, which has no STS, the request.
+// Real servers refuse as well: MinIO rejects a wrong key, and versitygw, which has no STS, rejects the request.
 func TestAssumeRoleIsRefused(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		cfg := servicetest.NewConfig(t, s)
@@ -287,7 +287,7 @@ func TestAssumeRoleIsRefused(t *testing.T) {
 		}
 		b, err := checked(t, cfg, s.AWSConfig())
 		want := fmt.Sprintf(
-			"tenant acme: bucket %q: no STS is at %s for the role %s (HTTP status 4", b.Name, s.Endpoint,
+			"tenant acme: bucket %q: no STS found at %s for the role %s (HTTP status 4", b.Name, s.Endpoint,
 			cfg.S3.AssumeRole.RoleARN)
 		if s.Name == "minio" {
 			want = fmt.Sprintf("tenant acme: bucket %q: ", b.Name) + denied(s.Endpoint, ": The request signature we calculated "+
@@ -299,7 +299,7 @@ func TestAssumeRoleIsRefused(t *testing.T) {
 	})
 }
 
-// denied is the error for an STS that refuses the role with a message.
+// denied returns the error if STS refuses the role with this message.
 func denied(server, message string) string {
 	return "STS at " + server +
 		" refuses AssumeRole for the role arn:aws:iam::123456789012:role/ftp (AccessDenied" + message + "): allow " +
@@ -307,7 +307,7 @@ func denied(server, message string) string {
 		"compare s3.assume_role.external_id and s3.access_key_id"
 }
 
-// What S3 refuses to a role is said of the role, with the request.
+// If S3 denies a request of a role, the error names the role and the request.
 func TestBucketRefusedToRole(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	sts := s3test.StartSTS(t, s)

@@ -16,7 +16,8 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
-// open makes the buckets of all tenants, each followed by those of its folders. A nil reach is what the SDK finds.
+// open creates the buckets of all tenants, each followed by the buckets of its folders. If reach is nil, it loads the
+// environment of the SDK.
 func open(ctx context.Context, cfg *config.Config, reach *aws.Config) (all []*Bucket, err error) {
 	if reach == nil {
 		if reach, err = LoadEnvironment(ctx, slog.New(slog.DiscardHandler)); err != nil {
@@ -36,7 +37,7 @@ func open(ctx context.Context, cfg *config.Config, reach *aws.Config) (all []*Bu
 	return all, nil
 }
 
-// verify makes and verifies all buckets, and joins the errors.
+// verify opens and verifies all buckets, and joins the errors.
 func verify(ctx context.Context, cfg *config.Config, reach *aws.Config) ([]*Bucket, error) {
 	all, err := open(ctx, cfg, reach)
 	for _, b := range all {

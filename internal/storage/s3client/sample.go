@@ -14,42 +14,42 @@ import (
 )
 
 const (
-	// reserved begins the keys, behind the prefix of a bucket, that are for the server itself. No pathname has the
-	// segment.
+	// reserved follows the prefix of a bucket in the keys of the server's own objects. No pathname of a user contains
+	// this segment.
 	reserved = driver.Reserved + "/"
 
 	content   = "x"
-	wrongETag = `"00000000000000000000000000000000"` // of no object
+	wrongETag = `"00000000000000000000000000000000"` // ETag of no object
 )
 
-// A sample is an object with which a server shows what it can do. The scratch deletes it.
+// A sample is an object that experiments use. The scratch deletes it.
 type sample struct {
 	*scratch
 	key     string
 	etag    string          // of the object, as the server sent it
-	profile *driver.Profile // the facts that the experiments prove, and how ETags are sent
+	profile *driver.Profile // fields that the experiments set; also controls the format of ETags
 
-	// fewParts is [driver.Profile.PartLimit] as a fact: the server does not take 10,000 parts.
+	// fewParts is [driver.Profile.PartLimit] as a fact: the server does not accept 10,000 parts.
 	fewParts bool
 }
 
-// newSample returns a sample below the prefix of a tenant, with a key that no object has. A profile with If-Match also
-// has If-None-Match.
+// newSample returns a sample below the prefix of a bucket, with a key that no object has. It adds If-None-Match to a
+// profile that supports If-Match.
 func newSample(s *scratch, prefix string, p *driver.Profile) *sample {
 	p.ExclusivePut, p.ExclusiveComplete = p.PutsOn(true), p.CompletesOn(true)
 	return &sample{scratch: s, key: prefix + reserved + "overwrite-" + strings.ToLower(rand.Text()), profile: p,
 		fewParts: p.PartLimit != 0}
 }
 
-// other returns a sample of another object, which does not exist yet.
+// other returns a sample for another object, which does not exist yet.
 func (x *sample) other(suffix string) *sample {
 	return &sample{scratch: x.scratch, key: x.key + suffix, profile: x.profile}
 }
 
-// ifMatch returns an ETag as the server compares it.
+// ifMatch formats an ETag as the server expects it in conditions.
 func (x *sample) ifMatch(etag string) *string { return aws.String(x.profile.ETagHeader(etag)) }
 
-// put stores the object with one request, on the conditions of in.
+// put stores the object with one request, with the conditions of in.
 func (x *sample) put(ctx context.Context, in *s3.PutObjectInput) (*s3.PutObjectOutput, error) {
 	in.Bucket, in.Key, in.Body = &x.bucket, &x.key, strings.NewReader(content)
 	out, err := x.PutObject(ctx, in)
@@ -59,7 +59,7 @@ func (x *sample) put(ctx context.Context, in *s3.PutObjectInput) (*s3.PutObjectO
 	return out, err
 }
 
-// putAgain stores the object on no condition.
+// putAgain stores the object without a condition.
 func (x *sample) putAgain(ctx context.Context) error {
 	_, err := x.put(ctx, &s3.PutObjectInput{})
 	return err
@@ -95,14 +95,14 @@ func (x *sample) uploadWhole(ctx context.Context, in *s3.CompleteMultipartUpload
 	return nil
 }
 
-// onePart makes an upload of its first part.
+// onePart returns the part list of an upload with one part.
 func onePart(first *s3.UploadPartOutput) *types.CompletedMultipartUpload {
 	return &types.CompletedMultipartUpload{
 		Parts: []types.CompletedPart{{ETag: first.ETag, PartNumber: aws.Int32(1)}},
 	}
 }
 
-// complete stores the object by an upload of one part, on the conditions of in.
+// complete stores the object with a multipart upload of one part, with the conditions of in.
 func (x *sample) complete(
 	ctx context.Context, in *s3.CompleteMultipartUploadInput,
 ) (*s3.CompleteMultipartUploadOutput, error) {
@@ -113,7 +113,7 @@ func (x *sample) complete(
 	if err != nil {
 		return nil, err
 	}
-	if x.etag = aws.ToString(out.ETag); x.etag == "" { // Ceph 16
+	if x.etag = aws.ToString(out.ETag); x.etag == "" { // Ceph 16 sends no ETag
 		head, err := x.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &x.bucket, Key: &x.key})
 		if err != nil {
 			return nil, err
@@ -123,7 +123,7 @@ func (x *sample) complete(
 	return out, nil
 }
 
-// copyPart makes a part of the object, on the condition that it has an ETag.
+// copyPart copies the object as a part of a new upload, on the condition that it has this ETag.
 func (x *sample) copyPart(ctx context.Context, etag *string) (bool, error) {
 	id, err := x.begin(ctx)
 	if err != nil {
@@ -136,7 +136,7 @@ func (x *sample) copyPart(ctx context.Context, etag *string) (bool, error) {
 	return err == nil && out.CopyPartResult != nil && out.CopyPartResult.ETag != nil, err
 }
 
-// copySource returns the source of a copy in percent-encoding (RFC 3986 section 2.1).
+// copySource returns the percent-encoded source of a copy (RFC 3986 section 2.1).
 func copySource(bucket, key string) *string {
 	return aws.String(bucket + "/" + strings.ReplaceAll((&url.URL{Path: key}).EscapedPath(), "+", "%2B"))
 }
@@ -150,7 +150,7 @@ func (x *sample) list(ctx context.Context, prefix string) ([]types.Object, error
 	return out.Contents, nil
 }
 
-// deleteAll deletes the object with DeleteObjects, on the condition that it has an ETag, and reports whether it was
+// deleteAll deletes the object with DeleteObjects, on the condition that it has this ETag, and reports whether it was
 // deleted.
 func (x *sample) deleteAll(ctx context.Context, etag *string) (bool, error) {
 	out, err := x.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &x.bucket, Delete: &types.Delete{

@@ -17,10 +17,10 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// cleanTimeout bounds the requests that delete what a probe has stored.
+// cleanTimeout limits the requests that delete the objects of a probe.
 const cleanTimeout = 30 * time.Second
 
-// A scratch is a client that remembers what its requests may have stored, so that clean can delete it.
+// A scratch is a client that records what its requests may have stored, so that clean can delete it.
 type scratch struct {
 	*s3.Client
 	bucket string
@@ -30,14 +30,14 @@ type scratch struct {
 	uploads []upload
 }
 
-// A version is of an object, or a delete marker. The ID is empty in buckets without versions, and where the answer to
-// the request was lost.
+// A version is a version of an object or a delete marker. The ID is empty if the bucket keeps no versions or the
+// response was lost.
 type version struct {
 	key, id string
 	marker  bool
 }
 
-// An upload is one by parts. The ID is empty where the answer to the request was lost.
+// An upload is a multipart upload. The ID is empty if the response was lost.
 type upload struct{ key, id string }
 
 func newScratch(client *s3.Client, bucket string) *scratch {
@@ -62,8 +62,8 @@ func newScratch(client *s3.Client, bucket string) *scratch {
 	return s
 }
 
-// addContentMD5 sends a Content-MD5 with each request that stores bytes or deletes several objects. S3 requires it, or
-// a checksum, for DeleteObjects, and in a bucket whose Object Lock has a default retention:
+// addContentMD5 adds a Content-MD5 header to each request that stores bytes or deletes several objects. S3 requires
+// this header or a checksum for DeleteObjects, and in buckets with a default Object Lock retention:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock-managing.html
 func addContentMD5(stack *middleware.Stack) error {
 	switch stack.ID() {
@@ -73,7 +73,7 @@ func addContentMD5(stack *middleware.Stack) error {
 	return nil
 }
 
-// note remembers what S3 may have stored for a request. The result is nil if the answer was lost.
+// note records what S3 may have stored for a request. result is nil if the response was lost.
 func (s *scratch) note(in, result any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +122,8 @@ func (s *scratch) noteMarker(key, id *string) {
 	}
 }
 
-// clean deletes all that may have been stored, also when ctx has ended. Where it may delete no versions, a delete
-// marker hides them. It says what stays.
+// clean deletes everything that may have been stored, even after ctx ended. If it has no permission to delete
+// versions, it hides them with a delete marker. It returns a line for each item that is left.
 func (s *scratch) clean(ctx context.Context) (left []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 	defer cancel()
@@ -132,7 +132,7 @@ func (s *scratch) clean(ctx context.Context) (left []string) {
 			left = append(left, what)
 		}
 	}
-	for _, u := range s.uploads { // with those that were completed: a server may have them still
+	for _, u := range s.uploads { // completed ones too, because a server may still have them
 		if u.id == "" {
 			leave("a multipart upload of this check may stay at %q: abort it", u.key)
 			continue

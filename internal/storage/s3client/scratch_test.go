@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// The check of a bucket leaves nothing where S3 performs a request, and the answer is lost.
+// The check of a bucket leaves no objects behind, even if S3 performs a request and the response is lost.
 func TestVerifyWithoutAnAnswer(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for name, is := range map[string]func(in any) bool{

@@ -13,13 +13,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the table of S3 servers")
 
-// serversPage is the page of S3 servers.
 const serversPage = "../../../docs/s3-servers.md"
 
-// The marks between which the table stands on the page.
+// Marks around the generated table.
 const beginTable, endTable = "<!-- begin: go test ./internal/storage/s3client -run TestServersPage -update -->\n", "<!-- end -->\n"
 
-// The page shows what the code goes by.
+// The table on the page matches the profiles.
 func TestServersPage(t *testing.T) {
 	t.Parallel()
 	page := must.ReadFile(t, serversPage)
@@ -40,12 +39,12 @@ func TestServersPage(t *testing.T) {
 	}
 }
 
-// serversTable has a line for the facts that do not hold for the same profiles.
+// serversTable writes one line per fact that does not hold for all profiles.
 func serversTable(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("| what | which profiles lack it |\n| --- | --- |\n")
 	var order []string
-	titles := map[string][]string{} // by who lacks it
+	titles := map[string][]string{} // by the list of profiles that lack the feature
 	for _, fact := range facts() {
 		var lacking []string
 		for _, name := range driver.ProfileNames() {
@@ -70,13 +69,13 @@ func serversTable(t *testing.T) string {
 	return b.String()
 }
 
-// A fact is something that a server does.
+// A fact is a feature of a server.
 type fact struct {
 	title string
 	of    func(driver.Profile) bool
 }
 
-// facts returns the facts of the experiments, and those that no experiment proves.
+// facts returns the facts of the experiments, followed by those without an experiment.
 func facts() []fact {
 	var all []fact
 	for i, e := range newSample(nil, "", &driver.Profile{}).experiments() {

@@ -18,10 +18,10 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// tolerant makes a client understand responses whose form differs from AWS. The SDK rejects a whole response
-// if it cannot parse one date in it. The bytes of an object stay as they are.
+// tolerant makes a client understand responses whose form differs from AWS. For example, the SDK rejects a whole
+// response if it cannot parse one date in it. The contents of objects are not changed.
 //
-// internal/dialects has the reports, and runs the whole server with each.
+// Package internal/dialects has the reported variants, and runs the whole server with each.
 func tolerant(stack *middleware.Stack) error {
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("Tolerate", tolerate), middleware.After)
 }
@@ -42,8 +42,8 @@ func tolerate(
 	return out, metadata, err
 }
 
-// repairHeader brings headers into the form that the SDK parses, and removes those that it could not parse. A proxy
-// marks an ETag as weak if it changes the encoding of a body. S3 compares strong ones only.
+// repairHeader converts headers to the form that the SDK parses, and removes those that it cannot parse. It also makes
+// ETags strong: a proxy that changes the encoding of a body marks the ETag as weak, but S3 compares only strong ones.
 func repairHeader(h http.Header) {
 	if etag := h.Get("Etag"); strings.HasPrefix(etag, `W/"`) {
 		h.Set("Etag", strings.TrimPrefix(etag, "W/"))
@@ -76,14 +76,14 @@ func repairValue(h http.Header, name string, k kind) {
 	}
 }
 
-// repairBody reads a response that is not an object, and brings its XML into the form that the SDK parses.
+// repairBody reads a response that is not an object, and converts its XML to the form that the SDK parses.
 func repairBody(response *smithyhttp.Response) error {
 	body, err := io.ReadAll(response.Body)
-	if err != nil { // the received part may still show who sent it
+	if err != nil { // the received part may still show which server sent it
 		response.Body = repairedBody{io.MultiReader(bytes.NewReader(body), failingReader{err}), response.Body}
 		return nil
 	}
-	if bytes.HasPrefix(body, []byte("\x1f\x8b")) { // a proxy compresses although the request does not accept it
+	if bytes.HasPrefix(body, []byte("\x1f\x8b")) { // a proxy compressed it although the request does not accept that
 		if body, err = decompress(body); err != nil {
 			return &smithy.DeserializationError{Err: err}
 		}
@@ -92,7 +92,7 @@ func repairBody(response *smithyhttp.Response) error {
 	return nil
 }
 
-// repairedBody is read from memory, and closes the body of the response.
+// repairedBody reads from memory, and closes the body of the response.
 type repairedBody struct {
 	io.Reader
 	io.Closer
@@ -111,10 +111,11 @@ func decompress(body []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// declaration matches the beginning of an XML document. encoding/xml accepts only version 1.0 and UTF-8.
+// declaration matches the start of an XML document. encoding/xml accepts only version 1.0 and UTF-8.
 var declaration = regexp.MustCompile(`^\s*<\?xml[^>]*?(?:encoding=["']([^"']*)["'][^>]*)?\?>`)
 
-// adjacentPrefixes are several prefixes in one element CommonPrefixes, of which the SDK reads the last.
+// adjacentPrefixes matches between several prefixes in one CommonPrefixes element. The SDK would read only the last
+// one.
 var adjacentPrefixes = regexp.MustCompile(`</Prefix>\s*<Prefix>`)
 
 func repairXML(body []byte) []byte {
@@ -132,7 +133,7 @@ func repairXML(body []byte) []byte {
 	return repairElements(body)
 }
 
-// toUTF8 converts a text from an encoding. An unknown label counts as UTF-8.
+// toUTF8 converts a text from the encoding with this label. Unknown encodings count as UTF-8.
 func toUTF8(text []byte, label string) []byte {
 	if label == "" || strings.EqualFold(label, "utf-8") {
 		return text
@@ -148,18 +149,18 @@ func toUTF8(text []byte, label string) []byte {
 	return converted
 }
 
-// A kind is the type of the text of an element, or of the value of a header.
+// A kind is the type of the text in an element or header.
 type kind int
 
 const (
 	text  kind = iota
-	token      // a text without white space
+	token      // text without white space
 	number
 	boolean
 	date
 )
 
-// kindOf returns the kind that the SDK expects of an element.
+// kindOf returns the kind that the SDK expects in an element.
 func kindOf(element []byte) kind {
 	switch string(element) {
 	case "Size", "KeyCount", "MaxKeys", "MaxParts", "MaxUploads", "PartNumber":
@@ -174,7 +175,7 @@ func kindOf(element []byte) kind {
 	return text
 }
 
-// repair returns a text in the form that the SDK parses, and false if the text is meaningless.
+// repair converts a text to the form that the SDK parses. It returns false if that is impossible.
 func (k kind) repair(s string) (string, bool) {
 	s = strings.TrimSpace(s)
 	switch k {
@@ -193,10 +194,11 @@ func (k kind) repair(s string) (string, bool) {
 	return s, true
 }
 
-// repairElements repairs numbers, booleans and dates of a document, and removes those that it cannot repair.
+// repairElements repairs the numbers, booleans and dates in a document, and removes the elements that it cannot
+// repair.
 func repairElements(body []byte) []byte {
 	var repaired []byte
-	done := 0 // until there the body is in repaired
+	done := 0 // body[:done] has been copied to repaired
 	for at := 0; ; {
 		open := bytes.IndexByte(body[at:], '<')
 		if open < 0 {
@@ -224,7 +226,7 @@ func repairElements(body []byte) []byte {
 			now, ok := k.repair(was)
 			closing := "</" + string(name) + ">"
 			switch {
-			case !bytes.HasPrefix(body[at+length:], []byte(closing)): // other elements are in it
+			case !bytes.HasPrefix(body[at+length:], []byte(closing)): // contains other elements
 				continue
 			case ok && now == was:
 				at += length + len(closing)
@@ -246,7 +248,8 @@ func repairElements(body []byte) []byte {
 	return append(repaired, body[done:]...)
 }
 
-// dateLayouts are forms of dates besides the dates of HTTP: of XML with or without a zone, and with other zones.
+// dateLayouts returns the layouts of dates besides those of HTTP: XML dates without a zone or with other zones, and
+// others.
 func dateLayouts() []string {
 	return []string{
 		time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700",
@@ -255,10 +258,10 @@ func dateLayouts() []string {
 	}
 }
 
-// parseDate parses a date in any form that a server has been reported to send: with the zone UTC or GMT, without a
+// parseDate parses a date in any form that servers have been reported to send: with the zone UTC or GMT, without a
 // zone, which means UTC, or as seconds or milliseconds since 1970.
 func parseDate(s string) (time.Time, bool) {
-	s = strings.Trim(s, " \t\r\n:") // AIStore begins with a colon
+	s = strings.Trim(s, " \t\r\n:") // AIStore starts dates with a colon
 	if at, err := time.Parse(time.RFC3339Nano, s); err == nil {
 		return at, true
 	}
@@ -275,7 +278,7 @@ func parseDate(s string) (time.Time, bool) {
 		}
 	}
 	if n, err := strconv.ParseFloat(s, 64); err == nil && n > 0 {
-		const leastMilliseconds = 1e11 // as seconds it would be the year 5138
+		const leastMilliseconds = 1e11 // in seconds, this would be the year 5138
 		if n >= leastMilliseconds {
 			n /= 1000
 		}

@@ -21,41 +21,42 @@ import (
 )
 
 const (
-	// dialTimeout is how long a connection to S3 may take to open; the SDK's 30 seconds let clients give up first.
+	// dialTimeout limits opening a connection to S3. With the SDK's 30 seconds, FTP clients would give up first.
 	dialTimeout = 10 * time.Second
-	// headerTimeout is how long S3 may take to begin an answer. To copy 5 GiB or to complete an upload of 10,000
-	// parts takes some servers minutes.
+	// headerTimeout limits the wait for the header of a response. Some servers take minutes to copy 5 GiB or to
+	// complete an upload of 10,000 parts.
 	headerTimeout = 5 * time.Minute
-	// idleConnections is how many connections stay open between requests to one server. It is enough for some dozens
-	// of uploads with four parts each. With the SDK's 10 the others would need new connections.
+	// idleConnections is the number of connections to one server that stay open between requests. It is enough for
+	// some dozens of uploads with four parts each. With the SDK's default of 10, the others would need new
+	// connections.
 	idleConnections = 256
-	// A small object comes and goes with its headers in one read or write.
+	// A small object and its headers fit into one read or write.
 	readBuffer, writeBuffer = 16 << 10, 16 << 10
-	// maxHeaders is what the headers of a request to store a small object may take of writeBuffer.
+	// maxHeaders is the part of writeBuffer that is left for the headers of a request that stores a small object.
 	maxHeaders = 4 << 10
 )
 
-// LoadEnvironment reads what the SDK finds in its environment and files, and adds the pool of connections that all
+// LoadEnvironment reads the environment variables and files of the AWS SDK, and adds the connection pool that all
 // clients share.
 func LoadEnvironment(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
-	// Not frozen, so that the SDK can add the certificates of AWS_CA_BUNDLE.
+	// The client is not frozen, so that the SDK can add the certificates of AWS_CA_BUNDLE.
 	client := awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout, d.Control = dialTimeout, control }).
 		WithTransportOptions(func(t *http.Transport) {
-			t.MaxIdleConns = 0 // bounded for each server only
+			t.MaxIdleConns = 0 // limited per server only
 			t.MaxIdleConnsPerHost = idleConnections
 			t.ResponseHeaderTimeout = headerTimeout
 			t.ReadBufferSize, t.WriteBufferSize = readBuffer, writeBuffer
 			t.DisableCompression = true // objects are stored and fetched byte for byte
 			t.OnProxyConnectResponse = checkConnect
 		})
-	// What the SDK logs is of use in the search for an error only.
+	// Log messages of the SDK only help with debugging.
 	logger := logging.LoggerFunc(func(_ logging.Classification, format string, args ...any) {
 		log.Debug("AWS SDK", "message", fmt.Sprintf(format, args...))
 	})
 	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithHTTPClient(client), awsconfig.WithLogger(logger))
 	if err != nil {
-		return nil, fmt.Errorf("the environment or the files of the AWS SDK are wrong: %w", err)
+		return nil, fmt.Errorf("invalid environment or files of the AWS SDK: %w", err)
 	}
 	cfg.Credentials = named(renewTokens(cfg.Credentials, log), cfg.Credentials)
 	return &cfg, nil
@@ -69,8 +70,9 @@ func control(network, address string, conn syscall.RawConn) error {
 	return setUserTimeout(conn)
 }
 
-// A coalescingClient sends a small body together with the headers. net/http flushes these before any body but of a
-// type that it knows to be in memory, which those of the SDK are not, and allocates 32 KiB to copy it.
+// A coalescingClient sends a small body in the same write as the headers. net/http flushes the headers before the body
+// unless the body has a type that is known to be in memory. The bodies of the SDK have other types, and net/http would
+// also allocate 32 KiB to copy them.
 type coalescingClient struct{ aws.HTTPClient }
 
 // Do implements aws.HTTPClient.
@@ -90,8 +92,9 @@ func (c coalescingClient) Do(request *http.Request) (*http.Response, error) {
 	return c.HTTPClient.Do(request)
 }
 
-// variant makes a client from the options of another one, which may be in use. Without it the SDK would write to the
-// sessions of directory buckets that both clients then share, and ask for all of them through the newer client.
+// variant creates a client from the options of another one, which may be in use. It resets the credentials of
+// directory buckets. Otherwise the SDK would change the sessions of directory buckets that both clients share, and
+// request all of them through the new client.
 func variant(o s3.Options, changes ...func(*s3.Options)) *s3.Client {
 	o.ExpressCredentials = nil
 	return s3.New(o, changes...)

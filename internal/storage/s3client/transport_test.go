@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Of the errors that the SDK and net/http wrap, the reason is what went wrong.
+// reason returns the actual failure from the errors that the SDK and net/http wrap.
 func TestReason(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
@@ -46,11 +46,11 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// A small body goes with the headers in one write, and any arrives whole.
+// A small body is sent in one write with the headers, and any body arrives complete.
 func TestSmallBodiesGoWithTheHeaders(t *testing.T) {
 	var received []byte
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		received, _ = io.ReadAll(r.Body) // what was read shows
+		received, _ = io.ReadAll(r.Body) // the test compares what was read
 	}))
 	defer server.Close()
 	var writes atomic.Int64
@@ -106,7 +106,7 @@ func (c countingConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A closable is a body of a type that net/http does not know.
+// A closable is a body with a type that net/http does not know.
 type closable struct {
 	io.Reader
 	closed bool

@@ -20,14 +20,14 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// maxAttempts bounds how often a client sends a request that the server does not perform. Next to three clients that
-// do nothing but store and delete in one directory, versitygw refuses one request in twenty.
+// maxAttempts limits how often a client sends a request that the server does not perform. If three clients constantly
+// store and delete files in one directory, versitygw refuses one request in twenty.
 const maxAttempts = 8
 
-// S3 calls a conflict with another request OperationAborted.
+// OperationAborted is the S3 error code for a conflict with another request.
 var (
 	errUnstored = &smithy.GenericAPIError{
-		Code: "OperationAborted", Message: "the server answered 200 and did not store the object",
+		Code: "OperationAborted", Message: "the server responded 200 and did not store the object",
 		Fault: smithy.FaultServer,
 	}
 
@@ -38,13 +38,15 @@ var (
 	}
 )
 
-// RepeatUnstored makes a client send a request to store an object again, at once, if the server has not stored it.
-// Either the server refused for a moment only ([driver.Profile.EmptyDirectoryCode]), or it responded with 200 all the
-// same ([driver.Profile.FalseSuccess]). After some attempts the error is OperationAborted. For a request to complete
-// an upload it is OperationAborted at once if the parts are gone, and the refusal itself if they are still there. For a
-// copy that is not there, which another client may have deleted, it is OperationAborted too.
+// RepeatUnstored makes a client repeat a request at once if the server did not store the object. Either the server
+// refused although the next attempt will succeed ([driver.Profile.EmptyDirectoryCode]), or it responded with 200
+// without storing anything ([driver.Profile.FalseSuccess]). After maxAttempts the error is OperationAborted.
 //
-// The server has the profile with this name. If the name is empty, the headers of each response show the profile.
+// A request that completes an upload is not repeated. Its error is OperationAborted if the parts are gone, and the
+// refusal if they still exist. If a copy does not exist, the error is OperationAborted too, because another client may
+// have deleted it.
+//
+// The server has the profile with this name. If name is empty, the headers of each response identify the profile.
 func RepeatUnstored(name string) func(*s3.Options) {
 	return func(o *s3.Options) {
 		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return variant(o.Copy()) })}
@@ -53,21 +55,21 @@ func RepeatUnstored(name string) func(*s3.Options) {
 }
 
 type repeater struct {
-	name   string
-	client func() *s3.Client // checks for objects
+	name   string            // profile; empty to identify it by each response
+	client func() *s3.Client // for requests that check objects
 }
 
 // A target is the object that a request stores.
 type target struct {
 	bucket, key *string
-	name        string  // Of the request, in the metadata of the object. It is empty for the end of an upload.
-	upload      *string // The ID of the upload that the request completes, nil for other requests.
+	name        string  // write ID in the metadata of the object; empty for CompleteMultipartUpload
+	upload      *string // ID of the upload to complete; nil for other requests
 }
 
 type targetKey struct{}
 
 func (r *repeater) add(stack *middleware.Stack) error {
-	const retry = "Retry" // which presigning lacks: it sends no request
+	const retry = "Retry" // presigning has no such step, because it sends no request
 	if _, sends := stack.Finalize.Get(retry); !sends {
 		return nil
 	}
@@ -121,8 +123,8 @@ func (r *repeater) repeat(
 	}
 }
 
-// isGone reports whether the server has deleted the parts of an upload. If the upload is still there, the refusal to
-// complete it was none for a moment, for example because a policy denies the request.
+// isGone reports whether the server deleted the parts of an upload. If they still exist, the refusal is permanent, for
+// example because a policy denies the request.
 func (r *repeater) isGone(ctx context.Context, object target) bool {
 	_, err := r.client().ListParts(ctx, &s3.ListPartsInput{
 		Bucket: object.bucket, Key: object.key, UploadId: object.upload, MaxParts: aws.Int32(1),
@@ -130,9 +132,9 @@ func (r *repeater) isGone(ctx context.Context, object target) bool {
 	return s3error.IsNoSuchUpload(err)
 }
 
-// hadChecksum reports whether the request that got a response had a checksum. If the server has stored the object, its
-// response has the type of the checksum. Without the type the server has stored nothing, and no other client can have
-// seen the object and deleted it.
+// hadChecksum reports whether the request had a checksum. If the server stored the object, its response contains the
+// checksum type. If the type is missing, the server stored nothing, and no other client can have seen and deleted the
+// object.
 func hadChecksum(metadata middleware.Metadata) bool {
 	response, ok := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response)
 	if !ok || response.Request == nil {
@@ -146,24 +148,24 @@ func hadChecksum(metadata middleware.Metadata) bool {
 	return false
 }
 
-// profile is that of the server that sent an answer.
+// profile returns the profile of the server that sent a response.
 func (r *repeater) profile(metadata middleware.Metadata) driver.Profile {
 	name := r.name
 	if name == "" {
-		name = profileOfAnswer(responseHeader(metadata))
+		name = profileOfResponse(responseHeader(metadata))
 	}
 	p, _ := driver.ProfileNamed(name)
 	return p
 }
 
-// conditional reports whether the server is to store the object only on a condition.
+// conditional reports whether the request has a condition.
 func conditional(r *smithyhttp.Request) bool {
 	return r.Header.Get("If-Match")+r.Header.Get("If-None-Match") != ""
 }
 
-// confirm looks for the object where the answer has no type of its checksum. The error is errUnstored if the object
-// is not there, or if it is another one and the request has a condition, which S3 then judges again. Without a
-// condition the other object may have come right after this one, and stays.
+// confirm checks that the object exists if the response does not contain its checksum type. It returns errUnstored if
+// the object does not exist, or if it is a different one and the request has a condition, which S3 checks again when
+// the request is repeated. Without a condition, the other object may have overwritten this one and stays.
 func (r *repeater) confirm(ctx context.Context, object target, result any, conditional bool) error {
 	var checksum types.ChecksumType
 	var etag *string
@@ -184,15 +186,15 @@ func (r *repeater) confirm(ctx context.Context, object target, result any, condi
 	switch {
 	case s3error.Status(err) == http.StatusNotFound:
 		return errUnstored
-	case err == nil && !object.is(there, *etag) && (conditional || object.upload != nil):
+	case err == nil && !object.matches(there, *etag) && (conditional || object.upload != nil):
 		return errUnstored
 	}
 	return err
 }
 
-// is tells whether an object that is there is the one that a request with an ETag in its answer has stored. Another
-// client may have stored the same bytes, and then only the name of the request tells.
-func (t target) is(there *s3.HeadObjectOutput, etag string) bool {
+// matches reports whether an object was stored by the request whose response has this ETag. Another client may have
+// stored the same bytes, so matches also compares the write ID.
+func (t target) matches(there *s3.HeadObjectOutput, etag string) bool {
 	return strings.Trim(aws.ToString(there.ETag), `"`) == strings.Trim(etag, `"`) &&
 		(t.name == "" || there.Metadata[driver.WriteMetadata] == t.name)
 }

@@ -23,8 +23,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// clientOf is the client that the server makes for a configuration without profiles, and that has found one with
-// checksums.
+// clientOf returns a client for a configuration without profiles, after a profile with checksums was found.
 func clientOf(t *testing.T, reach *aws.Config) *s3.Client {
 	t.Helper()
 	factory := NewFactory(reach, nil, slog.New(slog.DiscardHandler))
@@ -34,7 +33,7 @@ func clientOf(t *testing.T, reach *aws.Config) *s3.Client {
 	return made.Client
 }
 
-// ways are how an object may be stored with a content, where the object "source" has it.
+// ways are the ways to store an object with a content, which the object "source" already has.
 var ways = map[string]func(t *testing.T, c *s3.Client, bucket, key string, content []byte) error{
 	"put": func(t *testing.T, c *s3.Client, bucket, key string, content []byte) error {
 		_, err := c.PutObject(
@@ -48,7 +47,7 @@ var ways = map[string]func(t *testing.T, c *s3.Client, bucket, key string, conte
 	},
 }
 
-// Clients store objects in a directory while others delete the last ones there. MinIO and versitygw remove the
+// Clients store objects in a directory while others delete the last ones in it. MinIO and versitygw remove the
 // directory each time.
 func TestStoreInDirectoryThatBecomesEmpty(t *testing.T) {
 	const rounds, content = 60, "content"
@@ -87,8 +86,8 @@ func TestStoreInDirectoryThatBecomesEmpty(t *testing.T) {
 	})
 }
 
-// Two clients store a file and a file in a directory of the same name. Where a server cannot store both, it may
-// answer 200 to both.
+// One client stores a file, and another one a file in a directory with the same name. A server that cannot store both
+// may respond 200 to both.
 func TestStoreFileAndDirectory(t *testing.T) {
 	const rounds, content = 20, "content"
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
@@ -115,12 +114,13 @@ func TestStoreFileAndDirectory(t *testing.T) {
 	})
 }
 
-// MinIO refuses to complete an upload whose directory becomes empty, and deletes its parts. Any other refusal is final.
+// MinIO refuses to complete an upload whose directory becomes empty, and deletes its parts. Any other refusal is
+// final.
 func TestRefusedCompletion(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for _, tc := range []struct {
 		name, server string
-		gone         bool // the parts
+		gone         bool // the parts are deleted
 		want         string
 		requests     int
 	}{
@@ -162,16 +162,16 @@ func TestRefusedCompletion(t *testing.T) {
 	}
 }
 
-// An answer without a type of the checksum is confirmed by a look at the object. So servers that tell no type cost
-// one request more.
+// A response without a checksum type is confirmed with a HEAD request, so servers that never send the type cost an
+// extra request.
 func TestConfirmStored(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	for _, tc := range []struct {
 		name             string
 		server           string // the Server header
 		profile          config.Profile
-		missing, refused bool // of the look
-		replaced         bool // the look shows another object
+		missing, refused bool // result of the HEAD request
+		replaced         bool // the HEAD request shows another object
 		unchecked        bool // the request has no checksum
 		code             string
 		requests         int
@@ -218,8 +218,8 @@ func TestConfirmStored(t *testing.T) {
 	}
 }
 
-// Of two clients that store the same bytes under a new name, one has stored nothing. The server answers both alike,
-// and the ETag of the object is that of both: its metadata tell which client has stored it.
+// If two clients store the same bytes under a new name, one of them stores nothing. Both responses are the same, and
+// the ETag matches both clients, so only the metadata shows which client stored the object.
 func TestConfirmStoredByName(t *testing.T) {
 	for name, there := range map[string]string{"ours": "ours", "of-another-client": "other", "without-name": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestConfirmStoredByName(t *testing.T) {
 	}
 }
 
-// What a server keeps refusing is refused, after some attempts.
+// If a server keeps refusing a request, the request fails after maxAttempts.
 func TestStoreWhereDirectoryIs(t *testing.T) {
 	s := s3test.Start(t, "versitygw")
 	bucket := s.Bucket(t)

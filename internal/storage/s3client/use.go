@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// A Use says what the server does in a bucket, apart from reading it.
+// A Use says what the server does in a bucket besides reading it.
 type Use struct {
 	Write  bool // users upload, or make directories
 	Delete bool // users delete or rename
-	Events bool // it holds the events of a webhook
+	Events bool // the bucket stores the events of a webhook
 	Past   bool // users read older versions
 
 	Restore bool // archived objects are restored
 
-	Quarantine string // what the keys of refused files begin with, empty where they are not stored
+	Quarantine string // key prefix of quarantined files, empty without quarantine
 }
 
-// AddUse notes a use, in addition to those before. A bucket that has a [Watcher] keeps its uses.
+// AddUse adds a use. It does nothing if the bucket has a [Watcher], because the check of the uses is over.
 func (b *Bucket) AddUse(u Use) {
 	if b.watched != nil {
 		return
@@ -28,13 +28,12 @@ func (b *Bucket) AddUse(u Use) {
 	}
 }
 
-// Use returns all uses.
 func (b *Bucket) Use() Use { return b.use }
 
-// Resumable tells whether users can resume uploads.
+// Resumable reports whether users can resume uploads.
 func (b *Bucket) Resumable() bool { return b.resumable }
 
-// SharesCredentials tells whether one account of S3 reaches both buckets.
+// SharesCredentials reports whether both buckets are accessed with the same S3 account.
 func (b *Bucket) SharesCredentials(other *Bucket) bool {
 	x, y := b.account, other.account
 	return x.endpoint == y.endpoint && x.accessKeyID == y.accessKeyID && (x.role == nil) == (y.role == nil) &&
@@ -43,7 +42,7 @@ func (b *Bucket) SharesCredentials(other *Bucket) bool {
 
 func (b *Bucket) region() Region { return Region(b.Client.Options().Region) }
 
-// RoleARN is the role that is assumed for the bucket, empty without one.
+// RoleARN returns the role that is assumed for the bucket, or "".
 func (b *Bucket) RoleARN() string {
 	if b.account.role == nil {
 		return ""

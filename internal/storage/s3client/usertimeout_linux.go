@@ -7,11 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userTimeout is how long the other end of a connection may acknowledge nothing (TCP_USER_TIMEOUT, RFC 5482). Without
-// it a machine that has gone keeps a request waiting for a quarter of an hour.
+// userTimeout is how long the peer of a connection may leave sent data unacknowledged (TCP_USER_TIMEOUT, RFC 5482).
+// Without it, a request to a machine that has vanished would wait for a quarter of an hour.
 const userTimeout = 30 * time.Second
 
-// setUserTimeout sets the user timeout of a new socket.
 func setUserTimeout(conn syscall.RawConn) error {
 	var failed error
 	err := conn.Control(func(fd uintptr) {

@@ -12,7 +12,6 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// TestUserTimeout asks a connection to S3 for its user timeout.
 func TestUserTimeout(t *testing.T) {
 	l := must.Listen(t)
 	cfg, err := LoadEnvironment(t.Context(), slog.New(slog.DiscardHandler))

@@ -4,5 +4,5 @@ package s3client
 
 import "syscall"
 
-// setUserTimeout does nothing: only Linux has the option.
+// setUserTimeout does nothing, because only Linux has the option.
 func setUserTimeout(syscall.RawConn) error { return nil }

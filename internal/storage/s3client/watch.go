@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	// firstRetry is the time after which a Watcher looks again at a bucket that cannot be used. It doubles up to
-	// watchInterval.
+	// firstRetry is the time until a Watcher checks an unusable bucket again. It doubles up to watchInterval.
 	firstRetry = 500 * time.Millisecond
-	// watchInterval is the time between two looks at a bucket that can be used.
+	// watchInterval is the time between two checks of a usable bucket.
 	watchInterval = time.Minute
-	// maxLooks is at how many buckets of one S3 server a Watcher looks in parallel.
-	maxLooks = 16
-	// firstLookTimeout is how long AwaitUsable waits for the first look at a bucket.
-	firstLookTimeout = 5 * time.Second
+	// maxChecks is the number of buckets on one S3 server that a Watcher checks in parallel.
+	maxChecks = 16
+	// firstCheckTimeout is how long AwaitUsable waits for the first check of a bucket.
+	firstCheckTimeout = 5 * time.Second
 )
 
-var errNotLooked = errors.New("S3 has not answered yet")
+var errNotChecked = errors.New("S3 has not responded yet")
 
-// A Watcher looks at buckets again and again. Those that cannot be used when it begins are used as soon as they can.
+// A Watcher checks buckets regularly. A bucket that is not usable at first is used as soon as a check succeeds.
 type Watcher struct {
 	Log *slog.Logger
-	// AbandonedUploads is the age at which the journal of a bucket removes uploads. With 0 no bucket gets a journal.
+	// AbandonedUploads is the age at which the journal of a bucket removes unfinished uploads. If it is 0, buckets get
+	// no journal.
 	AbandonedUploads time.Duration
-	// Usable is called once for each bucket, in a goroutine of its own, when it can be used for the first time.
+	// Usable is called once for each bucket, in its own goroutine, when the bucket becomes usable for the first time.
 	Usable func(context.Context, *Bucket)
 
 	mu      sync.Mutex
@@ -44,25 +44,25 @@ type Watcher struct {
 	changed chan struct{} // closed by the next Watch
 }
 
-// A watchState is what a Watcher knows of a bucket.
+// A watchState is the state of a bucket that a Watcher checks.
 type watchState struct {
-	looked chan struct{} // closed after the first look
-	once   sync.Once     // closes looked
+	checked chan struct{} // closed after the first check
+	once    sync.Once     // closes checked
 
-	retry time.Duration // of the Watcher alone, as is next
+	retry time.Duration // retry and next are used by the Watcher's goroutine only
 	next  time.Time
 
 	mu     sync.Mutex
-	usable bool  // Verify has succeeded once, and the bucket stays in use
-	err    error // of the last look
+	usable bool  // Verify succeeded once; the bucket then stays in use
+	err    error // error of the last check
 }
 
-// Watch replaces the buckets. What is known of those that stay is kept. Call it before there are sessions that use
-// the buckets, which can wait for the first look at each.
+// Watch replaces the buckets to check, and keeps the state of those that stay. Call it before sessions use the
+// buckets, so that they can wait for the first check.
 func (w *Watcher) Watch(buckets []*Bucket) {
 	for _, b := range buckets {
 		if b.watched == nil {
-			b.watched = &watchState{looked: make(chan struct{}), retry: firstRetry, err: errNotLooked}
+			b.watched = &watchState{checked: make(chan struct{}), retry: firstRetry, err: errNotChecked}
 		}
 	}
 	w.mu.Lock()
@@ -74,7 +74,7 @@ func (w *Watcher) Watch(buckets []*Bucket) {
 	w.changed = make(chan struct{})
 }
 
-// Run looks at the buckets until ctx ends. A slow S3 server delays no bucket of another.
+// Run checks the buckets until ctx ends. A slow S3 server does not delay the buckets of other servers.
 func (w *Watcher) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.mu.Lock()
@@ -84,10 +84,10 @@ func (w *Watcher) Run(ctx context.Context) {
 		}
 		changed := w.changed
 		w.mu.Unlock()
-		looking, stop := context.WithCancel(ctx)
+		checking, stop := context.WithCancel(ctx)
 		var all sync.WaitGroup
 		for _, buckets := range servers {
-			all.Go(func() { w.watch(ctx, looking, buckets) })
+			all.Go(func() { w.watch(ctx, checking, buckets) })
 		}
 		select {
 		case <-changed:
@@ -98,18 +98,18 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// watch looks at the buckets of one server until the context looking ends. That of Usable is ctx.
-func (w *Watcher) watch(ctx, looking context.Context, buckets []*Bucket) {
-	for looking.Err() == nil {
-		var looks errgroup.Group
-		looks.SetLimit(maxLooks)
+// watch checks the buckets of one server until the context checking ends. Usable gets ctx.
+func (w *Watcher) watch(ctx, checking context.Context, buckets []*Bucket) {
+	for checking.Err() == nil {
+		var checks errgroup.Group
+		checks.SetLimit(maxChecks)
 		now := time.Now()
 		for _, b := range buckets {
 			if !b.watched.next.After(now) {
-				looks.Go(func() error { w.look(ctx, looking, b); return nil })
+				checks.Go(func() error { w.check(ctx, checking, b); return nil })
 			}
 		}
-		_ = looks.Wait() // no look returns an error
+		_ = checks.Wait() // check returns no error
 		next := time.Now().Add(watchInterval)
 		for _, b := range buckets {
 			if b.watched.next.Before(next) {
@@ -118,41 +118,41 @@ func (w *Watcher) watch(ctx, looking context.Context, buckets []*Bucket) {
 		}
 		select {
 		case <-time.After(time.Until(next)):
-		case <-looking.Done():
+		case <-checking.Done():
 		}
 	}
 }
 
-// look asks S3 for a bucket, and logs what has changed.
-func (w *Watcher) look(ctx, looking context.Context, b *Bucket) {
+// check checks a bucket, and logs changes of its state.
+func (w *Watcher) check(ctx, checking context.Context, b *Bucket) {
 	s := b.watched
 	usable, before := s.get()
 	err := panics.Catch(func() error {
 		if usable {
-			err := b.Check(looking)
+			err := b.Check(checking)
 			if err == nil {
-				b.noticeVersions(looking, w.Log)
+				b.noticeVersions(checking, w.Log)
 			}
 			return err
 		}
-		return b.Verify(looking, w.Log)
+		return b.Verify(checking, w.Log)
 	})
 	if err == nil && !usable && w.AbandonedUploads > 0 {
 		b.OpenJournal(w.Log, w.AbandonedUploads)
 	}
-	if looking.Err() != nil {
+	if checking.Err() != nil {
 		return
 	}
 	log := w.Log.With("tenant", b.Tenant, "folder", b.Folder, "bucket", b.Name)
 	if err == nil {
-		if before != nil && !errors.Is(before, errNotLooked) {
-			log.Info("bucket can be used again")
+		if before != nil && !errors.Is(before, errNotChecked) {
+			log.Info("bucket usable again")
 		}
 		s.next = time.Now().Add(watchInterval)
 		s.retry = firstRetry
 	} else {
 		if before == nil || err.Error() != before.Error() {
-			log.Error("bucket cannot be used; the server tries again", "users_refused", !usable, "err", err)
+			log.Error("bucket not usable; retrying", "users_refused", !usable, "err", err)
 		}
 		s.next = time.Now().Add(s.retry)
 		s.retry = min(2*s.retry, watchInterval)
@@ -160,7 +160,7 @@ func (w *Watcher) look(ctx, looking context.Context, b *Bucket) {
 	s.mu.Lock()
 	s.usable, s.err = usable || err == nil, err
 	s.mu.Unlock()
-	s.once.Do(func() { close(s.looked) })
+	s.once.Do(func() { close(s.checked) })
 	if !usable && err == nil && w.Usable != nil {
 		panics.Go(func() { w.Usable(ctx, b) })
 	}
@@ -172,7 +172,8 @@ func (s *watchState) get() (usable bool, err error) {
 	return s.usable, s.err
 }
 
-// Usable tells whether the profile and the journal of the bucket are known. A bucket without a [Watcher] always is.
+// Usable reports whether Verify succeeded, so that the profile and the journal are known. It returns true for a bucket
+// without a [Watcher].
 func (b *Bucket) Usable() bool {
 	if b.watched == nil {
 		return true
@@ -181,23 +182,23 @@ func (b *Bucket) Usable() bool {
 	return usable
 }
 
-// Up returns why the bucket could not be used at the last look, nil where it could, and false for known before the
-// first.
+// Up returns the error of the last check, which is nil if the bucket could be used. known is false before the first
+// check.
 func (b *Bucket) Up() (known bool, err error) {
 	_, err = b.watched.get()
-	return !errors.Is(err, errNotLooked), err
+	return !errors.Is(err, errNotChecked), err
 }
 
-// AwaitUsable waits a few seconds for the first look at the bucket, and returns why the bucket cannot be used. It
-// waits no longer when replaced is closed.
+// AwaitUsable waits a few seconds for the first check of the bucket, and returns an error if the bucket is not usable.
+// It stops waiting when replaced is closed.
 func (b *Bucket) AwaitUsable(ctx context.Context, replaced <-chan struct{}) error {
 	if b.Usable() {
 		return nil
 	}
-	timeout := time.NewTimer(firstLookTimeout)
+	timeout := time.NewTimer(firstCheckTimeout)
 	defer timeout.Stop()
 	select {
-	case <-b.watched.looked:
+	case <-b.watched.checked:
 	case <-timeout.C:
 	case <-replaced:
 	case <-ctx.Done():
@@ -207,19 +208,19 @@ func (b *Bucket) AwaitUsable(ctx context.Context, replaced <-chan struct{}) erro
 	if usable {
 		return nil
 	}
-	if errors.Is(err, errNotLooked) {
-		return b.failed(err, err.Error(), "wait, or look at the log")
+	if errors.Is(err, errNotChecked) {
+		return b.failed(err, err.Error(), "wait, or check the log")
 	}
 	return err
 }
 
-// RefusingClient is a client for a bucket that cannot be used. Each request fails at once with EAGAIN.
+// RefusingClient returns a client for a bucket that is not usable. Each of its requests fails at once with EAGAIN.
 func (b *Bucket) RefusingClient() *s3.Client {
 	refuse := middleware.InitializeMiddlewareFunc("babelftp-refuse", func(
 		context.Context, middleware.InitializeInput, middleware.InitializeHandler,
 	) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
 		return out, metadata, fmt.Errorf(
-			"bucket %q could not be used when the user logged in: %w", b.Name, syscall.EAGAIN)
+			"bucket %q was not usable when the user logged in: %w", b.Name, syscall.EAGAIN)
 	})
 	return variant(b.Client.Options(), func(o *s3.Options) {
 		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], func(stack *middleware.Stack) error {
