@@ -58,7 +58,7 @@ func TestDoctorLog(t *testing.T) {
 		{"--address 192.0.2.7 --socket " + socket, "", 1, []string{"! scanner (192.0.2.7): 192.0.2.7 cannot reach"}},
 		{"--address 192.0.2.0/24 --json --socket " + socket, "", 1, []string{`"finding": "ports-unreachable"`}},
 		{"--address 198.51.100.1 --since 5m --socket " + socket, "", 1, []string{"no line about 198.51.100.1 in the last 5m0s"}},
-		{"--address alice --socket " + socket, "", 1, []string{"neither an address"}},
+		{"--address alice --socket " + socket, "", 1, []string{"invalid address"}},
 		{"--address 192.0.2.7 --ca-file x --socket " + socket, "", 2, []string{"--ca-file requires --url"}},
 	} {
 		var out bytes.Buffer

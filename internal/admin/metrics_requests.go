@@ -55,7 +55,7 @@ func (m *requestMetrics) attempt(
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	r := &sessionlog.Request{
 		Service: awsmiddleware.GetServiceID(ctx), Operation: awsmiddleware.GetOperationName(ctx),
-		Status: sessionlog.NoAnswer, Begin: time.Now(),
+		Status: sessionlog.NoResponse, Begin: time.Now(),
 	}
 	out, metadata, err := next.HandleDeserialize(ctx, in)
 	r.Duration = time.Since(r.Begin)

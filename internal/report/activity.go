@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An Activity is what is known of a session. Its methods may be called by any goroutine.
+// An Activity is the current state of a session, as administrators see it. Its methods are safe for concurrent use.
 type Activity struct {
 	Silent
 	since time.Time
@@ -14,24 +14,24 @@ type Activity struct {
 	mu       sync.Mutex
 	client   *Client
 	active   time.Time
-	command  string    // the name of the one that is running, empty for none
-	transfer *transfer // nil for none
+	command  string           // running command, empty when idle
+	transfer *runningTransfer // nil if no transfer is running
 }
 
 var _ Observer = (*Activity)(nil)
 
-// A transfer is the one that is running.
-type transfer struct {
+// A runningTransfer is the transfer in progress.
+type runningTransfer struct {
 	*Transfer
 	since time.Time
 
-	// What the last call of Show that measured the rate has seen.
+	// State of the last rate measurement.
 	seen time.Time
 	had  int64
 	rate int64
 }
 
-// NewActivity is that of a session that begins.
+// NewActivity returns the activity of a new session.
 func NewActivity(client *Client) *Activity {
 	now := time.Now()
 	return &Activity{client: client, since: now, active: now}
@@ -44,7 +44,7 @@ func (s *Activity) Identified(client *Client) {
 	s.client = client
 }
 
-// CommandBegan shows the command, unless it is a STAT during a transfer.
+// CommandBegan stores the command, unless it is a STAT during a transfer.
 func (s *Activity) CommandBegan(ctx context.Context, c Command) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,15 +54,15 @@ func (s *Activity) CommandBegan(ctx context.Context, c Command) context.Context 
 	return ctx
 }
 
-// Transferring shows the transfer until its command has ended.
+// Transferring stores the transfer until its command ends.
 func (s *Activity) Transferring(t *Transfer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	s.transfer = &transfer{Transfer: t, since: now, seen: now}
+	s.transfer = &runningTransfer{Transfer: t, since: now, seen: now}
 }
 
-// CommandEnded shows that the session is idle, unless that was a STAT during a transfer.
+// CommandEnded marks the session as idle, unless the command was a STAT during a transfer.
 func (s *Activity) CommandEnded(_ context.Context, o *Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,21 +75,21 @@ func (s *Activity) CommandEnded(_ context.Context, o *Outcome) {
 	}
 }
 
-// A ShownSession is a session at a moment.
+// A ShownSession is a snapshot of a session.
 type ShownSession struct {
 	ID         string         `json:"id"`
-	Remote     string         `json:"remote"` // the client's address and port
+	Remote     string         `json:"remote"` // address and port of the client
 	Tenant     string         `json:"tenant"` // empty before the login, like User
 	User       string         `json:"user"`
 	Since      time.Time      `json:"since"`
-	LastActive time.Time      `json:"last_active"` // when a command began or ended last
+	LastActive time.Time      `json:"last_active"` // last start or end of a command
 	Language   string         `json:"language"`    // BCP 47
 	TLS        bool           `json:"tls"`         // on the control connection
-	Command    string         `json:"command"`     // the verb of the command that is running, empty for none
+	Command    string         `json:"command"`     // verb of the running command, empty when idle
 	Transfer   *ShownTransfer `json:"transfer,omitempty"`
 }
 
-// A ShownTransfer is one that is running.
+// A ShownTransfer is a snapshot of a running transfer.
 type ShownTransfer struct {
 	Session   string `json:"session"`
 	Tenant    string `json:"tenant"`
@@ -97,15 +97,15 @@ type ShownTransfer struct {
 	Remote    string `json:"remote"`
 	Direction string `json:"direction"` // upload, download, listing
 	Path      string `json:"path"`      // as the user sees it
-	Bytes     int64  `json:"bytes"`     // on the data connection so far
+	Bytes     int64  `json:"bytes"`     // transferred on the data connection so far
 	Size      *int64 `json:"size,omitempty"`
-	// BytesPerSecond is the rate since the last time that somebody asked, a second ago or longer, or since the begin
-	// of the transfer.
+	// BytesPerSecond is the rate since the previous snapshot, if that is at least a second old, or since the start of
+	// the transfer.
 	BytesPerSecond int64     `json:"bytes_per_second"`
 	Since          time.Time `json:"since"`
 }
 
-// Show returns the session at this moment.
+// Show returns a snapshot of the session.
 func (s *Activity) Show() ShownSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,11 +127,10 @@ func (s *Activity) Show() ShownSession {
 	return shown
 }
 
-// measureAfter is the shortest time over which a rate is measured.
+// measureAfter is the minimum time over which a rate is measured.
 const measureAfter = time.Second
 
-// bytesPerSecond measures the rate.
-func (t *transfer) bytesPerSecond(now time.Time) int64 {
+func (t *runningTransfer) bytesPerSecond(now time.Time) int64 {
 	rate := func() int64 {
 		return int64(float64(t.Bytes()-t.had) / max(now.Sub(t.seen), time.Millisecond).Seconds())
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A pipe is a data connection that is there.
+// A pipe is a data connection that is already open.
 type pipe struct{ conn net.Conn }
 
 func (p pipe) Waits() bool                            { return false }
@@ -23,7 +23,7 @@ func (p pipe) Missing() error                         { return nil }
 func (p pipe) Open(context.Context) (net.Conn, error) { return p.conn, nil }
 func (p pipe) Close()                                 { _ = p.conn.Close() }
 
-// upload is a transfer that has moved some bytes.
+// upload returns a transfer that has moved some bytes.
 func upload(t *testing.T, bytes int) *dataconn.Transfer {
 	t.Helper()
 	client, server := net.Pipe()
@@ -41,7 +41,7 @@ func upload(t *testing.T, bytes int) *dataconn.Transfer {
 	return x
 }
 
-// A session is shown with what it does, also while it does something: the race detector watches.
+// A session is shown with its current command and transfer, even while they change. The race detector checks this.
 func TestShow(t *testing.T) {
 	const id, bytes = "0123", 50
 	s := NewActivity(&Client{ID: id, Remote: "192.0.2.7:1024"})
@@ -67,7 +67,7 @@ func TestShow(t *testing.T) {
 	s.CommandEnded(t.Context(), &Outcome{})
 	s.CommandBegan(t.Context(), Command{Name: "STOR"})
 	s.Transferring(&Transfer{Progress: x, Path: "/f"})
-	s.CommandBegan(t.Context(), Command{Name: "STAT"}) // is answered meanwhile
+	s.CommandBegan(t.Context(), Command{Name: "STAT"}) // gets a reply during the transfer
 	s.CommandEnded(t.Context(), &Outcome{})
 	close(stop)
 	<-stopped
@@ -86,14 +86,14 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// A rate is that of the last second or more.
+// The rate is measured over the last second or longer.
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bytes = 500
 		s := NewActivity(&Client{ID: "0123"})
 		s.CommandBegan(t.Context(), Command{Name: "STOR"})
 		s.Transferring(&Transfer{Progress: upload(t, bytes), Path: "/f"})
-		for look, want := range []int64{bytes * 1000, bytes / 2, 0} { // at once, after two seconds, when nothing moves
+		for look, want := range []int64{bytes * 1000, bytes / 2, 0} { // at once, after two seconds, and when nothing moves
 			if got := s.Show().Transfer.BytesPerSecond; got != want {
 				t.Errorf("look %d: %d bytes a second, want %d", look, got, want)
 			}
@@ -102,7 +102,7 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// BenchmarkShow is one look at 100,000 sessions, of which one in a hundred has a transfer.
+// BenchmarkShow shows 100,000 sessions, of which one in a hundred has a transfer.
 func BenchmarkShow(b *testing.B) {
 	all := make([]*Activity, 100_000)
 	for i := range all {

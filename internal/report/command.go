@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// A Command is a command line that a client has sent. The zero value stands for no command: the server greets, or ends
-// the session.
+// A Command is a command line from a client. The zero value means that no command was sent: the server greets the
+// client or ends the session.
 type Command struct {
-	// Name is the verb, and the same word for all verbs that the server does not know: no client chooses the labels of
-	// a metric.
+	// Name is the verb, or one constant word for all unknown verbs, so that clients cannot create metric labels.
 	Name string
-	// Verb and Argument are as received. The argument may be a password.
+	// Verb and Argument are what the client sent. The argument may be a password.
 	Verb, Argument string
-	// Known says that the server knows the verb, and for SITE the service.
+	// Known means that the server supports the verb, and in case of SITE also the service.
 	Known bool
 	Kind  Kind
 	Began time.Time
 }
 
-// masked stands for what no log may have.
+// masked replaces text that must not be logged.
 const masked = "***"
 
-// String is what logs and traces have of a command line. PASS and ACCT have a secret. USER may have one by mistake, and
-// so may a line that is no command: clients wait for no prompt, and people do not look.
+// String returns the command line for logs and traces. It masks the argument of PASS and ACCT, which is a secret. It
+// also masks the argument of USER and lines that are not commands, because people and clients sometimes send a
+// password there.
 func (c Command) String() string {
 	verb, argument := c.Verb, c.Argument
 	switch {
@@ -45,16 +45,16 @@ func (c Command) String() string {
 	return verb + " " + argument
 }
 
-// longestVerb is how many letters a command has at most (RFC 959 5.3).
+// longestVerb is the maximum length of a command (RFC 959 section 5.3).
 const longestVerb = 4
 
-// isVerb says whether a word looks like a command, and not like a password.
+// isVerb reports whether a word looks like a command rather than a password.
 func isVerb(word string) bool {
 	return len(word) <= longestVerb && !strings.ContainsFunc(word, func(r rune) bool { return r < 'A' || r > 'Z' })
 }
 
-// ReplyText is what logs have of the reply to the command. The replies to USER and SITE PRESIGN repeat what no log may
-// have: a name that may be a password, or a link.
+// ReplyText returns the reply to the command for logs. The replies to USER and SITE PRESIGN are masked, because they
+// repeat a name that may be a password, or contain a link.
 func (c Command) ReplyText(lines []string) string {
 	if c.Verb == "USER" || c.Kind == Presign {
 		return masked

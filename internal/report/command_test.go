@@ -7,7 +7,7 @@ import (
 
 const secret = "correct-horse"
 
-// No secret reaches the log: neither where it belongs nor where people type it by mistake.
+// Secrets are never logged, neither in their usual place nor where people type them by mistake.
 func TestCommandIsMasked(t *testing.T) {
 	for _, test := range []struct {
 		command Command
@@ -33,7 +33,7 @@ func TestCommandIsMasked(t *testing.T) {
 	}
 }
 
-// The replies to USER and SITE PRESIGN repeat what the log must not have.
+// The replies to USER and SITE PRESIGN contain text that must not be logged.
 func TestReplyIsMasked(t *testing.T) {
 	for _, test := range []struct {
 		command Command

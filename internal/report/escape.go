@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Escape is a ReplaceAttr of [slog.HandlerOptions]. It escapes the characters of an attribute that a terminal would
-// obey and not show, such as U+202E, which turns the direction of text around. The handlers of slog escape those of
-// ASCII themselves. A time that the configuration sets is written as the configuration has it, such as 25s, because
-// the JSON handler writes nanoseconds.
+// Escape is a ReplaceAttr function for [slog.HandlerOptions]. It escapes characters that would change the terminal
+// instead of being displayed, such as U+202E, which reverses the direction of text. The handlers of slog already
+// escape those in ASCII. Escape also formats durations as in the configuration, such as 25s, because the JSON handler
+// would write nanoseconds.
 func Escape(_ []string, a slog.Attr) slog.Attr {
 	var text string
 	switch v := a.Value.Any().(type) {
@@ -36,11 +36,11 @@ func Escape(_ []string, a slog.Attr) slog.Attr {
 	return slog.String(a.Key, escaped)
 }
 
-// maxText limits the bytes of a text that a client chooses, such as an argument that was refused. Otherwise a user
-// could make logs grow faster than the network lets files grow.
+// maxText limits the bytes of a text that a client chooses, such as an invalid argument. Without it, logs could grow
+// faster than the network lets files grow.
 const maxText = 256
 
-// Clip returns at most 256 bytes of a text, and says how long the whole is. Names of stored files are never clipped.
+// Clip shortens a text to 256 bytes and appends the full length. Do not clip the names of stored files.
 func Clip(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -62,8 +62,8 @@ func escape(text string) string {
 	})
 }
 
-// EscapeUnprintable lets escape write each character of a text that a terminal would obey and not show. A byte that
-// is no UTF-8 is [utf8.RuneError].
+// EscapeUnprintable calls escape for each character that would change the terminal instead of being displayed. For
+// bytes that are not valid UTF-8, the character is [utf8.RuneError].
 func EscapeUnprintable(text string, escape func(b *strings.Builder, r rune, bytes string)) string {
 	printable := func(r rune, size int) bool { return unicode.IsPrint(r) && (r != utf8.RuneError || size > 1) }
 	var b strings.Builder

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Both handlers write the same texts: without characters that a terminal would obey, and with times as the
-// configuration has them.
+// Both handlers write the same text: control characters are escaped, and durations look as in the configuration.
 func TestEscape(t *testing.T) {
 	var text, json bytes.Buffer
 	opts := &slog.HandlerOptions{ReplaceAttr: Escape}

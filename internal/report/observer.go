@@ -6,34 +6,33 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// An Observer learns what happens in a session, each thing once, and before the client reads of it. Its methods are
-// called by the goroutine of the session, and must not wait for long. An observer that needs few of them embeds
-// [Silent].
+// An Observer is notified of each event in a session once, before the client gets the reply. Its methods are called by
+// the goroutine of the session, and must not block for long. Embed [Silent] to implement only some of the methods.
 type Observer interface {
 	SessionOpened(ctx context.Context)
 	SessionClosed()
-	// Identified tells what is known of the client from now on. The value does not change.
+	// Identified reports new knowledge about the client. The caller does not change c afterwards.
 	Identified(c *Client)
 	LoggedIn(login *account.Login, err error) // login is nil after an error
-	LoggedOut()                               // ends what a LoggedIn without an error has told
-	Refused(tenant, limit string)             // what a limit refuses or ends
+	LoggedOut()                               // ends a login that LoggedIn reported without an error
+	Refused(tenant, limit string)             // a limit refused or ended something
 
-	// CommandBegan returns the context of all that is done for the command, which is ctx or made of it.
+	// CommandBegan returns the context for everything that is done for the command, which is ctx or derived from it.
 	CommandBegan(ctx context.Context, c Command) context.Context
-	// CommandGoesOn tells of a preliminary reply.
-	CommandGoesOn(ctx context.Context, c Command, code int, lines []string)
-	// Transferring tells of a transfer that begins. It ends with its command.
+	// PreliminaryReply reports a 1xx reply.
+	PreliminaryReply(ctx context.Context, c Command, code int, lines []string)
+	// Transferring reports the start of a transfer. It ends with its command.
 	Transferring(t *Transfer)
-	// CommandEnded tells of each final reply, also of one that no command has asked for.
+	// CommandEnded reports each final reply, even if there was no command.
 	CommandEnded(ctx context.Context, o *Outcome)
 }
 
-// Silent is the Observer that does nothing.
+// Silent is an Observer that does nothing.
 type Silent struct{}
 
 var _ Observer = Silent{}
 
-// SessionOpened implements [Observer], as do the others.
+// SessionOpened implements [Observer]; the other methods do too.
 func (Silent) SessionOpened(context.Context) {}
 
 // SessionClosed does nothing.
@@ -51,11 +50,11 @@ func (Silent) LoggedOut() {}
 // Refused does nothing.
 func (Silent) Refused(string, string) {}
 
-// CommandBegan returns the context as it is.
+// CommandBegan returns ctx.
 func (Silent) CommandBegan(ctx context.Context, _ Command) context.Context { return ctx }
 
-// CommandGoesOn does nothing.
-func (Silent) CommandGoesOn(context.Context, Command, int, []string) {}
+// PreliminaryReply does nothing.
+func (Silent) PreliminaryReply(context.Context, Command, int, []string) {}
 
 // Transferring does nothing.
 func (Silent) Transferring(*Transfer) {}
@@ -63,54 +62,54 @@ func (Silent) Transferring(*Transfer) {}
 // CommandEnded does nothing.
 func (Silent) CommandEnded(context.Context, *Outcome) {}
 
-// Observers are those of a session. Each gets everything, in this order.
+// Observers calls several observers, in this order.
 type Observers []Observer
 
 var _ Observer = Observers{}
 
-// SessionOpened implements [Observer], as do the others.
+// SessionOpened implements [Observer]; the other methods do too.
 func (all Observers) SessionOpened(ctx context.Context) {
 	for _, o := range all {
 		o.SessionOpened(ctx)
 	}
 }
 
-// SessionClosed tells all.
+// SessionClosed calls all observers.
 func (all Observers) SessionClosed() {
 	for _, o := range all {
 		o.SessionClosed()
 	}
 }
 
-// Identified tells all.
+// Identified calls all observers.
 func (all Observers) Identified(c *Client) {
 	for _, o := range all {
 		o.Identified(c)
 	}
 }
 
-// LoggedIn tells all.
+// LoggedIn calls all observers.
 func (all Observers) LoggedIn(login *account.Login, err error) {
 	for _, o := range all {
 		o.LoggedIn(login, err)
 	}
 }
 
-// LoggedOut tells all.
+// LoggedOut calls all observers.
 func (all Observers) LoggedOut() {
 	for _, o := range all {
 		o.LoggedOut()
 	}
 }
 
-// Refused tells all.
+// Refused calls all observers.
 func (all Observers) Refused(tenant, limit string) {
 	for _, o := range all {
 		o.Refused(tenant, limit)
 	}
 }
 
-// CommandBegan tells all. Each gets the context of the one before.
+// CommandBegan calls all observers. Each one gets the context that the previous one returned.
 func (all Observers) CommandBegan(ctx context.Context, c Command) context.Context {
 	for _, o := range all {
 		ctx = o.CommandBegan(ctx, c)
@@ -118,21 +117,21 @@ func (all Observers) CommandBegan(ctx context.Context, c Command) context.Contex
 	return ctx
 }
 
-// CommandGoesOn tells all.
-func (all Observers) CommandGoesOn(ctx context.Context, c Command, code int, lines []string) {
+// PreliminaryReply calls all observers.
+func (all Observers) PreliminaryReply(ctx context.Context, c Command, code int, lines []string) {
 	for _, o := range all {
-		o.CommandGoesOn(ctx, c, code, lines)
+		o.PreliminaryReply(ctx, c, code, lines)
 	}
 }
 
-// Transferring tells all.
+// Transferring calls all observers.
 func (all Observers) Transferring(t *Transfer) {
 	for _, o := range all {
 		o.Transferring(t)
 	}
 }
 
-// CommandEnded tells all.
+// CommandEnded calls all observers.
 func (all Observers) CommandEnded(ctx context.Context, outcome *Outcome) {
 	for _, o := range all {
 		o.CommandEnded(ctx, outcome)

@@ -7,71 +7,72 @@ import (
 	"golang.org/x/text/language"
 )
 
-// An Outcome is how a command has ended. The session makes it in one place, when the function of the command has
-// returned, and before the client gets the reply.
+// An Outcome is the result of a command. The session creates it in one place, after the function of the command has
+// returned and before the client gets the reply.
 type Outcome struct {
 	Command
 	Code     int      // of the reply
 	Lines    []string // of the reply
 	Language language.Tag
 
-	// Err is what stopped the command, else why its data connection failed, else why the storage did. It is nil where
-	// nothing failed, where the reply says it all, and for a login, of which [Observer.LoggedIn] tells.
+	// Err is the error that stopped the command, or else the error of its data connection, or else the error of the
+	// storage. It is nil on success, if the reply explains the failure completely, and for logins, which are reported
+	// to [Observer.LoggedIn].
 	Err error
-	// Pending says that another command will tell what came of this one: RNTO of RNFR.
+	// Pending means that a later command will have the result, for example RNTO after RNFR.
 	Pending bool
 
-	// Path and To are what a change or a transfer has named, as the user sees it, and To is of a rename or a copy. They
-	// are empty where the storage was not asked for any.
+	// Path and To are the pathnames of a change or transfer, as the user sees them. To is only set for a rename or a
+	// copy. Both are empty if the storage was not called.
 	Path, To string
-	// URI and ToURI are those of the objects.
+	// URI and ToURI identify the objects.
 	URI, ToURI string
-	// Charset is the charset in which the server has read a pathname that can be in several, empty for any other.
+	// Charset is the charset of a pathname that is valid in several charsets, otherwise empty.
 	Charset  string
-	Stored   *Stored   // the file of a transfer that is complete; nil where nothing is known of it
-	Transfer *Transfer // nil for none
+	Stored   *StoredFile // file of a completed transfer; nil if unknown
+	Transfer *Transfer   // nil if there was none
 }
 
-// firstFailure is the first code of a reply that tells a failure (RFC 959 4.2.1).
+// firstFailure is the first reply code that reports a failure (RFC 959 section 4.2.1).
 const firstFailure = 400
 
-// Failed says whether the reply tells a failure.
+// Failed reports whether the reply is a failure.
 func (o *Outcome) Failed() bool { return o.Code >= firstFailure }
 
-// Stored is what S3 has told of a file. What S3 has not told is empty.
-type Stored struct {
+// StoredFile holds what S3 returned about a stored file. Unknown fields are empty.
+type StoredFile struct {
 	Size                      int64
 	ETag, Checksum, RequestID string
 }
 
-// Progress is how far a transfer is. Any goroutine may ask it.
+// Progress is the progress of a transfer. Its methods are safe for concurrent use.
 type Progress interface {
 	Direction() string               // upload, download, listing
-	Bytes() int64                    // on the data connection so far
-	Size() (bytes int64, known bool) // of the whole
-	Elapsed() time.Duration          // since the command came
-	FirstByte() time.Duration        // until the first byte moved, 0 while none has
+	Bytes() int64                    // transferred on the data connection so far
+	Size() (bytes int64, known bool) // size of the whole file
+	Elapsed() time.Duration          // since the command arrived
+	FirstByte() time.Duration        // until the first byte was transferred, 0 before
 }
 
 // A Transfer is one use of a data connection.
 type Transfer struct {
 	Progress
 	Tenant string
-	Verb   string // what the storage is asked for: STOR also for STOU, and for APPE after REST
-	Path   string // as the user means it
-	URI    string // of the object, empty for a listing
-	Offset int64  // of REST or RANG
-	// Announced is how many bytes ALLO has told, 0 for none.
+	Verb   string // operation of the storage: STOR for STOU too, and for APPE after REST
+	Path   string // absolute pathname, as the user sees it
+	URI    string // URI of the object, empty for a listing
+	Offset int64  // argument of REST or RANG
+	// Announced is the number of bytes announced with ALLO, or 0.
 	Announced int64
 	TLS       bool
-	// DataAddress is what the reply to PASV or EPSV has told the client, empty for an active transfer.
+	// DataAddress is the address in the reply to PASV or EPSV, empty for an active transfer.
 	DataAddress string
-	// ReachedAddress is the address of the server that the control connection of the client has reached. With another
-	// address in DataAddress, the data connection of the client may have gone elsewhere.
+	// ReachedAddress is the server address that the client's control connection uses. If DataAddress differs, the data
+	// connection of the client may have gone to another machine.
 	ReachedAddress netip.Addr
 
-	// These tell how it has ended, and are for [Observer.CommandEnded]. The log has both errors, because the one often
-	// follows from the other.
+	// The result of the transfer, for [Observer.CommandEnded]. The log contains both errors, because one often causes
+	// the other.
 	Complete            bool
 	Connection, Storage error
 }

@@ -1,11 +1,14 @@
-// Package report lets observers know what happens in a session. Each [Observer] learns of the begin and the end, of
-// commands and transfers, and of what a limit refuses, each thing once.
+// Package report notifies observers of everything that happens in a session. An [Observer] learns when the session,
+// its commands and transfers begin and end, and what limits refuse.
 //
-// A command ends in one [Outcome]. The log, the audit log, the metrics and the traces read that, and derive nothing
-// themselves. An [Activity] tells administrators what a session does at the moment: the bytes of a transfer are read
-// when one asks, so that moving them costs nothing.
+// Each command ends with one [Outcome]. The log (package sessionlog), the audit log (package audit), the metrics
+// (package admin) and the traces (package tracing) are observers. They all read the same Outcome, and derive nothing
+// themselves.
 //
-// [Escape] keeps what a client has sent from having an effect on the terminal that shows a line.
+// An [Activity] shows administrators the current state of a session. It reads the number of transferred bytes only on
+// request, so that it does not slow down transfers.
+//
+// [Escape] prevents text from clients from affecting the terminal that displays a log.
 package report
 
 import (
@@ -14,25 +17,25 @@ import (
 	"golang.org/x/text/language"
 )
 
-// A Client is what is known of the client of a session.
+// A Client describes the client of a session, as far as the server knows.
 type Client struct {
-	ID           string // of the session, the same in all logs
-	Remote       string // its address and port
+	ID           string // session ID, the same in all logs
+	Remote       string // address and port
 	Address      netip.Addr
-	Tenant, User string // empty where they are not known; HOST and TLS tell the tenant, and a login both
+	Tenant, User string // empty until known; HOST and TLS may select the tenant, and a login sets both
 	Language     language.Tag
-	Software     string // what the client calls itself by CLNT, shortened; empty if it does not
+	Software     string // name that the client sent with CLNT, shortened; otherwise empty
 	TLS          bool   // on the control connection
-	// TLSVersion and TLSCipher are those of the control connection, empty in the clear: "TLS 1.3",
-	// "TLS_AES_128_GCM_SHA256".
+	// TLSVersion and TLSCipher describe the control connection, such as "TLS 1.3" and "TLS_AES_128_GCM_SHA256". They
+	// are empty without TLS.
 	TLSVersion, TLSCipher string
 }
 
-// A Kind is what a command does, in the word of the audit log. It is empty for a command that changes nothing and
-// sends no file.
+// A Kind is the effect of a command, as the audit log names it. It is empty for a command that neither changes nor
+// transfers a file.
 type Kind string
 
-// The kinds of commands.
+// Kinds of commands.
 const (
 	Upload    Kind = "upload"
 	Download  Kind = "download"
@@ -41,7 +44,7 @@ const (
 	MakeDir   Kind = "mkdir"
 	RemoveDir Kind = "rmdir"
 	Copy      Kind = "copy"
-	Restore   Kind = "restore" // a rename or a copy from the past
+	Restore   Kind = "restore" // a rename or copy of an older version
 	SetTime   Kind = "set_time"
 	Presign   Kind = "presign"
 )

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// A Ring keeps the last lines of a log in memory. When it is full, it drops the oldest lines of those who hold the
-// most, so that nobody can drop the lines of others by writing many. Its methods may be called by any goroutine.
+// A Ring keeps the last lines of a log in memory. If it is full, it drops the oldest lines of the owners with the limit
+// bytes, so that nobody can displace the lines of others by writing many. Its methods are safe for concurrent use.
 type Ring struct {
-	most int // bytes
+	limit int // maximum number of bytes
 
 	mu    sync.Mutex
-	lines []ringLine // the oldest first
+	lines []ringLine // oldest first
 	bytes int
 }
 
@@ -22,24 +22,24 @@ type ringLine struct {
 	text  []byte
 }
 
-// NewRing returns a ring that keeps at most some bytes of lines.
-func NewRing(most int) *Ring { return &Ring{most: most} }
+// NewRing returns a ring with room for limit bytes.
+func NewRing(limit int) *Ring { return &Ring{limit: limit} }
 
-// Add keeps a line of an owner. It drops a line that is longer than a quarter of the ring.
+// Add adds a line of an owner. It ignores a line that is longer than a quarter of the ring.
 func (r *Ring) Add(owner string, line []byte) {
-	if len(line) > r.most/4 {
+	if len(line) > r.limit/4 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.bytes+len(line) > r.most {
-		r.trim(r.most - r.most/4)
+	if r.bytes+len(line) > r.limit {
+		r.trim(r.limit - r.limit/4)
 	}
 	r.lines = append(r.lines, ringLine{owner, bytes.Clone(line)})
 	r.bytes += len(line)
 }
 
-// Lines returns the lines, the oldest first. The caller must not change them.
+// Lines returns the lines, oldest first. The caller must not change them.
 func (r *Ring) Lines() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,8 +50,8 @@ func (r *Ring) Lines() [][]byte {
 	return texts
 }
 
-// trim drops lines until the ring has at most some bytes. Callers free a quarter of the ring at once, because trim
-// visits every line. The mutex is locked.
+// trim drops lines until at most this number of bytes is left. Callers free a quarter of the ring at a time, because
+// trim visits every line. The mutex must be locked.
 func (r *Ring) trim(bytes int) {
 	held := map[string]int{}
 	for _, l := range r.lines {
@@ -68,8 +68,8 @@ func (r *Ring) trim(bytes int) {
 	})
 }
 
-// fairShare returns the largest share with which all owners together hold no more than total. Those who hold less than
-// the share leave the rest to the others.
+// fairShare returns the largest share for which all owners together hold at most total. What owners below the share do
+// not use is available to the others.
 func fairShare(held []int, total int) int {
 	slices.Sort(held)
 	for i, h := range held {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whoever writes the most loses the oldest lines, and all lines stay in order.
+// The owner with the most bytes loses its oldest lines, and all lines stay in order.
 func TestRing(t *testing.T) {
 	const most = 1000
 	r := NewRing(most)
@@ -38,7 +38,7 @@ func TestRing(t *testing.T) {
 	if text() != got {
 		t.Error("a line that is too long was kept, or has dropped others")
 	}
-	for i := range 1000 { // many owners get a line each
+	for i := range 1000 { // many owners with one line each
 		r.Add(fmt.Sprint(i), []byte("0123456789\n"))
 	}
 	if n := len(r.Lines()); n < most/2/11-1 || n > most/11 {

@@ -99,7 +99,7 @@ func (a *adminAccess) serve(serve func(net.Listener) error, l net.Listener) {
 	}
 }
 
-// prepare calls [admin.Listener.Prepare]. It returns nil if there is no admin.listen.
+// prepare calls [admin.Listener.Prepare]. It returns nil without admin.listen.
 func (a *adminAccess) prepare(cfg *config.Config) (*admin.ListenerChange, error) {
 	if a.tcp == nil {
 		return nil, nil
@@ -123,7 +123,7 @@ func (a *adminAccess) certificate() (host string, ends time.Time) {
 	return a.tcp.Ends()
 }
 
-// AdminAddr returns the address for administrators, or nil if there is none.
+// AdminAddr returns the address for administrators, or nil without admin.listen.
 func (s *Server) AdminAddr() net.Addr {
 	if s.admin.bound == nil {
 		return nil

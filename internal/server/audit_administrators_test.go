@@ -209,7 +209,7 @@ func TestAuditRequired(t *testing.T) {
 			t.Errorf("%d lines have %s, want %d:\n%s", len(got), key, want, strings.Join(got, "\n"))
 		}
 	}
-	for _, want := range []string{"commands are refused until it works", "the destination works again"} {
+	for _, want := range []string{"refusing commands until it works", "destination works again"} {
 		if log.Count(want) != 1 {
 			t.Errorf("the log has %q %d times", want, log.Count(want))
 		}

@@ -57,7 +57,7 @@ func TestBanOfAnAddress(t *testing.T) {
 	loggedIn, _ := dialFrom(t, srv, attacker, 220)
 	loggedIn.Login("alice", servicetest.Password)
 	guessing := []*ftptest.Client{waiting}
-	for _, code := range []int{530, 530, 530, 530, 530, 421} { // the last failure bans the address and cuts its own session
+	for _, code := range []int{530, 530, 530, 530, 530, 421} { // the last one also cuts its own session
 		c, _ := dialFrom(t, srv, attacker, 220)
 		c.Command(331, "USER alice")
 		c.Command(code, "PASS guess")
@@ -131,7 +131,7 @@ func TestBanOfAUser(t *testing.T) {
 	login("127.0.0.1", "alice", servicetest.Password, 421)
 }
 
-// Garbage bans an address, unless the address is allowed, such as that of a load balancer.
+// Garbage bans an address, unless the address is allowed, such as the address of a load balancer.
 func TestBanForGarbage(t *testing.T) {
 	cfg, s, _ := bansBehind(t)
 	cfg.Limits.Bans.AddressScore = 2

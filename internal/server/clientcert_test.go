@@ -44,7 +44,7 @@ func (c *certified) issue(by *must.Authority, name string, serial int64) {
 	c.clients[name] = pair
 }
 
-// newCertified creates a configuration with alice, who has a password, and these other users of acme.
+// newCertified creates a configuration with alice, a user with a password, and these other users of acme.
 func newCertified(t *testing.T, users map[string]*config.User) *certified {
 	t.Helper()
 	s := s3test.Start(t, "sim-aws")

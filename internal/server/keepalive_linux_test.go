@@ -9,7 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Control connections send TCP keep-alive packets. Load balancers drop idle connections, such as those of clients that
+// Control connections send TCP keep-alive packets. Load balancers drop idle connections, such as connections of clients that
 // wait for a long transfer. The Kubernetes guide documents the interval.
 func TestKeepAlive(t *testing.T) {
 	const seconds = 15

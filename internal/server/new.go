@@ -74,7 +74,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		opts: opts, log: log, metrics: m,
 		factory: clients,
 		memory:  driver.NewBudget(int64(cfg.Memory)),
-		limits:  limits.NewServer(limits.Bounds{}, limits.Bounds{}), // zero until apply configures them, like bans and control
+		limits:  limits.NewServer(limits.Bounds{}, limits.Bounds{}), // configured by apply, like bans and control
 		bans:    bans.New(config.Bans{}, config.Networks{}, log, func(b bans.Ban) { s.banned(b) }),
 		upkeep:  make(chan struct{}, maxParallel),
 

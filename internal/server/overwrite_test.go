@@ -150,7 +150,7 @@ func TestServerWithoutConditions(t *testing.T) {
 	}
 }
 
-// STOR after REST keeps the bytes of the file behind those of the client, or truncates the file there.
+// STOR after REST keeps the bytes of the file behind the bytes of the client, or truncates the file there.
 func TestSTORAfterREST(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		for choice, want := range map[config.StorAfterRest]string{"": "coNTent", config.KeepRest: "coNTent",

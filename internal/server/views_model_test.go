@@ -223,7 +223,7 @@ func (m *viewModel) under(key string) (keys []string) {
 	return keys
 }
 
-// inFile reports whether a file exists in place of a directory above a key.
+// inFile reports whether a file exists instead of a directory above a key.
 func (m *viewModel) inFile(key string) bool {
 	for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
 		if m.file(dir) {
@@ -233,7 +233,7 @@ func (m *viewModel) inFile(key string) bool {
 	return false
 }
 
-// sight is what an observer can see of another user's step.
+// sight describes what an observer can see of another user's step.
 type sight int
 
 const (

@@ -34,7 +34,9 @@ const viewSteps = 24
 //
 //   - Every permitted command is accepted, and every other command is refused.
 //   - Downloads, listings and sizes match the model, and so do the buckets at the end.
-//   - A user learns nothing about invisible files. One user of each script is the observer, and there are two worlds. Steps of other users that the observer cannot see only happen in the first world. Still, all replies to the observer and all downloaded bytes must be the same in both.
+//   - A user learns nothing about invisible files. One user of each script is the observer, and there are two worlds.
+//     Steps of other users that the observer cannot see only happen in the first world. Still, all replies to the
+//     observer and all downloaded bytes must be the same in both.
 //
 // A failing script is shortened and printed. To run more scripts:
 //

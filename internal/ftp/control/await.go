@@ -142,6 +142,6 @@ func (s *session) bufferIfStarted() {
 
 // bufferPreliminary buffers a preliminary reply, to be written together with the next reply.
 func (s *session) bufferPreliminary(r wire.Reply) {
-	s.observers.CommandGoesOn(s.op.Context, s.op.command, r.Code, r.Lines)
+	s.observers.PreliminaryReply(s.op.Context, s.op.command, r.Code, r.Lines)
 	s.dialogue.buffer(r)
 }

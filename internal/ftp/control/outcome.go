@@ -97,12 +97,12 @@ func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
 }
 
 // storedFile returns what S3 reported about an uploaded or downloaded file, or nil if that is unknown.
-func storedFile(file engine.File) *report.Stored {
+func storedFile(file engine.File) *report.StoredFile {
 	info, err := file.Stat()
 	if err != nil {
 		return nil
 	}
-	stored := &report.Stored{Size: info.Size()}
+	stored := &report.StoredFile{Size: info.Size()}
 	if of, ok := info.(contract.Tagged); ok {
 		stored.ETag = of.ETag()
 	}

@@ -93,7 +93,7 @@ func (s *session) logForeign(protocol string) {
 		wire.ForeignPROXY: "the header was not believed: if a load balancer sent it, name its network in " +
 			"proxy_protocol.trusted",
 	}[protocol]
-	if more, first := s.log.Seldom("foreign", protocol); first {
+	if more, first := s.log.SampleStranger("foreign", protocol); first {
 		s.log.Info("client began with another protocol; logged once a minute for each address",
 			"protocol", protocol, "advice", advice, "more", more)
 	}
@@ -126,7 +126,7 @@ func (s *session) end(leave func()) {
 	defer s.observers.SessionClosed()
 	s.sendLastReply()
 	if s.identity.onlyTLS && !s.dialogue.closing { // some clients leave to ask the user about the certificate
-		if more, first := s.log.Seldom("only TLS", ""); first {
+		if more, first := s.log.SampleStranger("only TLS", ""); first {
 			s.log.Info("client left after the TLS handshake, before a login; logged once a minute for each address",
 				"hint", sessionlog.CertificateHint, "more", more)
 		}
@@ -155,7 +155,7 @@ func (s *session) logUnfinishedLine() {
 	case line&wire.UnfinishedCR != 0:
 		hint = "the client ended the command with CR: let it send CR LF"
 	}
-	if more, first := s.log.Seldom("unfinished line", hint); first {
+	if more, first := s.log.SampleStranger("unfinished line", hint); first {
 		s.log.Info("session ended within a command; logged once a minute for each address", "hint", hint, "more", more)
 	}
 }

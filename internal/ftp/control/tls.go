@@ -54,7 +54,7 @@ func (s *session) startTLS(start func(context.Context, *tls.Config) error) (r wi
 	s.dialogue.tlsSession = rand.Text()
 	if err := start(dataconn.WithHandshake(ctx, s.dialogue.handshake(s.identity.hostname)), s.cfg.TLS); err != nil {
 		hint := sessionlog.HandshakeHint(err, s.dialogue.implicit)
-		if more, first := s.log.Seldom("handshake", hint); first {
+		if more, first := s.log.SampleStranger("handshake", hint); first {
 			s.log.Info("TLS handshake failed; logged once a minute for each address",
 				"err", err, "hint", hint, "more", more)
 		}
@@ -64,7 +64,7 @@ func (s *session) startTLS(start func(context.Context, *tls.Config) error) (r wi
 		return r, false
 	}
 	if err := s.cfg.Backend.Admit(s.dialogue.conn.Certificates()); err != nil {
-		if more, first := s.log.Seldom("certificate", ""); first {
+		if more, first := s.log.SampleStranger("certificate", ""); first {
 			s.log.Info("client refused; logged once a minute for each address", "err", err, "more", more)
 		}
 		return wire.NewReply(421, s.identity.text(i18n.ClientCertificateRequired)), false // RFC 4217 10.1

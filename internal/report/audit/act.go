@@ -6,16 +6,16 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 )
 
-// An Act is what an administrator does, or what the server does by itself: a reload of the configuration, or a ban
-// after failures.
+// An Act is an action of an administrator, or of the server itself: a reload of the configuration, or a ban after
+// failures.
 type Act struct {
 	Event         string
-	Administrator string // the name, or what has made the server do it
-	Client        string // the address of the administrator, or what else the demand came by
-	About         []any  // keys and values
+	Administrator string // name of the administrator, or the cause of the server's action
+	Client        string // address of the administrator, or how the request arrived
+	About         []any  // additional keys and values
 }
 
-// Write writes the line of an act. A nil log has none.
+// Write writes the line of an act. It does nothing if l is nil.
 func (l *Log) Write(a *Act, err error) {
 	if l == nil {
 		return
@@ -34,8 +34,8 @@ func (l *Log) Write(a *Act, err error) {
 // EventAdministrator is the event of an administrator's login.
 const EventAdministrator = "admin_login"
 
-// AdministratorRefused writes that a login as an administrator had a wrong password. The name is empty where no
-// administrator has it. A nil log has no lines.
+// AdministratorRefused writes a failed login of an administrator. The name is empty if no such administrator exists.
+// It does nothing if l is nil.
 func (l *Log) AdministratorRefused(name string, client netip.AddrPort) {
 	if name == "" {
 		l.refused(client, "unknown_user")
@@ -44,13 +44,13 @@ func (l *Log) AdministratorRefused(name string, client netip.AddrPort) {
 	l.refused(client, "wrong_password", "administrator", name)
 }
 
-// CertificateRefused writes that a client certificate, which was a login of an administrator in the TLS handshake, is
-// none any more. A nil log has no lines.
+// CertificateRefused writes that a client certificate was accepted as a login in the TLS handshake, but is no longer
+// valid. It does nothing if l is nil.
 func (l *Log) CertificateRefused(subject string, client netip.AddrPort) {
 	l.refused(client, "certificate", "certificate", subject)
 }
 
-// refused writes a login as an administrator that was refused.
+// refused writes a refused login of an administrator.
 func (l *Log) refused(client netip.AddrPort, reason string, about ...any) {
 	if l == nil {
 		return

@@ -1,7 +1,11 @@
-// Package audit writes the audit log, with a line of JSON for each login, refusal, change, transfer and act of an
-// administrator. A line says who did it and what came of it.
+// Package audit writes the audit log, which has a JSON line for each login, refusal, change, transfer and action of an
+// administrator. A line contains who did it, and the result.
 //
-// A [Session] observes a session, and writes what the outcomes of its commands say.
+// A [Session] observes a session and writes the outcomes of its commands. A [Log] passes the lines to a [Sink], which
+// is usually an [Output] with a [Writer] for each destination: a file, standard output or a webhook. Each Writer has a
+// queue and a goroutine, so that a slow destination does not block sessions for long.
+//
+// [Follow] finds the history of a file in an audit log.
 package audit
 
 import (
@@ -21,23 +25,22 @@ type Log struct {
 	strangers *strangers
 }
 
-// New returns a log that gives each line to out, with the keys and values of about. It only counts lines about clients
-// that are not logged in and about frequent failures while room returns false. guard recovers from a panic when a count
-// is written later.
+// New returns a log that writes each line to out, with the keys and values of about. While room returns false, it only
+// counts lines about clients that are not logged in, and about repeated failures. guard recovers from panics when a
+// count is written later.
 func New(out Sink, room func() bool, guard *panics.Guard, about ...any) *Log {
 	log := slog.New(newLineHandler(out)).With(about...)
 	return &Log{log, &strangers{out: log, room: room, guard: guard, kinds: map[kind]*counted{}}}
 }
 
-// Flush writes the numbers of lines that were not written. It is called when the sessions have ended. A
-// nil log has none.
+// Flush writes the counts of omitted lines. Call it after all sessions have ended. It does nothing if l is nil.
 func (l *Log) Flush() {
 	if l != nil {
 		l.strangers.flush()
 	}
 }
 
-// attribute gives slog's attributes the names of the audit log. All events are equally important, so there is no level.
+// attribute renames slog's attributes for the audit log. It removes the level, because all events are equally important.
 func attribute(groups []string, a slog.Attr) slog.Attr {
 	switch a.Key {
 	case slog.LevelKey:
@@ -50,7 +53,7 @@ func attribute(groups []string, a slog.Attr) slog.Attr {
 	return report.Escape(groups, a)
 }
 
-// A Session writes the lines of one session. It is for the goroutine of the session.
+// A Session writes the lines of one session. Only the goroutine of the session may use it.
 type Session struct {
 	report.Silent
 	out       *slog.Logger
@@ -59,13 +62,13 @@ type Session struct {
 
 	login    *account.Login // nil when logged out
 	loggedIn time.Time
-	files    map[report.Kind]int   // of the login
-	bytes    map[report.Kind]int64 // on the data connections of the login
+	files    map[report.Kind]int   // since the login
+	bytes    map[report.Kind]int64 // on data connections since the login
 }
 
 var _ report.Observer = (*Session)(nil)
 
-// Session returns the log of a session.
+// Session returns the observer of a session.
 func (l *Log) Session(client *report.Client) *Session {
 	return &Session{out: l.out.With("session", client.ID, "client", client.Remote), client: client,
 		strangers: l.strangers}
@@ -80,12 +83,12 @@ const (
 	eventRefused = "refused"
 )
 
-// The values of "outcome".
+// Values of the key "outcome".
 const (
 	outcomeOK     = "ok"
 	outcomeFailed = "failed"
 
-	outcomeRefused = "refused" // by the inspector of the tenant
+	outcomeRefused = "refused" // by the tenant's inspector
 )
 
 func (s *Session) write(event, outcome string, about ...any) {
@@ -100,7 +103,7 @@ func (s *Session) write(event, outcome string, about ...any) {
 	s.out.Info(event, about...)
 }
 
-// LoggedIn writes an accepted login, or why it was not. A login that a limit refuses is left to [Session.Refused].
+// LoggedIn writes a login, or the reason why it failed. A login that a limit refused is left to [Session.Refused].
 func (s *Session) LoggedIn(login *account.Login, err error) {
 	if err == nil {
 		s.login, s.loggedIn = login, time.Now()
@@ -128,7 +131,7 @@ func (s *Session) LoggedIn(login *account.Login, err error) {
 		why.tenant, why.user = of.Tenant, of.User
 	}
 	write := s.strangers.wanted
-	if errors.Is(err, account.ErrAbandoned) { // it has cost the client nothing
+	if errors.Is(err, account.ErrAbandoned) { // it cost the client nothing, so it may be frequent
 		write = s.strangers.sampled
 	}
 	if write(why) {
@@ -136,7 +139,7 @@ func (s *Session) LoggedIn(login *account.Login, err error) {
 	}
 }
 
-// reason is the class of a failed login.
+// reason returns the class of a failed login.
 func reason(err error) string {
 	of, known := errors.AsType[*account.LoginError](err)
 	closed, isClosed := errors.AsType[*account.ClosedError](err)
@@ -159,7 +162,7 @@ func reason(err error) string {
 	return "wrong_password"
 }
 
-// LoggedOut writes the totals of the login that ends.
+// LoggedOut writes the totals of the login.
 func (s *Session) LoggedOut() {
 	s.write("logout", outcomeOK, "duration_ms", time.Since(s.loggedIn).Milliseconds(),
 		"uploads", s.files[report.Upload], "uploaded_bytes", s.bytes[report.Upload],
@@ -168,8 +171,8 @@ func (s *Session) LoggedOut() {
 	s.out = ownedBy(s.out, report.Owner{})
 }
 
-// Refused writes that a limit has refused something. The tenant is empty where the limit is the server's. Of a client
-// that is not logged in it may be only counted.
+// Refused writes that a limit refused something. tenant is empty for a limit of the server. If the client is not
+// logged in, the line may be omitted and counted.
 func (s *Session) Refused(tenant, limit string) {
 	about := []any{"limit", limit}
 	if s.login == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// lastLine is the last line of a log.
+// lastLine returns the last line of a log.
 func lastLine(t *testing.T, out *bytes.Buffer) map[string]any {
 	t.Helper()
 	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
@@ -19,8 +19,7 @@ func lastLine(t *testing.T, out *bytes.Buffer) map[string]any {
 	return fields
 }
 
-// A line has what all lines have. It has the version of TLS and the cipher suite of its session, and neither of them in
-// the clear.
+// A line has the TLS version and cipher suite of its session, and neither of them without TLS.
 func TestEncryption(t *testing.T) {
 	var out bytes.Buffer
 	s := New(To(&out), func() bool { return true }, nil, "replica", 2).Session(&report.Client{ID: "1"})
@@ -40,7 +39,7 @@ func TestEncryption(t *testing.T) {
 	}
 }
 
-// A right password without a tenant has a reason of its own.
+// A correct password for another tenant has its own reason.
 func TestWrongTenant(t *testing.T) {
 	var out bytes.Buffer
 	s := New(To(&out), func() bool { return true }, nil).Session(&report.Client{ID: "1"})

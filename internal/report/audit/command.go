@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// CommandEnded writes the line of a command that has a kind.
+// CommandEnded writes the line of a command with a kind.
 func (s *Session) CommandEnded(_ context.Context, o *report.Outcome) {
 	if o.Kind == "" || o.Pending || s.login == nil {
 		return
@@ -43,25 +43,25 @@ func (s *Session) CommandEnded(_ context.Context, o *report.Outcome) {
 	s.write(string(o.Kind), outcome, append(about, aboutFile(o)...)...)
 }
 
-// failuresWritten is how many failed commands of the same kind a user gets a line for in a minute. One line counts the
-// others.
+// failuresWritten limits the lines per minute for failed commands of the same kind and user. Further failures are
+// counted in one line.
 const failuresWritten = 20
 
-// failureOf returns the kind under which failed commands of the user are counted.
+// failureOf returns the kind for counting failed commands of the user.
 func (s *Session) failureOf(o *report.Outcome) kind {
 	k := s.kind(string(o.Kind), "")
 	k.code, k.tenant, k.user = o.Code, s.login.Tenant.Name, s.login.Name
 	return k
 }
 
-// aboutFile is what the storage knows of the command.
+// aboutFile returns the keys and values about the file of a command.
 func aboutFile(o *report.Outcome) []any {
-	if o.Path == "" { // refused before the storage was asked
+	if o.Path == "" { // refused before the storage was called
 		return []any{"argument", report.Clip(o.Argument)}
 	}
 	whole := func(text string) string { return text }
 	if o.Failed() && o.Transfer == nil {
-		whole = report.Clip // nothing was stored under the name
+		whole = report.Clip // nothing was stored under this name
 	}
 	about := []any{"path", whole(o.Path), "s3_uri", whole(o.URI)}
 	if o.To != "" {

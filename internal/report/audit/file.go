@@ -8,20 +8,21 @@ import (
 	"os"
 )
 
-// fileMode lets the group read the file: it holds names of users and files.
+// fileMode lets the group read the file, which contains names of users and files.
 const fileMode = 0o640
 
-// A File appends to the file of a path. When another program has moved or removed the file, the next Write makes a
-// new one. So logrotate needs no signal. Several processes may append to one file. Its methods are for one goroutine.
+// A File appends to the file at a path. If another program has moved or removed the file, the next Write creates a new
+// one, so that logrotate does not have to send a signal. Several processes may append to the same file. A File is not
+// safe for concurrent use.
 type File struct {
 	path string
-	file *os.File // nil when closed
+	file *os.File // nil if closed
 }
 
-// NewFile opens nothing yet.
+// NewFile returns a File. It does not open it.
 func NewFile(path string) *File { return &File{path: path} }
 
-// Open opens the file. Write does so too, but only Open shows at once what is wrong.
+// Open opens the file, so that the caller learns about errors. Write would open it too.
 func (f *File) Open() error {
 	if f.current() {
 		return nil
@@ -35,14 +36,14 @@ func (f *File) Open() error {
 	return nil
 }
 
-// current says whether the open file is the one of the path.
+// current reports whether the open file is still the one at the path.
 func (f *File) current() bool {
 	if f.file == nil {
 		return false
 	}
 	there, err := os.Stat(f.path)
 	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist) // nothing says that the file has moved
+		return !errors.Is(err, fs.ErrNotExist) // the error does not prove that the file was moved
 	}
 	open, err := f.file.Stat()
 	return err == nil && os.SameFile(there, open)

@@ -14,26 +14,26 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// closeTimeout bounds the wait for the last lines when the server stops.
+// closeTimeout limits the wait for the last lines when the server shuts down.
 const closeTimeout = 5 * time.Second
 
-// An Output writes the lines of the audit log to where a configuration wants them: a file, standard output and a
-// webhook. Make one with [NewOutput].
+// An Output writes the lines of the audit log to the configured destinations: a file, standard output and a webhook.
+// Create it with [NewOutput].
 type Output struct {
-	log     *slog.Logger
-	file    *File     // nil without
-	needed  bool      // by audit.required
-	writers []*Writer // none where the configuration asks for no audit log
-	endPost context.CancelFunc
+	log      *slog.Logger
+	file     *File     // nil without audit.file
+	required bool      // set by audit.required
+	writers  []*Writer // empty if no audit log is configured
+	endPost  context.CancelFunc
 }
 
-// NewOutput opens nothing. lost returns for a destination (file, stdout or webhook) what counts the lines that it did
-// not get.
+// NewOutput returns an Output. It opens nothing. lost returns the function that counts the lost lines of a destination
+// (file, stdout or webhook).
 func NewOutput(
 	ctx context.Context, cfg config.Audit, stdout io.Writer,
 	lost func(destination string) func(lines int), log *slog.Logger,
 ) (*Output, error) {
-	o := &Output{log: log, needed: cfg.Required, endPost: func() {}}
+	o := &Output{log: log, required: cfg.Required, endPost: func() {}}
 	add := func(name string, out io.Writer) *Writer {
 		w := NewWriter(name, out, lost(name), log)
 		if cfg.Required {
@@ -54,7 +54,7 @@ func NewOutput(
 		if err != nil {
 			return nil, fmt.Errorf("ca_file: %w", err)
 		}
-		ctx, o.endPost = context.WithCancel(context.WithoutCancel(ctx)) // Close ends it
+		ctx, o.endPost = context.WithCancel(context.WithoutCancel(ctx)) // canceled by Close
 		webhook := web.NewWebhook(cfg.Webhook.URL, cfg.Webhook.Secret.Reveal(), authorities, config.ReceiverTimeout)
 		add("webhook", &receiver{ctx, webhook}).Keep()
 	}
@@ -68,25 +68,25 @@ func (o *Output) Add(owner report.Owner, line []byte) {
 	}
 }
 
-// Given reports whether there are destinations.
+// Given reports whether there are any destinations.
 func (o *Output) Given() bool { return len(o.writers) > 0 }
 
-// Roomy reports whether each destination has room for many lines still.
+// Roomy reports whether each destination still has room for many lines.
 func (o *Output) Roomy() bool {
 	return !slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Roomy() })
 }
 
-// Refuses reports whether `audit.required` refuses an action of an owner, because a destination takes no lines of the
+// Refuses reports whether `audit.required` forbids actions of an owner, because a destination accepts no lines of this
 // owner.
 func (o *Output) Refuses(owner report.Owner) bool {
-	return o.needed && slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Working(owner) })
+	return o.required && slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Working(owner) })
 }
 
-// A Backlog describes the lines that wait for a destination.
+// A Backlog describes the waiting lines of a destination.
 type Backlog struct {
 	Destination string // file, stdout or webhook
 	Lines       int
-	Delay       time.Duration // how long the oldest line has been waiting
+	Delay       time.Duration // age of the oldest waiting line
 }
 
 // Backlogs returns the backlog of each destination.
@@ -98,12 +98,12 @@ func (o *Output) Backlogs() (all []Backlog) {
 	return all
 }
 
-// Open opens the file and begins to write.
+// Open opens the file and starts writing.
 func (o *Output) Open() error {
 	if o.file != nil {
 		if err := o.file.Open(); err != nil {
 			return errors.Join(
-				errors.New("audit.file: cannot append to the audit log: correct the path or its permissions"), err)
+				errors.New("audit.file: cannot append to the audit log; correct the path or its permissions"), err)
 		}
 	}
 	for _, w := range o.writers {
@@ -112,14 +112,14 @@ func (o *Output) Open() error {
 	return nil
 }
 
-// Close writes the lines that wait, also when ctx has ended. It gives up after some seconds, and logs that.
+// Close writes the waiting lines, even if ctx has ended. After closeTimeout it gives up and logs an error.
 func (o *Output) Close(ctx context.Context) {
 	defer o.endPost()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	for _, w := range o.writers {
 		if err := w.Close(ctx); err != nil {
-			o.log.Error("audit log: the last lines could not be written in time", "err", err)
+			o.log.Error("audit log: writing the last lines timed out", "err", err)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// The file "-" is standard output, and no file of that name.
+// The file "-" is standard output, and not a file with this name.
 func TestStandardOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var stdout bytes.Buffer
@@ -35,7 +35,8 @@ func TestStandardOutput(t *testing.T) {
 	}
 }
 
-// While the receiver answers 503, work is refused, and no longer than a second after it answers 2xx. It gets all lines.
+// While the receiver responds with 503, commands are refused. At most a second after it responds with 2xx, they are
+// accepted. The receiver gets all lines.
 func TestReceiverRequired(t *testing.T) {
 	var up atomic.Bool
 	var got []string
@@ -54,7 +55,7 @@ func TestReceiverRequired(t *testing.T) {
 		slog.New(slog.NewTextHandler(t.Output(), nil)))
 	must.OK(t, err)
 	must.OK(t, o.Open())
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a write that lasts counts as failing after ten
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a write counts as failing after ten seconds
 	defer cancel()
 	o.Add(report.Owner{}, []byte(`{"event":"a\n,"}`+"\n"))
 	for !o.Refuses(report.Owner{}) && ctx.Err() == nil {

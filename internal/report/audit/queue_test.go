@@ -7,7 +7,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// Whoever fills the queue leaves room to other users and tenants.
+// An owner that fills the queue leaves room for other users and tenants.
 func TestQueueShares(t *testing.T) {
 	q := newQueue()
 	line := bytes.Repeat([]byte("x"), 1<<10)
@@ -27,7 +27,7 @@ func TestQueueShares(t *testing.T) {
 			t.Errorf("%v gets %d %% of the queue, want %d to %d", o, 100*got/maxQueued, low, high)
 		}
 	}
-	want(alice, 32, 34) // half of what is free
+	want(alice, 32, 34) // half of the free bytes
 	if q.roomy(alice) || !q.roomy(carol) || !q.roomy(report.Owner{}) {
 		t.Error("the share of alice is full, and nothing else")
 	}
@@ -42,10 +42,10 @@ func TestQueueShares(t *testing.T) {
 	if b.lines != lines || q.bytes.Free() != maxQueued || !q.roomy(alice) {
 		t.Errorf("%d of %d lines are taken, %d bytes are free", b.lines, lines, q.bytes.Free())
 	}
-	want(report.Owner{}, 99, 101) // nobody's lines have no share
+	want(report.Owner{}, 99, 101) // lines without an owner have no share
 }
 
-// Lines come in the order in which they were added, and a caller learns when there is room.
+// Lines come out in the order in which they were added, and a caller is notified when there is room.
 func TestQueueOrder(t *testing.T) {
 	q := newQueue()
 	for _, text := range []string{"a\n", "b\n", "c\n"} {

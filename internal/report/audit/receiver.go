@@ -7,14 +7,14 @@ import (
 	"github.com/babelftp/babelftp/internal/base/web"
 )
 
-// A receiver is the destination of audit.webhook: each Write posts complete lines, of which each is a JSON object, as
-// one array. A receiver may get lines twice, if its answer was lost.
+// A receiver is the destination audit.webhook. Each Write posts complete lines as one JSON array. The receiver may get
+// lines twice if its response is lost.
 type receiver struct {
-	ctx     context.Context // of all posts
+	ctx     context.Context // context of all requests
 	webhook *web.Webhook
 }
 
-// Write posts lines once. A [Writer] tries again.
+// Write posts lines once. [Writer] retries.
 func (r *receiver) Write(lines []byte) (int, error) {
 	objects := bytes.ReplaceAll(bytes.TrimSpace(lines), []byte("\n"), []byte(","))
 	if err := r.webhook.Post(r.ctx, bytes.Join([][]byte{[]byte("["), objects, []byte("]")}, nil)); err != nil {

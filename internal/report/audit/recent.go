@@ -14,8 +14,8 @@ const (
 	maxRecentBytes = 512 << 10
 )
 
-// Recent keeps the last lines of the audit log in memory, of which each user has a share. Its methods may be called by
-// any goroutine.
+// Recent keeps the last lines of the audit log in memory, with a share for each user. Its methods are safe for
+// concurrent use.
 type Recent struct{ ring *report.Ring }
 
 // NewRecent returns an empty Recent.
@@ -24,7 +24,7 @@ func NewRecent() *Recent { return &Recent{report.NewRing(maxRecentBytes)} }
 // Add implements [Sink].
 func (r *Recent) Add(owner report.Owner, line []byte) { r.ring.Add(owner.User+"@"+owner.Tenant, line) }
 
-// Lines returns the last 200 lines that are kept, the oldest first.
+// Lines returns the last lines, at most maxRecent, oldest first.
 func (r *Recent) Lines() []json.RawMessage {
 	lines := []json.RawMessage{}
 	all := r.ring.Lines()

@@ -10,12 +10,12 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// A Sink takes the lines of an audit log, each with its line end. It keeps a line only if it does not change it.
+// A Sink receives the lines of an audit log, each with its line end. It may keep a line, but must not change it.
 type Sink interface {
 	Add(owner report.Owner, line []byte)
 }
 
-// Sinks gives each line to all of them.
+// Sinks passes each line to several sinks.
 type Sinks []Sink
 
 // Add implements [Sink].
@@ -25,16 +25,16 @@ func (all Sinks) Add(owner report.Owner, line []byte) {
 	}
 }
 
-// To returns a sink that writes each line by one call of w.Write, and ignores its error.
+// To returns a sink that writes each line with one call of w.Write, and ignores errors.
 func To(w io.Writer) Sink { return writerSink{w} }
 
 type writerSink struct{ io.Writer }
 
 func (s writerSink) Add(_ report.Owner, line []byte) { _, _ = s.Write(line) }
 
-// A lineHandler writes records as lines of JSON, each for an owner.
+// A lineHandler formats records as JSON lines of an owner.
 type lineHandler struct {
-	slog.Handler // writes into the buffer of lines
+	slog.Handler // writes into lines.text
 	*lines
 	owner report.Owner
 }
@@ -52,7 +52,7 @@ func newLineHandler(sink Sink) *lineHandler {
 	return &lineHandler{Handler: slog.NewJSONHandler(&l.text, &slog.HandlerOptions{ReplaceAttr: attribute}), lines: l}
 }
 
-// ownedBy returns a logger of this package for the lines of an owner.
+// ownedBy returns a copy of a logger of this package for lines of an owner.
 func ownedBy(log *slog.Logger, owner report.Owner) *slog.Logger {
 	h := *log.Handler().(*lineHandler)
 	h.owner = owner

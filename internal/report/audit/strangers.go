@@ -11,44 +11,47 @@ import (
 )
 
 const (
-	// sampleEvery is the time in which strangers of a network write two lines of a kind at most: the first one, and
-	// one with the number of the others.
+	// sampleEvery is the time in which at most two lines are written for strangers of one network and kind: the first
+	// line, and a line with the number of the others.
 	sampleEvery = time.Minute
-	// maxKinds is how many kinds there may be. Networks above that count together.
+	// maxKinds limits the kinds that are counted separately. Further networks are counted together.
 	maxKinds = 500
 )
 
-// strangers writes lines about clients that are not logged in, and about failed commands of users. Both can come at any
-// rate, so it writes a few of them and counts the rest in a later line. They never displace a line about a login, a
-// transfer or a change.
+// strangers writes lines about clients that are not logged in, and about failed commands of users. Both may be very
+// frequent, so it writes a few lines and counts the rest in a later line. Therefore they never displace a line about a
+// login, a transfer or a change.
 type strangers struct {
 	out   *slog.Logger
-	room  func() bool // whether the destinations have room for lines of strangers
+	room  func() bool // reports whether the destinations have room for these lines
 	guard *panics.Guard
 
 	mu    sync.Mutex
 	kinds map[kind]*counted
 }
 
-// A kind is what is counted together.
+// A kind identifies lines that are counted together.
 type kind struct {
-	client        netip.Prefix // not valid for those above maxKinds
+	client        netip.Prefix // invalid for networks above maxKinds
 	event, reason string       // of a line
-	code          int          // of the reply to a command, 0 for other events
+	code          int          // reply code of a command, 0 for other events
 	tenant, user  string
 }
 
-// counted holds how many lines of a kind were written and left out in this minute, and the timer that ends it.
+// counted holds the numbers of written and omitted lines of a kind in the current minute, and the timer that ends the
+// minute.
 type counted struct {
 	some  int
 	more  int
 	timer *time.Timer
 }
 
-// sampled reports whether to write a line of a kind: the first one in a minute. It counts the others.
+// sampled reports whether to write a line of a kind, which is true for the first one in a minute. Otherwise it counts
+// the line.
 func (s *strangers) sampled(k kind) bool { return s.first(k, 1) }
 
-// first reports whether to write a line of a kind: the first n in a minute. It counts the others.
+// first reports whether to write a line of a kind, which is true for the first n in a minute. Otherwise it counts the
+// line.
 func (s *strangers) first(k kind, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,11 +65,11 @@ func (s *strangers) first(k kind, n int) bool {
 	} else {
 		c.more++
 	}
-	s.later(k, c)
+	s.schedule(k, c)
 	return write
 }
 
-// wanted returns whether there is room for a line that is written each time, and else counts it.
+// wanted reports whether there is room for a line that is never sampled. Otherwise it counts the line.
 func (s *strangers) wanted(k kind) bool {
 	if s.room() {
 		return true
@@ -75,11 +78,11 @@ func (s *strangers) wanted(k kind) bool {
 	defer s.mu.Unlock()
 	c := s.count(k)
 	c.more++
-	s.later(k, c)
+	s.schedule(k, c)
 	return false
 }
 
-// count is the counter of a kind. The mutex is locked.
+// count returns the counter of a kind. The mutex must be locked.
 func (s *strangers) count(k kind) *counted {
 	c := s.kinds[k]
 	if c == nil && len(s.kinds) >= maxKinds {
@@ -93,24 +96,24 @@ func (s *strangers) count(k kind) *counted {
 	return c
 }
 
-// anywhere is the same kind of any client and user.
+// anywhere returns the same kind for any client and user.
 func (k kind) anywhere() kind {
 	return kind{event: k.event, reason: k.reason, code: k.code, tenant: k.tenant}
 }
 
-// later writes the count of a kind in a minute. The mutex is locked.
-func (s *strangers) later(k kind, c *counted) {
+// schedule writes the count of a kind in a minute. The mutex must be locked.
+func (s *strangers) schedule(k kind, c *counted) {
 	if c.timer != nil {
 		return
 	}
 	if s.kinds[k] != c {
 		k = k.anywhere()
 	}
-	c.timer = time.AfterFunc(sampleEvery, func() { s.tell(k, c) })
+	c.timer = time.AfterFunc(sampleEvery, func() { s.writeLater(k, c) })
 }
 
-// tell writes how many lines of a kind were not written, as soon as there is room.
-func (s *strangers) tell(k kind, c *counted) {
+// writeLater writes the number of omitted lines of a kind, as soon as there is room.
+func (s *strangers) writeLater(k kind, c *counted) {
 	defer s.guard.Recover("audit log")
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,10 +125,10 @@ func (s *strangers) tell(k kind, c *counted) {
 	case s.room():
 		s.write(k, c)
 	}
-	s.later(k, c)
+	s.schedule(k, c)
 }
 
-// write writes a count. The mutex is locked.
+// write writes a count. The mutex must be locked.
 func (s *strangers) write(k kind, c *counted) {
 	about := []any{"outcome", outcomeFailed}
 	if k.client.IsValid() {
@@ -160,7 +163,7 @@ func (s *strangers) flush() {
 	}
 }
 
-// kind is the kind of a line of this session.
+// kind returns the kind of a line of this session.
 func (s *Session) kind(event, reason string) kind {
 	return kind{client: limits.Network(s.client.Address), event: event, reason: reason}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// take returns how many lines a log has, and how many those say that were not written, and forgets them.
+// take returns the number of lines in a log and the sum of their counts of omitted lines, and clears the log.
 func take(t *testing.T, out *servicetest.Log) (lines, more int) {
 	t.Helper()
 	for _, line := range out.Take() {
@@ -26,7 +26,7 @@ func take(t *testing.T, out *servicetest.Log) (lines, more int) {
 	return lines, more
 }
 
-// What strangers do at any rate has few lines, and all of it is in their counts. Users are not counted so.
+// Frequent actions of strangers are written in a few lines, whose counts include all of them. Users are not sampled.
 func TestStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out servicetest.Log

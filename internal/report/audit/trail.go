@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// An Entry is a line of the audit log about a file or a directory.
+// An Entry is a line of the audit log about a file or directory.
 type Entry struct {
 	Time    time.Time `json:"time"`
 	Event   string    `json:"event"`
@@ -31,14 +31,14 @@ type Entry struct {
 	ToPath  string    `json:"to_path"`
 	ToURI   string    `json:"to_s3_uri"`
 
-	Line json.RawMessage `json:"-"` // as it was read
+	Line json.RawMessage `json:"-"` // the original line
 }
 
-// maxEntry limits the bytes of a line. Pathnames have some kilobytes at most.
+// maxEntry limits the bytes of a line. Pathnames have at most some kilobytes.
 const maxEntry = 1 << 20
 
-// ReadEntries returns the lines of an audit log since a time that name a file or a directory, in the order of the log,
-// and how many lines are not of an audit log. An array of lines, as a webhook gets it, counts as its lines.
+// ReadEntries returns the lines of an audit log since a time that name a file or directory, in the order of the log,
+// and the number of lines that are not audit lines. A line may also be an array of lines, as a webhook receives it.
 func ReadEntries(in io.Reader, since time.Time) (entries []Entry, skipped int, err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxEntry*2)
@@ -64,14 +64,14 @@ func ReadEntries(in io.Reader, since time.Time) (entries []Entry, skipped int, e
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return entries, skipped, fmt.Errorf("a line has more than %d bytes: this is not an audit log", 2*maxEntry)
+		return entries, skipped, fmt.Errorf("not an audit log: a line has more than %d bytes", 2*maxEntry)
 	}
 	return entries, skipped, lines.Err()
 }
 
-// Follow returns the entries about a file, or about a directory with all below it, sorted by time. The name is the
-// pathname as a user sees it, or the URI of the object. The file is followed through renames, also of directories
-// above it, through copies and restores: forward to what has come of it, and backward to what it came from.
+// Follow returns the entries about a file, or about a directory and everything below it, sorted by time. name is the
+// pathname as a user sees it, or the URI of the object. Follow tracks the file through renames of the file and its
+// parent directories, copies and restores, both forward in time and backward.
 func Follow(entries []Entry, name string) []Entry {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Time.Compare(b.Time) })
@@ -94,7 +94,7 @@ func Follow(entries []Entry, name string) []Entry {
 	return found
 }
 
-// place returns the decoded form of a URI or a pathname, in which places are compared.
+// place returns the canonical form of a URI or pathname for comparisons.
 func place(text string) string {
 	if decoded, err := url.PathUnescape(text); err == nil && strings.HasPrefix(text, "s3://") {
 		text = decoded
@@ -102,14 +102,14 @@ func place(text string) string {
 	return norm.NFC.String(strings.TrimRight(text, "/"))
 }
 
-// below returns the rest of a place after dir, if the place is dir or below it.
+// below returns the part of name after dir. ok is true if name is dir or below it.
 func below(name, dir string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(name, dir)
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
 
-// placesOf returns the objects that a name has meant. Users with different roots see different objects under one
-// pathname. A line about one pathname also shows where the pathnames below and beside it are.
+// placesOf returns all objects that a name may refer to. Users with different roots see different objects under the
+// same pathname. An entry about one pathname also shows where the pathnames below and next to it are stored.
 func placesOf(entries []Entry, name string) (places []string) {
 	if strings.HasPrefix(name, "s3://") {
 		return []string{place(name)}
@@ -137,21 +137,21 @@ func placesOf(entries []Entry, name string) (places []string) {
 	return places
 }
 
-// A trail follows the places of a file while the entries are read in one direction.
+// A trail tracks the places of a file while the entries are read in one direction.
 type trail struct {
-	asked []string // what the caller has asked for; all entries about these places count
-	live  []string // where the file is, or a copy of it
-	// past is where a restore can find the file after it has gone: read forward, where it was before, and read
-	// backward, where the version was that has been restored.
+	asked []string // places that the caller asked about; all entries about them count
+	live  []string // current places of the file and its copies
+	// past holds places where a restore can find the file after it is gone: its previous places when reading forward,
+	// and the places of restored versions when reading backward.
 	past []string
 }
 
-// step reports whether an entry is about the file, and follows what the entry has changed.
+// step reports whether an entry is about the file, and updates the places.
 func (t *trail) step(e *Entry, backward bool) (about bool) {
 	from, to := place(e.URI), place(e.ToURI)
 	removes := e.Event == string(report.Delete) || e.Event == string(report.RemoveDir)
 	restores := e.Event == string(report.Restore)
-	if backward && removes { // before that, another file was there, unless it is the one that was restored
+	if backward && removes { // before it, there was another file, unless it is the restored one
 		t.leave(from, t.past)
 	}
 	places := slices.Clone(t.live)
@@ -182,8 +182,8 @@ func (t *trail) step(e *Entry, backward bool) (about bool) {
 	return about
 }
 
-// touches reports whether an entry about a place concerns the file. A change of a directory above does, if it moves or
-// removes what is below.
+// touches reports whether an entry about a place concerns the file. A change of a parent directory does if it moves or
+// removes its contents.
 func (t *trail) touches(places []string, at string, e *Entry) bool {
 	whole := e.ToURI != "" || strings.HasPrefix(e.Command, "SITE")
 	return slices.ContainsFunc(t.asked, func(asked string) bool { _, ok := below(at, asked); return ok }) ||
@@ -194,20 +194,20 @@ func (t *trail) touches(places []string, at string, e *Entry) bool {
 		})
 }
 
-// moves returns where files are after a move or a copy of a file or a directory.
+// moves returns the new places of files after a move or copy.
 func moves(places []string, from, to string) (next []string) {
 	for _, at := range places {
 		if rest, ok := below(at, from); ok {
 			next = append(next, to+rest)
-		} else if _, inside := below(from, at); inside { // a file of a directory
+		} else if _, inside := below(from, at); inside { // a file in the directory
 			next = append(next, to)
 		}
 	}
 	return next
 }
 
-// arriveAt adds a place that was asked for, if an entry shows that a file is there: one that was stored or moved there,
-// and, read backward, one that was removed or moved away.
+// arriveAt adds a place that the caller asked about, if an entry shows that a file is there: because it was stored or
+// moved there or, when reading backward, removed or moved away.
 func (t *trail) arriveAt(e *Entry, from, to string, backward bool) {
 	at := from
 	switch {
@@ -223,7 +223,7 @@ func (t *trail) arriveAt(e *Entry, from, to string, backward bool) {
 	}
 }
 
-// leave forgets a place and all below it, except those to keep, and returns what it has forgotten.
+// leave removes a place and everything below it, except places in keep, and returns what it removed.
 func (t *trail) leave(place string, keep []string) (left []string) {
 	t.live = slices.DeleteFunc(t.live, func(live string) bool {
 		_, inside := below(live, place)

@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// auditLine is a line of a user of the tenant acme, whose root is s3://data/inbox. n is its second.
+// auditLine returns a line of a user of the tenant acme with the root s3://data/inbox. n is the second of its time.
 func auditLine(n int, event, command, outcome, path, to string) string {
 	encode := func(path string) string { return "s3://data/inbox" + strings.ReplaceAll(path, " ", "%20") }
 	line := fmt.Sprintf(`{"time":"2026-03-01T12:00:%02d.5Z","event":%q,"session":"9f0c","client":"192.0.2.7:50122","tenant":"acme",`+
@@ -23,7 +23,7 @@ func auditLine(n int, event, command, outcome, path, to string) string {
 	return line + "}\n"
 }
 
-// TestFollow follows one file in one log, from each of the names that it had.
+// TestFollow follows one file in one log, starting from each of its names.
 func TestFollow(t *testing.T) {
 	log := auditLine(0, "upload", "STOR", "ok", "/other", "") +
 		auditLine(1, "upload", "STOR", "ok", "/in/a b.part", "") +
@@ -43,7 +43,7 @@ func TestFollow(t *testing.T) {
 		auditLine(15, "download", "RETR", "ok", "/copying", "")
 	for _, test := range []struct {
 		name string
-		want string // the seconds of the lines
+		want string // seconds of the lines
 	}{
 		{"/in/a b.part", "1 2 3 4 6 7 8 10 11 12 13"},
 		{"in/a b.part", "1 2 3 4 6 7 8 10 11 12 13"},
@@ -63,7 +63,7 @@ func TestFollow(t *testing.T) {
 			if skipped != 0 {
 				t.Errorf("%d lines are skipped", skipped)
 			}
-			slices.Reverse(entries) // the lines of several replicas are in no order
+			slices.Reverse(entries) // the lines of several replicas are unsorted
 			var got []string
 			for _, e := range audit.Follow(entries, test.name) {
 				got = append(got, fmt.Sprint(e.Time.Second()))
@@ -75,7 +75,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowRestored follows a file that was deleted and restored, from each of the names that it had.
+// TestFollowRestored follows a file that was deleted and restored, starting from each of its names.
 func TestFollowRestored(t *testing.T) {
 	log := auditLine(0, "upload", "STOR", "ok", "/other", "") +
 		auditLine(1, "upload", "STOR", "ok", "/in/a", "") +
@@ -103,7 +103,7 @@ func TestFollowRestored(t *testing.T) {
 	}
 }
 
-// TestReadEntries reads lines about files among other events, arrays of a webhook, and invalid lines.
+// TestReadEntries reads lines about files between other events, arrays of a webhook, and invalid lines.
 func TestReadEntries(t *testing.T) {
 	upload := strings.TrimSpace(auditLine(5, "upload", "STOR", "ok", "/a", ""))
 	for _, test := range []struct {

@@ -13,53 +13,52 @@ import (
 )
 
 const (
-	// maxWait is how long a line waits for room in the queue. Then it is lost, and so are further lines of the same
-	// owner until there is room.
+	// maxWait is how long a line waits for room in the queue. After that it is lost, and so are further lines of the
+	// same owner until there is room.
 	maxWait = time.Second
 
-	// retryEvery is how often a writer that keeps its lines tries a destination that fails.
+	// retryEvery is the time between attempts to write to a failing destination, if lines are kept.
 	retryEvery = time.Second
 
-	// stuckAfter is how long a write may take until the destination counts as failing.
+	// stuckAfter is the duration of a write after which the destination counts as failing.
 	stuckAfter = 10 * time.Second
 
-	// maxBatch is how many bytes are written together, about.
+	// maxBatch is the approximate number of bytes that are written together.
 	maxBatch = 64 << 10
 )
 
-// A Writer writes lines to a destination in a goroutine of its own. A destination that is slow makes its callers wait
-// for maxWait at most. One that fails gets the later lines when it works again. Lines that it did not get are counted
-// and reported to the log, and are lost.
+// A Writer writes lines to a destination in its own goroutine. A slow destination makes callers wait for at most
+// maxWait. A failing destination gets later lines when it works again. Lost lines are counted and reported to the log.
 type Writer struct {
-	name  string
-	out   io.Writer
-	lost  func(lines int)
-	log   *slog.Logger
-	queue *queue
-	keep  bool          // see Keep
-	needs bool          // see Require
-	stop  chan struct{} // closed by Close
-	ended chan struct{} // closed when the time of Close is over
-	done  chan struct{} // closed when all is written
+	name     string
+	out      io.Writer
+	lost     func(lines int)
+	log      *slog.Logger
+	queue    *lineQueue
+	keep     bool          // see Keep
+	required bool          // see Require
+	stop     chan struct{} // closed by Close
+	ended    chan struct{} // closed when the context of Close ends
+	done     chan struct{} // closed when everything is written
 
-	failing atomic.Bool               // whether the last write has failed
-	batched atomic.Pointer[batch]     // the batch in flight, or nil
-	writing atomic.Pointer[time.Time] // since when a write has been running, nil for none
+	failing atomic.Bool               // the last write failed
+	batched atomic.Pointer[batch]     // batch being written, or nil
+	writing atomic.Pointer[time.Time] // start of the running write, or nil
 
-	// Of the goroutine.
+	// Used by the goroutine only.
 	missing int  // lines lost since the destination failed
-	broken  bool // whether the last line has no end
+	broken  bool // the last line was written without its end
 }
 
-// A batch is lines that are written together.
+// A batch is a number of lines that are written together.
 type batch struct {
 	text  []byte
 	lines int
 	since time.Time // when the first line was added
 }
 
-// NewWriter returns a writer to a destination, which the name tells in the log. The function lost counts lines. Lines
-// wait until Start.
+// NewWriter returns a writer. name identifies the destination in the log, and lost counts lost lines. Lines wait until
+// Start.
 func NewWriter(name string, out io.Writer, lost func(lines int), log *slog.Logger) *Writer {
 	return &Writer{
 		name: name, out: out, lost: lost, log: log,
@@ -68,24 +67,24 @@ func NewWriter(name string, out io.Writer, lost func(lines int), log *slog.Logge
 	}
 }
 
-// Keep lets the writer try again what the destination did not take, until it takes it or the time of Close is over.
-// Keep comes before Start.
+// Keep makes the writer retry until the destination accepts the lines or the context of Close ends. Call it before
+// Start.
 func (w *Writer) Keep() { w.keep = true }
 
-// Require is Keep for a destination without which the server refuses commands, as the log then says.
-func (w *Writer) Require() { w.keep, w.needs = true, true }
+// Require does the same as Keep, and logs that the server refuses commands while the destination fails.
+func (w *Writer) Require() { w.keep, w.required = true, true }
 
-// Start begins to write.
+// Start starts writing.
 func (w *Writer) Start() { panics.Go(w.run) }
 
-// Add queues a line, with its line end. Any goroutine may call it. It waits for room if the share of the owner is full,
-// so that an owner who makes lines faster than the destination takes them slows down.
+// Add queues a line, including its line end. It is safe for concurrent use. If the share of the owner is full, Add
+// waits, which slows down an owner that creates lines faster than the destination accepts them.
 func (w *Writer) Add(owner report.Owner, line []byte) {
 	taken, ok := w.queue.add(owner, line)
 	if ok {
 		return
 	}
-	if !w.queue.waitedInVain(owner) {
+	if !w.queue.isFull(owner) {
 		timer := time.NewTimer(maxWait)
 		defer timer.Stop()
 		for waiting := true; waiting; {
@@ -96,7 +95,7 @@ func (w *Writer) Add(owner report.Owner, line []byte) {
 				}
 			case <-timer.C:
 				w.queue.setFull(owner)
-				w.log.Error("audit log: the destination is too slow, and lines are lost", "destination", w.name,
+				w.log.Error("audit log: destination too slow; lines are lost", "destination", w.name,
 					"tenant", owner.Tenant, "user", owner.User)
 				waiting = false
 			case <-w.stop:
@@ -107,7 +106,7 @@ func (w *Writer) Add(owner report.Owner, line []byte) {
 	w.lost(1)
 }
 
-// Backlog returns how many lines wait for the destination, and how long the oldest has been waiting.
+// Backlog returns the number of waiting lines, and the age of the oldest one.
 func (w *Writer) Backlog() (lines int, delay time.Duration) {
 	lines = w.queue.len()
 	if b := w.batched.Load(); b != nil {
@@ -116,10 +115,10 @@ func (w *Writer) Backlog() (lines int, delay time.Duration) {
 	return lines, delay
 }
 
-// Roomy reports whether half of the queue is free, or more.
+// Roomy reports whether at least half of the queue is free.
 func (w *Writer) Roomy() bool { return w.queue.roomy(report.Owner{}) }
 
-// Working reports whether the destination takes lines of an owner: the last write has not failed, no write has been
+// Working reports whether the destination accepts lines of an owner: the last write succeeded, no write has been
 // running for long, and the share of the owner has room for many lines.
 func (w *Writer) Working(owner report.Owner) bool {
 	since := w.writing.Load()
@@ -127,7 +126,7 @@ func (w *Writer) Working(owner report.Owner) bool {
 	return !w.failing.Load() && room && (since == nil || time.Since(*since) < stuckAfter)
 }
 
-// Close writes all lines that were queued before it, unless ctx ends first. Later lines are lost.
+// Close writes all lines that were queued before, unless ctx ends first. Later lines are lost.
 func (w *Writer) Close(ctx context.Context) error {
 	close(w.stop)
 	select {
@@ -152,7 +151,7 @@ func (w *Writer) run() {
 	}
 }
 
-// writeQueued writes the lines of the queue until it is empty.
+// writeQueued writes lines until the queue is empty.
 func (w *Writer) writeQueued() {
 	for {
 		b := w.queue.take(maxBatch)
@@ -169,12 +168,12 @@ func (w *Writer) write(b *batch) {
 	rest := b.text
 	n, err := w.try(rest)
 	for err != nil && w.keep && w.pause(err) {
-		rest = rest[bytes.LastIndexByte(rest[:n], '\n')+1:] // a line that was written in part is written again
+		rest = rest[bytes.LastIndexByte(rest[:n], '\n')+1:] // write a partially written line again
 		n, err = w.try(rest)
 	}
 	if err != nil {
 		if w.missing == 0 {
-			w.log.Error("audit log: the destination fails, and lines are lost", "destination", w.name, "err", err)
+			w.log.Error("audit log: destination failed; lines are lost", "destination", w.name, "err", err)
 		}
 		lost := bytes.Count(rest[n:], []byte{'\n'})
 		w.missing += lost
@@ -182,12 +181,12 @@ func (w *Writer) write(b *batch) {
 		return
 	}
 	if w.failing.Swap(false) {
-		w.log.Warn("audit log: the destination works again", "destination", w.name, "lost_lines", w.missing)
+		w.log.Warn("audit log: destination works again", "destination", w.name, "lost_lines", w.missing)
 		w.missing = 0
 	}
 }
 
-// try writes lines, and returns how many bytes of them are written.
+// try writes lines, and returns the number of bytes written.
 func (w *Writer) try(lines []byte) (n int, err error) {
 	begin := 0
 	if w.broken {
@@ -206,15 +205,15 @@ func (w *Writer) try(lines []byte) (n int, err error) {
 	return max(0, n-begin), err
 }
 
-// pause waits until the next attempt. It returns false when the time of Close is over.
+// pause waits for the next attempt. It returns false when the context of Close has ended.
 func (w *Writer) pause(err error) bool {
 	switch failed := w.failing.Swap(true); {
 	case failed:
-	case w.needs:
-		w.log.Error("audit log: the destination fails, and commands are refused until it works", "destination", w.name,
+	case w.required:
+		w.log.Error("audit log: destination failed; refusing commands until it works", "destination", w.name,
 			"err", err)
 	default:
-		w.log.Error("audit log: the destination fails, and its lines wait", "destination", w.name, "err", err)
+		w.log.Error("audit log: destination failed; retrying", "destination", w.name, "err", err)
 	}
 	select {
 	case <-time.After(retryEvery):

@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// When logrotate has moved the file away, the next lines are in a new one. No line is lost, and none is in both.
+// After logrotate has moved the file, the next lines are written to a new file. No line is lost or duplicated.
 func TestFileMovedAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	f := audit.NewFile(path)
@@ -39,11 +39,11 @@ func TestFileMovedAway(t *testing.T) {
 	}
 }
 
-// A destination fails or waits while a test wants that.
+// A destination fails or blocks when a test wants it.
 type destination struct {
 	bytes.Buffer
-	fail  atomic.Int64  // bytes that are written before the error; 0 for none
-	waits chan struct{} // nil: Write does not wait
+	fail  atomic.Int64  // bytes written before the error; 0 for no error
+	waits chan struct{} // if nil, Write does not block
 }
 
 var errFull = errors.New("disk full")
@@ -59,7 +59,7 @@ func (d *destination) Write(p []byte) (int, error) {
 	return d.Buffer.Write(p)
 }
 
-// Close writes what waits. After an error in the middle of a line the next line begins at the begin of a line.
+// Close writes the waiting lines. After an error in the middle of a line, the next line starts on a new line.
 func TestWriterAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Int64
@@ -92,12 +92,12 @@ func TestWriterAfterAnError(t *testing.T) {
 	})
 }
 
-// A destination that hangs stops no caller for long, by the clock of the bubble: only one line waits for it, and
-// Close ends with its context.
+// A hanging destination does not block callers for long, by the clock of the bubble: only one line waits, and Close
+// ends with its context.
 func TestWriterThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const written = 2_000
-		line := strings.Repeat("x", 10_000) + "\n" // the queue has room for some 1,700
+		line := strings.Repeat("x", 10_000) + "\n" // the queue has room for about 1,700
 		var lost atomic.Int64
 		d := &destination{waits: make(chan struct{})}
 		w := audit.NewWriter("stdout", d, func(lines int) { lost.Add(int64(lines)) }, slog.New(slog.DiscardHandler))
@@ -125,8 +125,8 @@ func put(t *testing.T, w *audit.Writer, lines ...string) {
 	}
 }
 
-// A writer that keeps its lines tries again until the destination takes them, and tells that it does not work
-// meanwhile.
+// A writer that keeps its lines retries until the destination accepts them, and reports that it does not work until
+// then.
 func TestWriterKeepsLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Int64
@@ -168,7 +168,7 @@ func TestWriterKeepsLines(t *testing.T) {
 	})
 }
 
-// TestWriterBacklog checks what a writer reports while its destination fails, and afterwards.
+// TestWriterBacklog checks the backlog while the destination fails, and afterwards.
 func TestWriterBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &destination{}
@@ -198,7 +198,7 @@ func TestWriterBacklog(t *testing.T) {
 	})
 }
 
-// A write that never ends, as on a server of files that has gone, counts as a failure after a while.
+// A write that never ends, for example to a file server that is down, counts as a failure after a while.
 func TestWriterStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &destination{waits: make(chan struct{})}

@@ -14,34 +14,34 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// maxBacklog limits the bytes of the events of a tenant that wait in the bucket: some 500,000 events. A listing of so
-// many takes 500 requests.
+// maxBacklog limits the bytes of a tenant's events in the bucket. This is about 500,000 events, whose listing takes
+// 500 requests.
 const maxBacklog = 256 << 20
 
 func (q *Queue) maxBacklog() int { return cmp.Or(q.Backlog, maxBacklog) }
 
-// A backlog counts the bytes of the events of a tenant that wait in the bucket, by user: what the last listing has
-// shown, and what this process has stored and deleted since. So several servers may exceed the limit by what each
+// A backlog counts the bytes of a tenant's events in the bucket, by user. It starts with the last listing and adds
+// what this process has stored and deleted since. With several servers, the limit may be exceeded by what each of them
 // stores between two listings.
 type backlog struct {
 	mu      sync.Mutex
 	bytes   *report.Shares
-	refused bool // a user has been refused since the last listing
+	refused bool // a user was refused since the last listing
 }
 
-// ownerSuffix ends the ID of each event of a user, so that a listing shows whose events wait.
+// ownerSuffix returns the end of the ID of each event of a user. It lets a listing show whose events are waiting.
 func ownerSuffix(user string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(user))
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// ownerOf returns the owner of an event by its ID. Two users whose suffixes are equal have one share.
+// ownerOf returns the owner of an event. Two users with equal suffixes share one share.
 func (q *Queue) ownerOf(id string) report.Owner {
 	return report.Owner{Tenant: q.Tenant, User: id[max(0, len(id)-len(ownerSuffix(""))):]}
 }
 
-// reserve counts an event that is about to be stored. It returns false if the share of its user is full.
+// reserve counts an event before it is stored. It returns false if the share of the user is full.
 func (q *Queue) reserve(e Event) bool {
 	q.backlog.mu.Lock()
 	defer q.backlog.mu.Unlock()
@@ -53,21 +53,21 @@ func (q *Queue) reserve(e Event) bool {
 	return true
 }
 
-// released counts an event that has been deleted.
+// released subtracts an event that was deleted.
 func (q *Queue) released(e Event) {
 	q.backlog.mu.Lock()
 	defer q.backlog.mu.Unlock()
 	q.backlog.bytes.Add(q.ownerOf(e.ID), -e.bytes)
 }
 
-// refusing reports whether a user has been refused since the last listing.
+// refusing reports whether a user was refused since the last listing.
 func (q *Queue) refusing() bool {
 	q.backlog.mu.Lock()
 	defer q.backlog.mu.Unlock()
 	return q.backlog.refused
 }
 
-// measure counts what waits in the bucket, and reports whether there is anything.
+// measure counts the events in the bucket, and reports whether there are any.
 func (q *Queue) measure(ctx context.Context) (found bool, err error) {
 	shares := report.NewShares(q.maxBacklog())
 	pages := s3.NewListObjectsV2Paginator(

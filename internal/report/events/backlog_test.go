@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// fill makes changes of a user until one is refused, and returns how many were made.
+// fill makes changes of a user until one is refused, and returns the number of changes.
 func fill(t *testing.T, q *Queue, user string) (made int) {
 	t.Helper()
 	for ; made < 1000; made++ {
@@ -31,7 +31,7 @@ func fill(t *testing.T, q *Queue, user string) (made int) {
 }
 
 // TestBacklog fills the share of a user while the receiver is down. Others still have room, also on a server that
-// starts later. When the receiver is back, it gets every event, and there is room again.
+// starts later. When the receiver is up again, it gets every event, and there is room again.
 func TestBacklog(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	r.setDown(true)
@@ -48,7 +48,7 @@ func TestBacklog(t *testing.T) {
 		t.Errorf("alice made %d changes, bob %d, and %d events wait", alice, bob, waiting)
 	}
 	stop := run(t, q)
-	waitUntil(t, func() bool { // the server leaves what it has in memory to any server
+	waitUntil(t, func() bool { // the server stores its events in memory in the bucket
 		return !slices.ContainsFunc(b.events(t), func(key string) bool {
 			return !strings.HasSuffix(key, confirmedSuffix)
 		})

@@ -17,24 +17,23 @@ import (
 )
 
 const (
-	// maxBatch is how many events one request to the receiver has at most.
+	// maxBatch limits the events in one request to the receiver.
 	maxBatch = 100
 
-	// sweepInterval is how often a server looks for events that are left in the bucket. After failures it is up to
+	// sweepInterval is the time between two sweeps of the bucket for waiting events. After failures it grows up to
 	// maxBackoff.
 	sweepInterval = 15 * time.Second
 	maxBackoff    = 5 * time.Minute
 
-	// unconfirmedAfter is how long an event of another server may be unconfirmed until that server counts as dead. S3
-	// may take minutes to complete a large upload or to copy a large object. A receiver that hears of a change before
-	// it happens hears of it twice, and the event of a change without a reply may come late.
+	// unconfirmedAfter is the age at which an unconfirmed event of another server is sent, because that server is
+	// presumed dead. S3 may take minutes to complete a large upload or to copy a large object. If the other server is
+	// alive, the receiver gets the event twice. The event of a change without a reply may be late.
 	unconfirmedAfter = 15 * time.Minute
 
-	// leaseSweeps is after how many sweep intervals without a renewal the holder of the lease counts as dead.
+	// leaseSweeps is the number of sweep intervals without a renewal after which a lease expires.
 	leaseSweeps = 4
 )
 
-// interval is the time between sweeps.
 func (q *Queue) interval() time.Duration {
 	return cmp.Or(q.SweepInterval, sweepInterval)
 }
@@ -43,11 +42,11 @@ func (q *Queue) unconfirmedAfter() time.Duration {
 	return cmp.Or(q.UnconfirmedAfter, unconfirmedAfter)
 }
 
-// Run sends events until ctx ends, and then leaves those that wait in memory in the bucket, confirmed. A queue that
-// is retired and no longer used sends what there is, and ends: there may be no queue after it. What the receiver does
-// not take then stays in the bucket.
+// Run sends events until ctx ends. Then it stores the events that are waiting in memory in the bucket, as confirmed.
+// If the queue is retired and unused, Run sends all events that are left and returns, because there may be no other
+// queue to send them. If the receiver does not accept them, they stay in the bucket.
 func (q *Queue) Run(ctx context.Context) {
-	defer q.wakeNext() // it could not sweep under the lease of this one
+	defer q.wakeNext() // the next queue cannot sweep until this lease is released
 	defer q.releaseLease(ctx)
 	for ended := false; !ended && ctx.Err() == nil; {
 		sending, stop := context.WithCancel(ctx)
@@ -59,7 +58,7 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
-// runWithSettings is Run until the settings are replaced. It returns true if the queue has ended.
+// runWithSettings does the work of Run until the settings change. It returns true if the queue has ended.
 func (q *Queue) runWithSettings(ctx context.Context) (ended bool) {
 	shortest := q.interval()
 	q.lease.expiry = leaseSweeps * shortest
@@ -71,19 +70,19 @@ func (q *Queue) runWithSettings(ctx context.Context) (ended bool) {
 	for {
 		select {
 		case <-q.fresh.added:
-			if err := q.sendFresh(ctx); err == nil && interval > shortest { // the receiver answers again
+			if err := q.sendFresh(ctx); err == nil && interval > shortest { // the receiver responds again
 				interval = shortest
 				timer.Reset(0)
 			}
 		case <-measure.C:
 			if q.refusing() {
-				_, _ = q.measure(ctx) // the next sweep logs what is wrong
+				_, _ = q.measure(ctx) // the next sweep logs the error
 			}
 		case <-q.wake:
 			timer.Reset(0)
 		case <-timer.C:
 			if err := panics.Catch(func() error { return q.sweep(ctx) }); err != nil && ctx.Err() == nil {
-				q.Log.Warn("webhook: events wait in the bucket; the next sweep tries again", "err", err, "in", interval)
+				q.Log.Warn("webhook: sending events failed; the next sweep retries", "err", err, "in", interval)
 				interval = min(2*interval, maxBackoff)
 			} else {
 				interval = shortest
@@ -109,12 +108,12 @@ func (q *Queue) releaseLease(ctx context.Context) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer done()
 	if err := q.lease.Release(ctx); err != nil {
-		q.Log.Warn("webhook: another server sends the events in the bucket when the lease of this one has expired",
+		q.Log.Warn("webhook: releasing the lease failed; other servers wait until it expires",
 			"err", err)
 	}
 }
 
-// sendFresh sends a batch of the events that wait in memory, or leaves the batch in the bucket.
+// sendFresh sends a batch of the events in memory. If that fails, it stores them in the bucket.
 func (q *Queue) sendFresh(ctx context.Context) error {
 	batch := q.fresh.take()
 	if len(batch) == 0 {
@@ -129,24 +128,24 @@ func (q *Queue) sendFresh(ctx context.Context) error {
 
 func (q *Queue) postponeAll(ctx context.Context, batch []Event) {
 	for _, e := range batch {
-		_ = q.postpone(ctx, e) // logged
+		_ = q.postpone(ctx, e) // already logged
 	}
 }
 
-// sendLast sends what waits in memory and in the bucket.
+// sendLast sends the events that are left in memory and in the bucket.
 func (q *Queue) sendLast(ctx context.Context) {
 	for batch := q.fresh.take(); len(batch) > 0; batch = q.fresh.take() {
 		if err := panics.Catch(func() error { return q.send(ctx, batch) }); err != nil {
-			q.postponeAll(ctx, batch) // the sweep tries again
+			q.postponeAll(ctx, batch) // the sweep sends them again
 		}
 	}
 	if err := panics.Catch(func() error { return q.sweep(ctx) }); err != nil && ctx.Err() == nil {
-		q.Log.Warn("webhook: the queue is no longer in use, and its events stay in the bucket",
+		q.Log.Warn("webhook: sending the last events of a retired queue failed; they stay in the bucket",
 			"bucket", q.Bucket, "folder", q.queueFolder(), "err", err)
 	}
 }
 
-// send gives events to the receiver, and then deletes them.
+// send posts events to the receiver, and then deletes them.
 func (q *Queue) send(ctx context.Context, batch []Event) error {
 	body, err := json.Marshal(batch)
 	if err != nil {
@@ -161,17 +160,17 @@ func (q *Queue) send(ctx context.Context, batch []Event) error {
 	defer done()
 	for _, e := range batch {
 		if err := q.remove(ctx, e); err != nil {
-			q.Log.Warn("webhook: an event is delivered and will be delivered again", "id", e.ID, "err", err)
+			q.Log.Warn("webhook: deleting a delivered event failed; it will be sent again", "id", e.ID, "err", err)
 		} else {
 			q.released(e)
 		}
-		q.own(e.ID, false)
+		q.setOwned(e.ID, false)
 	}
 	return nil
 }
 
-// sweep sends what is in the bucket, in the order of time, if this server holds the lease. It leaves the unconfirmed
-// events of live servers.
+// sweep sends the events in the bucket, oldest first, if this server holds the lease. It skips the unconfirmed events
+// of live servers.
 func (q *Queue) sweep(ctx context.Context) error {
 	if found, err := q.measure(ctx); err != nil || !found {
 		q.seen = nil
@@ -219,8 +218,8 @@ func (q *Queue) sendPage(ctx context.Context, objects []types.Object, present ma
 		if _, gone := errors.AsType[*types.NoSuchKey](err); gone {
 			continue
 		}
-		if errors.Is(err, errNoEvent) { // the others must not wait for it
-			q.Log.Error("webhook: an object in the queue is not an event: delete it", "key", aws.ToString(o.Key))
+		if errors.Is(err, errNoEvent) { // do not block the other events
+			q.Log.Error("webhook: invalid event in the queue; delete the object", "key", aws.ToString(o.Key))
 			continue
 		}
 		if err != nil {
@@ -231,7 +230,7 @@ func (q *Queue) sendPage(ctx context.Context, objects []types.Object, present ma
 				return err
 			}
 			batch = nil
-			_ = q.sendFresh(ctx) // nobody waits for the backlog of another user
+			_ = q.sendFresh(ctx) // no user waits for the backlog of another one
 		}
 	}
 	if len(batch) == 0 {

@@ -1,12 +1,15 @@
-// Package events tells a webhook of the files that users store, delete, rename and copy, at least once each.
+// Package events tells a webhook about the files that users store, delete, rename and copy. Each event is delivered at
+// least once.
 //
-// The queue lies in the bucket, below "PREFIX.babelftp/events/TENANT/", one object an event (S3 operations PutObject,
-// GetObject, ListObjectsV2, DeleteObject). [Queue.Begin] makes the object before a change, so no
-// acknowledged change lacks its event. The object is deleted when the receiver has answered 2xx. So any server can
-// send what another one has left.
+// The queue of a tenant is stored in its bucket, below "PREFIX.babelftp/events/TENANT/", with one object per event.
+// [Queue.Begin] stores the object before a change, so that there is an event for every acknowledged change. The object
+// is deleted when the receiver has responded with 2xx. If a server dies, any other server can send its events.
 //
-// An event is confirmed when the change has succeeded. If the server dies in between, another one sends the event as
-// unconfirmed.
+// An event is confirmed when the change has succeeded. If the server dies before that, another server sends the event
+// as unconfirmed.
+//
+// A [Sender] runs the queues of a server. It sends confirmed events directly from memory in batches, taking turns
+// between users. Events in the bucket are only sent by regular sweeps of one server, the holder of a [lease].
 package events
 
 import (
@@ -34,18 +37,18 @@ import (
 )
 
 const (
-	// requestTimeout bounds the requests to S3 that outlive a command.
+	// requestTimeout limits requests to S3 that may outlive a command.
 	requestTimeout = 30 * time.Second
 
-	// maxObject bounds the size of an event in the bucket, in bytes.
+	// maxObject limits the size of an event in the bucket, in bytes.
 	maxObject = 64 << 10
 
-	// confirmedSuffix ends the keys of confirmed events. A server that deletes an unconfirmed one, which it has sent,
-	// leaves the confirmed one.
+	// confirmedSuffix is the end of the keys of confirmed events. Because the keys differ, a server that deletes an
+	// unconfirmed event after sending it does not delete the confirmed one.
 	confirmedSuffix = ".confirmed"
 )
 
-// An Event is what the receiver gets, as JSON.
+// An Event is the JSON object that the receiver gets.
 type Event struct {
 	ID     string    `json:"id"`
 	Time   time.Time `json:"time"`
@@ -54,23 +57,23 @@ type Event struct {
 	User   string    `json:"user"`
 	Path   string    `json:"path"`                // as the user sees it
 	URI    string    `json:"s3_uri"`              // of the object
-	ToPath string    `json:"to_path,omitempty"`   // of a rename or a copy
-	ToURI  string    `json:"to_s3_uri,omitempty"` // of a rename or a copy; of a refused file in the quarantine.
-	Size   *int64    `json:"size,omitempty"`      // of an upload, in bytes
-	ETag   string    `json:"etag,omitempty"`      // of an upload that is confirmed.
-	Reason string    `json:"reason,omitempty"`    // why a file was refused
+	ToPath string    `json:"to_path,omitempty"`   // rename or copy
+	ToURI  string    `json:"to_s3_uri,omitempty"` // rename or copy; for a refused file, the object in the quarantine
+	Size   *int64    `json:"size,omitempty"`      // upload: size in bytes
+	ETag   string    `json:"etag,omitempty"`      // confirmed upload
+	Reason string    `json:"reason,omitempty"`    // reason why a file was refused
 
-	// Confirmed says that the change has succeeded. Otherwise its server has died or S3 has not answered, and the
-	// bucket shows whether it has.
+	// Confirmed means that the change has succeeded. Otherwise its server died or S3 did not respond, and the receiver
+	// has to check the bucket.
 	Confirmed bool `json:"confirmed"`
 
-	key   string    // of its object in the bucket
-	bytes int       // of its object in the bucket
-	steps bool      // the change takes several steps: it may fail when some of them are done
-	begun time.Time // by the monotonic clock, unlike Time
+	key   string    // key of the object in the bucket
+	bytes int       // size of the object in the bucket
+	steps bool      // the change has several steps and may fail after some of them
+	begun time.Time // has a monotonic clock, unlike Time
 }
 
-// A Client is the part of S3 that a queue uses.
+// A Client is the part of the S3 client that a queue uses.
 type Client interface {
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
@@ -78,56 +81,55 @@ type Client interface {
 	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
 }
 
-// Options is what a [Queue] needs, and what stays as long as it lives. Observe may be nil. Without a Memory the queue
-// has one of its own.
+// Options holds the fixed options of a [Queue]. Observe may be nil. Without a Memory, the queue uses its own.
 type Options struct {
 	Bucket string
-	Prefix string // of the tenant's keys
+	Prefix string // prefix of the tenant's keys
 	Tenant string
 
 	Memory *Memory
 
-	// SweepInterval, UnconfirmedAfter and Backlog replace those of the package in tests; 0 leaves them.
+	// SweepInterval, UnconfirmedAfter and Backlog override the defaults in tests, unless they are 0.
 	SweepInterval, UnconfirmedAfter time.Duration
 	Backlog                         int
 
-	// Observe gets how many events the receiver got or refused.
+	// Observe is called with the number of events that the receiver accepted or refused.
 	Observe func(events int, delivered bool)
 	Log     *slog.Logger
 }
 
-// Settings are what may change while a [Queue] runs.
+// Settings holds the options that may change while a [Queue] runs.
 type Settings struct {
 	Client  Client
 	Webhook *web.Webhook
 }
 
-// A Queue is the events of a tenant. Several servers share one.
+// A Queue is the event queue of a tenant. Several servers share one queue in the bucket.
 type Queue struct {
 	Options
 
 	fresh   *waiting // confirmed by this process, to be sent at once
 	backlog backlog
-	wake    chan struct{} // lets Run sweep at once
+	wake    chan struct{} // makes Run sweep at once
 
 	mu      sync.Mutex
-	next    *Queue // that a reload has put in the place of this one, nil for none
+	next    *Queue // queue that replaced this one after a reload, or nil
 	current *Settings
-	restart context.CancelFunc // lets Run begin again with other settings
-	pending map[string]bool    // by ID: this process is to confirm or to send the event
+	restart context.CancelFunc // makes Run start again with the new settings
+	pending map[string]bool    // IDs of events that this process will confirm or send
 
-	users   int           // logins that may make events
-	retired bool          // by Retire
+	users   int           // logins that may create events
+	retired bool          // set by Retire
 	unused  chan struct{} // closed when the queue is retired and has no users
 
-	// Of the goroutine of Run.
-	seen map[string]time.Time // when the sweep first saw an unconfirmed event
-	// of the server which sweeps; where S3 has no conditional requests, two may sweep at once, and the receiver gets
-	// events twice
-	lease *lock
+	// Used by the goroutine of Run only.
+	seen map[string]time.Time // when a sweep first saw an unconfirmed event
+	// Lease of the server that sweeps. If S3 has no conditional requests, two servers may sweep at the same time, and
+	// the receiver gets events twice.
+	lease *lease
 }
 
-// NewQueue makes a queue, without a request.
+// NewQueue returns a queue. It sends no request.
 func NewQueue(o Options, s *Settings) *Queue {
 	if o.Observe == nil {
 		o.Observe = func(int, bool) {}
@@ -141,7 +143,7 @@ func NewQueue(o Options, s *Settings) *Queue {
 		seen: map[string]time.Time{}, unused: make(chan struct{}),
 	}
 	q.backlog.bytes = report.NewShares(q.maxBacklog())
-	q.lease = newLock(func() Client { return q.settings().Client }, q.Bucket, q.folder()+"lease", q.Log)
+	q.lease = newLease(func() Client { return q.settings().Client }, q.Bucket, q.folder()+"lease", q.Log)
 	return q
 }
 
@@ -151,8 +153,8 @@ func (q *Queue) settings() *Settings {
 	return q.current
 }
 
-// Configure replaces the settings. All events that wait go to the receiver that they name. A request to another one is
-// cut off, because one that hangs must not hold the events back. They are sent again.
+// Configure replaces the settings. All waiting events are sent to the new receiver. A request to the old receiver is
+// canceled, because a hanging one would delay events, and its events are sent again.
 func (q *Queue) Configure(s *Settings) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -166,8 +168,8 @@ func (q *Queue) Configure(s *Settings) {
 	}
 }
 
-// adoptReceiver sends the events of this queue to the receiver of the next one. The next one may hold the lease of
-// the folder. So it sweeps when this one has left events there.
+// adoptReceiver sends the events of this queue to the receiver of the next queue. The next queue may hold the lease,
+// so it is told to sweep when this queue leaves events in the bucket.
 func (q *Queue) adoptReceiver(next *Queue) {
 	s := *next.settings()
 	q.mu.Lock()
@@ -176,7 +178,7 @@ func (q *Queue) adoptReceiver(next *Queue) {
 	q.Configure(&s)
 }
 
-// wakeNext lets the next queue sweep at once.
+// wakeNext makes the next queue sweep at once.
 func (q *Queue) wakeNext() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -189,7 +191,7 @@ func (q *Queue) wakeNext() {
 	}
 }
 
-// Use says that a login may make events, until it calls done. It comes before Retire.
+// Use registers a login that may create events, until it calls done. It must not be called after Retire.
 func (q *Queue) Use() (done func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -202,7 +204,7 @@ func (q *Queue) Use() (done func()) {
 	}
 }
 
-// Retire lets Run end when the last login has called done.
+// Retire makes Run return when the last login has called done.
 func (q *Queue) Retire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -218,15 +220,15 @@ func (q *Queue) endUnused() {
 	}
 }
 
-// folder is what the keys of the events start with. No user sees them, and no quota counts them: the driver reserves
-// the name. Another tenant can have the same prefix, and another webhook.
+// folder returns the key prefix of the tenant's events. Users cannot see it and quotas ignore it, because the driver
+// reserves the name. It includes the tenant, because another tenant with another webhook can have the same prefix.
 func (q *Queue) folder() string { return q.Prefix + value.Reserved + "/events/" + q.Tenant + "/" }
 
-// queueFolder is apart from the lease.
+// queueFolder returns the key prefix of the events, without the lease.
 func (q *Queue) queueFolder() string { return q.folder() + "queue/" }
 
-// put stores an event under a key of its own. The SDK may repeat the request late, when another server has sent the
-// event and deleted it. Then the receiver gets it twice, which the package allows.
+// put stores an event under its own key. The SDK may repeat the request after another server has sent and deleted the
+// event. Then the receiver gets the event twice, which is allowed.
 func (q *Queue) put(ctx context.Context, e Event, body []byte) error {
 	_, err := q.settings().Client.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: &q.Bucket, Key: &e.key, Body: bytes.NewReader(body), ContentType: aws.String("application/json"),
@@ -234,13 +236,13 @@ func (q *Queue) put(ctx context.Context, e Event, body []byte) error {
 	return err
 }
 
-// remove deletes an event. The SDK may repeat the request, because no other event ever has the key.
+// remove deletes an event. Repeating the request is harmless, because the key is never used again.
 func (q *Queue) remove(ctx context.Context, e Event) error {
 	_, err := q.settings().Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &q.Bucket, Key: &e.key})
 	return err
 }
 
-// begin makes an event durable before its change. Its ID sorts by time. The error is an EAGAIN.
+// begin stores an event before its change. IDs sort by time. The error is EAGAIN.
 func (q *Queue) begin(ctx context.Context, e Event) (Event, error) {
 	e.begun = time.Now()
 	e.Time = e.begun.UTC()
@@ -252,20 +254,20 @@ func (q *Queue) begin(ctx context.Context, e Event) (Event, error) {
 		return e, err
 	}
 	if e.bytes = len(body); !q.reserve(e) {
-		return e, fmt.Errorf("%w: the events of the user that wait for the webhook fill the user's share of %d bytes; "+
+		return e, fmt.Errorf("%w: the waiting events of the user exceed the user's share of %d bytes; "+
 			"repair the receiver, or give it more time to catch up", syscall.EAGAIN, q.maxBacklog())
 	}
-	q.own(e.ID, true)
+	q.setOwned(e.ID, true)
 	if err := q.put(ctx, e, body); err != nil {
-		q.cancel(ctx, e) // S3 may have it although its answer was lost
-		return e, fmt.Errorf("%w: the event of the change cannot be stored: %w", syscall.EAGAIN, err)
+		q.cancel(ctx, e) // S3 may have stored it although the response was lost
+		return e, fmt.Errorf("%w: storing the event failed: %w", syscall.EAGAIN, err)
 	}
 	return e, nil
 }
 
-// mayHaveHappened reports whether something may have changed, or may still change, although the change has failed. For
-// example, a rename has copied the file when S3 refuses to delete the old one, and some files of a directory when it
-// stops at an archived one. S3 may also perform an attempt without a response after it has refused the next one.
+// mayHaveHappened reports whether something was changed, or may still be changed, although the change failed. For
+// example, a rename has copied the file before S3 refuses to delete the old one, and a rename of a directory may stop
+// in the middle at an archived file. S3 may also perform an attempt without a response after it refused the next one.
 func (e *Event) mayHaveHappened(err error) bool {
 	if s3error.IsDoubtful(err) {
 		return true
@@ -278,23 +280,22 @@ func (e *Event) mayHaveHappened(err error) bool {
 	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// end confirms an event whose change has ended without an error. Where something may have changed, or S3 may still
-// perform the change, it stays unconfirmed. Otherwise end forgets it. The error is that of the change, or an EAGAIN
-// where the change must not be acknowledged.
+// end confirms the event if err is nil. If something may have changed or may still change, the event stays
+// unconfirmed. Otherwise end deletes the event. It returns err, or EAGAIN if the change must not be acknowledged.
 func (q *Queue) end(ctx context.Context, e Event, err error) error {
 	switch {
 	case err == nil && time.Since(e.begun) >= q.unconfirmedAfter():
 		// Another server may have sent and deleted the event before the change.
 		if err := q.postpone(ctx, e); err != nil {
-			return fmt.Errorf("%w: the event of the change cannot be confirmed: %w", syscall.EAGAIN, err)
+			return fmt.Errorf("%w: confirming the event failed: %w", syscall.EAGAIN, err)
 		}
 	case err == nil:
 		e.Confirmed = true
 		if !q.fresh.add(e) {
-			_ = q.postpone(ctx, e) // if that fails, the event is there as unconfirmed
+			_ = q.postpone(ctx, e) // if that fails, the unconfirmed event is still in the bucket
 		}
 	case e.mayHaveHappened(err):
-		q.own(e.ID, false)
+		q.setOwned(e.ID, false)
 	default:
 		q.cancel(ctx, e)
 	}
@@ -302,19 +303,19 @@ func (q *Queue) end(ctx context.Context, e Event, err error) error {
 }
 
 func (q *Queue) cancel(ctx context.Context, e Event) {
-	defer q.own(e.ID, false)
+	defer q.setOwned(e.ID, false)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer done()
 	if err := q.remove(ctx, e); err != nil {
-		q.Log.Warn("webhook: an event of a failed command stays in the queue", "id", e.ID, "err", err)
+		q.Log.Warn("webhook: deleting the event of a failed command failed", "id", e.ID, "err", err)
 		return
 	}
 	q.released(e)
 }
 
-// postpone leaves an event to the sweep of any server, as confirmed.
+// postpone stores an event as confirmed, so that a sweep of any server sends it.
 func (q *Queue) postpone(ctx context.Context, e Event) error {
-	defer q.own(e.ID, false)
+	defer q.setOwned(e.ID, false)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer done()
 	confirmed := e
@@ -324,20 +325,20 @@ func (q *Queue) postpone(ctx context.Context, e Event) error {
 		err = q.put(ctx, confirmed, body)
 	}
 	if err != nil {
-		q.Log.Warn("webhook: an event will be sent as unconfirmed", "id", e.ID, "err", err)
+		q.Log.Warn("webhook: confirming an event failed; it will be sent as unconfirmed", "id", e.ID, "err", err)
 		return err
 	}
 	if err := q.remove(ctx, e); err != nil {
-		q.Log.Warn("webhook: an event will be sent as confirmed and as unconfirmed", "id", e.ID, "err", err)
+		q.Log.Warn("webhook: deleting an unconfirmed event failed; it will be sent twice", "id", e.ID, "err", err)
 	}
 	q.wakeNext()
 	return nil
 }
 
-func (q *Queue) own(id string, own bool) {
+func (q *Queue) setOwned(id string, owned bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if own {
+	if owned {
 		q.pending[id] = true
 		return
 	}

@@ -31,8 +31,8 @@ func TestMain(m *testing.M) { s3test.Main(m) }
 
 const secret = "0123456789abcdef"
 
-// waitTimeout is how long a test waits for what must come, such as a hundred events by as many requests to S3 on a
-// busy machine.
+// waitTimeout limits the wait for something that must happen, such as a hundred events with as many requests to S3 on
+// a busy machine.
 const waitTimeout = 5 * time.Minute
 
 // A receiver checks signatures and keeps events.
@@ -77,7 +77,7 @@ func (r *receiver) setDown(down bool) {
 	r.down = down
 }
 
-// wait waits for events.
+// wait waits for n events.
 func (r *receiver) wait(t *testing.T, n int) {
 	t.Helper()
 	for range n {
@@ -89,7 +89,7 @@ func (r *receiver) wait(t *testing.T, n int) {
 	}
 }
 
-// A bucket is a fresh one.
+// A bucket is a new bucket.
 type bucket struct {
 	client *s3.Client
 	name   string
@@ -102,7 +102,7 @@ func newBucketOf(t *testing.T, server string) bucket {
 	return bucket{s.Client(s3client.RepeatUnstored("")), s.Bucket(t)}
 }
 
-// queue is the queue of one server.
+// queue returns the queue of one server.
 func (b bucket) queue(t *testing.T, r *receiver) *Queue {
 	t.Helper()
 	hook := web.NewWebhook(r.URL, secret, nil, time.Minute)
@@ -112,7 +112,7 @@ func (b bucket) queue(t *testing.T, r *receiver) *Queue {
 	}, &Settings{Client: b.client, Webhook: hook})
 }
 
-// run lets a server send, until the function that it returns is called.
+// run runs a queue until the returned function is called.
 func run(t *testing.T, q *Queue) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
@@ -122,7 +122,7 @@ func run(t *testing.T, q *Queue) (stop func()) {
 	return stop
 }
 
-// events are the keys that wait.
+// events returns the keys of the waiting events.
 func (b bucket) events(t *testing.T) (keys []string) {
 	t.Helper()
 	out, err := b.client.ListObjectsV2(
@@ -134,7 +134,7 @@ func (b bucket) events(t *testing.T) (keys []string) {
 	return keys
 }
 
-// waitUntil asks again and again until the answer is yes.
+// waitUntil polls until the condition is true.
 func waitUntil(t *testing.T, yes func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
@@ -158,8 +158,8 @@ func change(t *testing.T, q *Queue, path string, outcome error) {
 	}
 }
 
-// A change gives one confirmed event, and leaves nothing in the bucket. One that failed gives none. One whose outcome
-// S3 has not told gives an unconfirmed one.
+// A successful change gives one confirmed event, and leaves nothing in the bucket. A failed change gives no event. A
+// change without a response from S3 gives an unconfirmed event.
 func TestEventsOfChanges(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	q := b.queue(t, r)
@@ -198,8 +198,8 @@ func TestEventsOfChanges(t *testing.T) {
 	}
 }
 
-// While the receiver is down events wait in the bucket, confirmed. Another server sends them, in order, after the
-// first one has stopped.
+// While the receiver is down, events are stored in the bucket as confirmed. After the first server has stopped,
+// another one sends them in order.
 func TestReceiverDown(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	r.setDown(true)
@@ -225,8 +225,8 @@ func TestReceiverDown(t *testing.T) {
 	}
 }
 
-// A server dies between the event and the outcome. Another one sends the event as unconfirmed. Of two that sweep, one
-// holds the lease.
+// If a server dies between the event and the outcome, another server sends the event as unconfirmed. Of two servers
+// that sweep, one holds the lease.
 func TestServerDies(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	if _, err := b.queue(t, r).begin(t.Context(), Event{Type: view.Upload, Path: "lost"}); err != nil {
@@ -242,7 +242,7 @@ func TestServerDies(t *testing.T) {
 	}
 }
 
-// The answer to the write of the lease is lost. The server has the lease all the same.
+// If the response to a write of the lease is lost, the server still holds the lease.
 func TestLeaseWithoutAnswer(t *testing.T) {
 	server := s3test.Start(t, "minio")
 	proxy := s3test.StartProxy(t, server)
@@ -259,7 +259,7 @@ func TestLeaseWithoutAnswer(t *testing.T) {
 	r.wait(t, 1)
 }
 
-// Where S3 has no conditional requests, two servers that begin at the same time may both sweep. The receiver then has
+// If S3 has no conditional requests, two servers that start at the same time may both sweep. The receiver then gets
 // each event once or twice.
 func TestLeaseWithoutConditions(t *testing.T) {
 	b, r := newBucketOf(t, "sim-strict"), newReceiver(t)
@@ -292,8 +292,8 @@ func TestNoEventWithoutS3(t *testing.T) {
 	}
 }
 
-// A change that takes longer than unconfirmedAfter is announced as unconfirmed before it has happened. Its reply
-// waits until the confirmed event is in the bucket. When the first server has died, another one sends that.
+// A change that takes longer than unconfirmedAfter is sent as unconfirmed before it has happened. Its reply waits
+// until the confirmed event is in the bucket. If the first server dies, another one sends the confirmed event.
 func TestSlowChange(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	slow := b.queue(t, r)
@@ -313,7 +313,7 @@ func TestSlowChange(t *testing.T) {
 	}
 }
 
-// A server has read an unconfirmed event, and deletes it after another one has confirmed it. The confirmed event stays.
+// If a server sends an unconfirmed event and deletes it after another server confirmed it, the confirmed event stays.
 func TestConfirmedWhileSent(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	slow, other := b.queue(t, r), b.queue(t, r)
@@ -332,13 +332,13 @@ func TestConfirmedWhileSent(t *testing.T) {
 	}
 }
 
-// Where the confirmed event of a slow change cannot be stored, the change is not acknowledged.
+// If the confirmed event of a slow change cannot be stored, the change is not acknowledged.
 func TestSlowChangeWithoutS3(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	q := b.queue(t, r)
 	e, err := q.begin(t.Context(), Event{Type: view.Rename, Path: "slow"})
 	must.OK(t, err)
-	e.Time = e.Time.Add(time.Hour) // a clock that is set back counts for nothing
+	e.Time = e.Time.Add(time.Hour) // setting the clock back has no effect
 	e.begun = e.begun.Add(-q.UnconfirmedAfter)
 	q.Bucket = strings.Repeat("missing", 2)
 	if err := q.end(t.Context(), e, nil); !errors.Is(err, syscall.EAGAIN) {
@@ -346,7 +346,7 @@ func TestSlowChangeWithoutS3(t *testing.T) {
 	}
 }
 
-// An object that is no event stops no other one.
+// An object that is not an event does not block other events.
 func TestForeignObject(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	foreign := "inbox/.babelftp/events/acme/queue/0.confirmed"
@@ -359,7 +359,7 @@ func TestForeignObject(t *testing.T) {
 	r.wait(t, 1)
 }
 
-// TestEventOfAnotherVersion sends an event of a kind that only another version of the program knows, as it is.
+// TestEventOfAnotherVersion sends an event of an unknown type unchanged.
 func TestEventOfAnotherVersion(t *testing.T) {
 	r, b := newReceiver(t), newBucket(t)
 	const key = "inbox/.babelftp/events/acme/queue/00000000-0"
@@ -374,7 +374,7 @@ func TestEventOfAnotherVersion(t *testing.T) {
 	waitUntil(t, func() bool { return len(b.events(t)) == 0 })
 }
 
-// A retired queue sends the events of the logins that use it. Then it ends.
+// A retired queue sends the events of the logins that use it, and then ends.
 func TestRetiredQueue(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	q := b.queue(t, r)
@@ -399,9 +399,9 @@ func TestRetiredQueue(t *testing.T) {
 	unused.Retire()
 	unused.Run(t.Context())
 
-	// A client stores a file and leaves at once.
+	// A client stores a file and disconnects at once.
 	hasty := b.queue(t, r)
-	// else a slow machine leaves the event to the holder of the lease, which is the first queue
+	// Otherwise a slow machine leaves the event to the holder of the lease, which is the first queue.
 	hasty.UnconfirmedAfter = time.Minute
 	done := hasty.Use()
 	hasty.Retire()
@@ -414,7 +414,7 @@ func TestRetiredQueue(t *testing.T) {
 	}
 }
 
-// A retired queue tries once more to send what the receiver has refused, and then leaves it in the bucket.
+// A retired queue tries once more to send refused events, and then leaves them in the bucket.
 func TestRetiredQueueWithoutReceiver(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	r.setDown(true)
@@ -434,13 +434,13 @@ func TestRetiredQueueWithoutReceiver(t *testing.T) {
 	r.wait(t, 1)
 }
 
-// A webhook is removed and given again while a session lives. The new queue takes the lease before the old one has
-// left its event in the bucket, and neither of the two looks there soon. The event is sent at once.
+// A webhook is removed and added again during a session. The new queue acquires the lease before the old one stores
+// its event in the bucket, and neither of them sweeps soon. The event is still sent at once.
 func TestQueueThatTakesThePlaceOfAnother(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	asked := make(chan struct{})
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
-		_, _ = io.Copy(io.Discard, request.Body) // then the server notices that the client has closed the connection
+		_, _ = io.Copy(io.Discard, request.Body) // wait until the client closes the connection
 		close(asked)
 		<-request.Context().Done()
 	}))
@@ -471,7 +471,7 @@ func TestQueueThatTakesThePlaceOfAnother(t *testing.T) {
 	r.wait(t, 1)
 }
 
-// A slowClient stores a confirmed event only when it may go on.
+// A slowClient delays storing a confirmed event until the test lets it continue.
 type slowClient struct {
 	Client
 	began, goOn chan struct{}
@@ -487,7 +487,7 @@ func (c *slowClient) PutObject(
 	return c.Client.PutObject(ctx, in, options...)
 }
 
-// A queue that gets another receiver closes its connections to the one before.
+// A queue that gets another receiver closes its connections to the old one.
 func TestConnectionsToFormerReceiver(t *testing.T) {
 	closed := make(chan struct{})
 	former := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

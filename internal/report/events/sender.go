@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// A Sender runs the queues of a server. The zero value has none.
+// A Sender runs the queues of a server. The zero value has no queues.
 type Sender struct {
 	mu      sync.Mutex
 	queues  map[string]*Queue
-	ending  map[*Queue]string // what Replace has left out, while logins use it
-	ctx     context.Context   // nil while nothing is sent
+	ending  map[*Queue]string // queues that Replace removed but logins still use, with their tenants
+	ctx     context.Context   // nil if not running
 	cancel  context.CancelFunc
 	sending sync.WaitGroup
 }
 
-// Start sends the events of all queues until End.
+// Start runs all queues until End.
 func (s *Sender) Start(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,8 +25,8 @@ func (s *Sender) Start(ctx context.Context) {
 	}
 }
 
-// Replace sends the events of other queues, by the names of tenants. Those that are not among them end with the last
-// login that uses them. Until then they send to the receiver that their tenant has.
+// Replace replaces the queues, by tenant. A removed queue ends with the last login that uses it. Until then it sends
+// to the receiver of the tenant's new queue.
 func (s *Sender) Replace(queues map[string]*Queue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Sender) run(q *Queue) {
 	})
 }
 
-// End leaves in S3 what was not sent.
+// End stops sending. Unsent events stay in S3.
 func (s *Sender) End() {
 	s.mu.Lock()
 	cancel := s.cancel

@@ -7,20 +7,20 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// maxMemory limits the bytes of the confirmed events that wait in memory, of all tenants. A server that stops leaves
-// them in their buckets, by two requests each.
+// maxMemory limits the bytes of confirmed events in memory, for all tenants together. A server that shuts down moves
+// each of them to its bucket with two requests.
 const maxMemory = 4 << 20
 
-// A Memory limits how many confirmed events wait in memory for their receivers. Share one among all queues.
+// A Memory limits the confirmed events in memory. All queues of a server share one.
 type Memory struct {
 	mu    sync.Mutex
 	bytes *report.Shares
 }
 
-// NewMemory returns a memory without events.
+// NewMemory returns an empty memory.
 func NewMemory() *Memory { return &Memory{bytes: report.NewShares(maxMemory)} }
 
-// hold counts an event, if there is room for it.
+// hold adds an event if there is room for it.
 func (m *Memory) hold(e Event) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -37,13 +37,13 @@ func (m *Memory) release(e Event) {
 	m.bytes.Add(report.Owner{Tenant: e.Tenant, User: e.User}, -e.bytes)
 }
 
-// A waiting is the confirmed events of a tenant that wait in memory. Its users take turns.
+// A waiting holds the confirmed events of a tenant in memory. Its users take turns.
 type waiting struct {
 	memory *Memory
-	added  chan struct{} // has a value while there may be events
+	added  chan struct{} // has a value if there may be events
 
 	mu     sync.Mutex
-	users  []string // who have events, in the order of their turns
+	users  []string // users with events, in the order of their turns
 	byUser map[string][]Event
 }
 
@@ -51,7 +51,7 @@ func newWaiting(m *Memory) *waiting {
 	return &waiting{memory: m, added: make(chan struct{}, 1), byUser: map[string][]Event{}}
 }
 
-// add returns false if there is no room.
+// add adds an event. It returns false if the memory is full.
 func (w *waiting) add(e Event) bool {
 	if !w.memory.hold(e) {
 		return false
@@ -73,7 +73,7 @@ func (w *waiting) wake() {
 	}
 }
 
-// take removes a batch of events, and returns none if none wait.
+// take removes a batch of events. It is empty if no events are waiting.
 func (w *waiting) take() (batch []Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,20 +10,21 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// A Log keeps the lines of a server's sessions from being too many. The zero value is ready.
+// A Log limits the lines about the sessions of a server. The zero value is ready to use.
 type Log struct {
 	refusals  limits.Sampler[limits.Error]
 	strangers limits.Sampler[strangerLine]
 }
 
-// A strangerLine is a line about a client that is not logged in.
+// A strangerLine identifies lines about a client that is not logged in.
 type strangerLine struct {
 	client       netip.Prefix
 	kind, detail string
-	named        bool // by CLNT, as babelftp doctor does, whose lines must not take the place of a client's
+	named        bool // sent CLNT, as babelftp doctor does; keeps doctor's lines from displacing lines of real clients
 }
 
-// A Session observes a session. It is also the logger of the session, whose lines have what is known of the client.
+// A Session observes a session. It is also the logger of the session, and adds what is known about the client to each
+// line.
 type Session struct {
 	report.Silent
 	*slog.Logger
@@ -34,20 +35,20 @@ type Session struct {
 	failures limits.Sampler[failure]
 }
 
-// A failure is the kind under which failed commands of a session are counted.
+// A failure identifies failed commands that are counted together.
 type failure struct {
 	command string
 	code    int
 }
 
-// failuresShown is how many failures of one kind a session logs in a minute. The next line has the number of failures
-// that were left out.
+// failuresShown limits the lines per minute for failures of one kind in a session. The next line has the number of
+// omitted failures.
 const failuresShown = 10
 
 var _ report.Observer = (*Session)(nil)
 
-// Session returns the log of a session. Its lines go to base, as long as debug has no rule for it: then base gets debug
-// lines whatever its level. debug may be nil.
+// Session returns the observer of a session. It logs to base. If a rule of debug matches the session, it also writes
+// debug lines, whatever the level of base. debug may be nil.
 func (l *Log) Session(base *slog.Logger, debug *Switch, client *report.Client) *Session {
 	return &Session{Logger: debug.logger(base, client), log: l, base: base, debug: debug, client: client}
 }
@@ -61,28 +62,27 @@ func (s *Session) Identified(client *report.Client) {
 	}
 }
 
-// LoggedIn writes an accepted login. [account.FailureLog] has the others.
+// LoggedIn logs a successful login. [account.FailureLog] logs failed ones.
 func (s *Session) LoggedIn(login *account.Login, err error) {
 	if err == nil {
 		s.Info("logged in", "tls", s.client.TLS, "certificate", login.Certificate)
 	}
 }
 
-// Refused writes what a limit refuses.
+// Refused logs what a limit refused.
 func (s *Session) Refused(tenant, limit string) {
 	if more, first := s.log.refusals.Pass(limits.Error{Tenant: tenant, Limit: limit}); first {
 		s.Info("refused by a limit; logged once a minute", "limit", limit, "limit_tenant", tenant, "more", more)
 	}
 }
 
-// Seldom tells whether the log gets a line about a client that is not logged in, and may do the same at any rate. It
-// gets one a minute for an address, a kind and a detail. The line has the number of those before it that the log did
-// not get.
-func (s *Session) Seldom(kind, detail string) (more int, first bool) {
+// SampleStranger reports whether to log a line about a client that is not logged in, and may cause such lines at any
+// rate. It allows one line per minute, address, kind and detail. more is the number of lines omitted before.
+func (s *Session) SampleStranger(kind, detail string) (more int, first bool) {
 	return s.log.strangers.Pass(strangerLine{limits.Network(s.client.Address), kind, detail, s.client.Software != ""})
 }
 
-// CommandBegan writes a command, where the log has commands. What it asks of S3 is in the log then.
+// CommandBegan logs the command at debug level. In that case the context also logs requests to S3.
 func (s *Session) CommandBegan(ctx context.Context, c report.Command) context.Context {
 	if !s.Enabled(ctx, slog.LevelDebug) {
 		return ctx
@@ -91,14 +91,14 @@ func (s *Session) CommandBegan(ctx context.Context, c report.Command) context.Co
 	return withRequests(ctx, s.Logger)
 }
 
-// CommandGoesOn writes a preliminary reply, where the log has replies.
-func (s *Session) CommandGoesOn(ctx context.Context, c report.Command, code int, lines []string) {
+// PreliminaryReply logs the reply at debug level.
+func (s *Session) PreliminaryReply(ctx context.Context, c report.Command, code int, lines []string) {
 	if s.Enabled(ctx, slog.LevelDebug) {
 		s.DebugContext(ctx, "reply", "code", code, "text", c.ReplyText(lines))
 	}
 }
 
-// CommandEnded writes a transfer, or why another command has failed, and the reply where the log has replies.
+// CommandEnded logs a transfer or the error of another command, and the reply at debug level.
 func (s *Session) CommandEnded(ctx context.Context, o *report.Outcome) {
 	switch {
 	case o.Transfer != nil:
@@ -106,11 +106,10 @@ func (s *Session) CommandEnded(ctx context.Context, o *report.Outcome) {
 	case o.Err != nil:
 		s.failed(ctx, o)
 	}
-	s.CommandGoesOn(ctx, o.Command, o.Code, o.Lines)
+	s.PreliminaryReply(ctx, o.Command, o.Code, o.Lines)
 }
 
-// failed logs why a command has failed. A session that repeats a failure, perhaps on purpose, gets a few lines a
-// minute.
+// failed logs why a command failed. Repeated failures of a session are limited to a few lines per minute.
 func (s *Session) failed(ctx context.Context, o *report.Outcome) {
 	if !s.Enabled(ctx, slog.LevelInfo) {
 		return

@@ -1,11 +1,11 @@
-// Package sessionlog writes what the log has of sessions: a line for each transfer and, on demand, one for each
-// command, reply and request to S3.
+// Package sessionlog writes the log of sessions: a line for each transfer and, on demand, for each command, reply and
+// request to S3.
 //
-// A [Session] observes a session, and is its logger. A [Switch] says for which sessions the log has more than its
-// level, while the server runs.
+// A [Session] observes a session and is its logger. A [Switch] enables debug lines for single sessions while the
+// server runs.
 //
-// No password reaches the log, and nothing that a user may have typed in place of one. No link of SITE PRESIGN does,
-// because anyone who has it may download the file.
+// Passwords are never logged, and neither is text that a user may have typed instead of one. Links of SITE PRESIGN are
+// not logged either, because anyone with a link may download the file.
 package sessionlog
 
 import (
@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// idBytes make the names of sessions different from each other.
+// idBytes is the length of session IDs.
 const idBytes = 8
 
-// NewID returns the name of a session, the same in the log and in the audit log.
+// NewID returns a new session ID, which is used in the log and in the audit log.
 func NewID() string {
 	id := make([]byte, idBytes)
 	_, _ = rand.Read(id) // never fails
@@ -28,25 +28,25 @@ func NewID() string {
 
 type contextKey struct{}
 
-// withRequests returns a context whose requests to S3 are in a log.
+// withRequests returns a context that logs its requests to S3.
 func withRequests(ctx context.Context, log *slog.Logger) context.Context {
 	return context.WithValue(ctx, contextKey{}, log)
 }
 
-// NoAnswer is the status of a request that S3 has not answered.
-const NoAnswer = "error"
+// NoResponse is the status of a request without a response from S3.
+const NoResponse = "error"
 
-// A Request is an attempt of a request to S3.
+// A Request is an attempt to send a request to S3.
 type Request struct {
-	Service, Operation string // of AWS: S3 and PutObject
-	Status             string // of HTTP, or why there is none
+	Service, Operation string // AWS names, such as S3 and PutObject
+	Status             string // HTTP status, or NoResponse
 	ID                 string // x-amz-request-id
 	Retry              int    // 0 for the first attempt
 	Begin              time.Time
-	Duration           time.Duration // until S3 began to answer
+	Duration           time.Duration // until S3 began its response
 }
 
-// LogRequest writes a request to S3, if the context is that of a command of which the log has debug lines.
+// LogRequest logs a request to S3, if its command is logged at debug level.
 func LogRequest(ctx context.Context, r *Request) {
 	if log, ok := ctx.Value(contextKey{}).(*slog.Logger); ok {
 		log.DebugContext(

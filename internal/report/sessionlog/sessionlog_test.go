@@ -18,14 +18,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// newSession is the log of a session, with text lines of a level.
+// newSession returns the observer of a session, which logs text lines at this level.
 func newSession(t *testing.T, out io.Writer, level slog.Level) *Session {
 	t.Helper()
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: report.Escape}
 	return new(Log).Session(slog.New(slog.NewTextHandler(out, options)), nil, &report.Client{ID: "1"})
 }
 
-// A client's control characters have no effect on the terminal that shows the log.
+// Control characters from a client have no effect on the terminal that displays the log.
 func TestControlCharactersAreEscaped(t *testing.T) {
 	var out bytes.Buffer
 	s := newSession(t, &out, slog.LevelDebug)
@@ -41,11 +41,11 @@ func TestNewRule(t *testing.T) {
 		d                     time.Duration
 		want                  string
 	}{
-		{"", "", "", time.Minute, "name an address, a tenant or a user"},
-		{"", "acme", "", 0, "the time 0s is out of range: want more than 0 and at most 24h0m0s"},
-		{"", "acme", "", 25 * time.Hour, "the time 25h0m0s is out of range: want more than 0 and at most 24h0m0s"},
+		{"", "", "", time.Minute, "missing address, tenant or user"},
+		{"", "acme", "", 0, "invalid duration 0s: want more than 0 and at most 24h0m0s"},
+		{"", "acme", "", 25 * time.Hour, "invalid duration 25h0m0s: want more than 0 and at most 24h0m0s"},
 		{"example.com", "", "", time.Minute,
-			`"example.com" is neither an address like 192.0.2.7 nor a network like 192.0.2.0/24`},
+			`invalid address "example.com": want an address like 192.0.2.7 or a network like 192.0.2.0/24`},
 	} {
 		if _, err := NewRule(test.address, test.tenant, test.user, test.d); err == nil || err.Error() != test.want {
 			t.Errorf("%+v: %v", test, err)
@@ -53,7 +53,7 @@ func TestNewRule(t *testing.T) {
 	}
 }
 
-// A session gets debug lines while each field of a rule matches, whatever the level of the log. Other sessions do not.
+// A session gets debug lines while all fields of a rule match, whatever the level of the log. Other sessions get none.
 func TestSwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -109,7 +109,7 @@ func TestSwitch(t *testing.T) {
 	})
 }
 
-// The requests of a session are in the log only where its commands are.
+// The requests of a session are only logged if its commands are.
 func TestLogRequest(t *testing.T) {
 	var out bytes.Buffer
 	request := &Request{Operation: "PutObject", Status: "200", ID: "request-7", Duration: 12 * time.Millisecond}
@@ -123,7 +123,7 @@ func TestLogRequest(t *testing.T) {
 	}
 }
 
-// An upload moves nothing.
+// An upload is a transfer without data.
 type upload struct{ report.Progress }
 
 func (upload) Direction() string        { return "upload" }
@@ -131,7 +131,7 @@ func (upload) Bytes() int64             { return 5 }
 func (upload) Elapsed() time.Duration   { return 0 }
 func (upload) FirstByte() time.Duration { return 0 }
 
-// failed is an upload that has failed.
+// failed returns the outcome of a failed upload.
 func failed() *report.Outcome {
 	return &report.Outcome{Code: 426, Transfer: &report.Transfer{
 		Progress: upload{}, Verb: "STOR", Path: "/f", TLS: true, Offset: 3,
@@ -139,11 +139,12 @@ func failed() *report.Outcome {
 	}}
 }
 
-// A line of a transfer leaves out what there is not. It tells what S3 has told of the file, or why the transfer failed.
+// The line of a transfer omits missing values. It contains what S3 returned about the file, or why the transfer
+// failed.
 func TestTransfers(t *testing.T) {
 	stored := failed()
 	stored.Code, stored.URI = 226, "s3://bucket/f"
-	stored.Stored = &report.Stored{ETag: "abc", Checksum: "crc64nvme:d", RequestID: "request-7"}
+	stored.Stored = &report.StoredFile{ETag: "abc", Checksum: "crc64nvme:d", RequestID: "request-7"}
 	for want, outcome := range map[string]*report.Outcome{
 		`code=226 duration_ms=0 tls=true s3_uri=s3://bucket/f offset=3 etag=abc checksum=crc64nvme:d s3_request_id=request-7`: stored,
 		`code=426 duration_ms=0 tls=true offset=3 connection="the data connection was lost" storage="context canceled"`:       failed(),
@@ -162,7 +163,7 @@ func TestTransfers(t *testing.T) {
 	}
 }
 
-// A line that belongs to a trace has its ID. A line without a context, or of a command that is not traced, has none.
+// A line that belongs to a trace has the trace ID. Lines without a context or of untraced commands have none.
 func TestTraceID(t *testing.T) {
 	var out bytes.Buffer
 	log := newSession(t, &out, slog.LevelInfo)

@@ -16,27 +16,26 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// MaxTime is how long a rule holds at most, so that none is forgotten.
+// MaxTime limits the duration of a rule, so that none is forgotten.
 const MaxTime = 24 * time.Hour
 
-// A Rule says for which sessions the log has all commands and replies. A session must match each field that is not
-// empty.
+// A Rule selects sessions whose commands and replies are logged. A session must match all fields that are not empty.
 type Rule struct {
 	Network netip.Prefix `json:"network,omitzero"` // of the client
-	Tenant  string       `json:"tenant,omitempty"` // by HOST, TLS or login
+	Tenant  string       `json:"tenant,omitempty"` // selected with HOST, TLS or a login
 	User    string       `json:"user,omitempty"`   // after the login: alice, or alice@acme
 	Until   time.Time    `json:"until"`
 }
 
-// NewRule makes a rule that holds for a time. The address may be a network (CIDR). An empty text means any, but not
-// in all of them.
+// NewRule returns a rule for a duration. The address may be a network (CIDR). Empty arguments match everything, but at
+// least one must be set.
 func NewRule(address, tenant, user string, d time.Duration) (Rule, error) {
 	r := Rule{Tenant: tenant, User: user, Until: time.Now().Add(d)}
 	switch {
 	case address == "" && tenant == "" && user == "":
-		return Rule{}, errors.New("name an address, a tenant or a user")
+		return Rule{}, errors.New("missing address, tenant or user")
 	case d <= 0 || d > MaxTime:
-		return Rule{}, fmt.Errorf("the time %s is out of range: want more than 0 and at most %s", d, MaxTime)
+		return Rule{}, fmt.Errorf("invalid duration %s: want more than 0 and at most %s", d, MaxTime)
 	case address == "":
 		return r, nil
 	}
@@ -45,7 +44,7 @@ func NewRule(address, tenant, user string, d time.Duration) (Rule, error) {
 	return r, err
 }
 
-// ParseNetwork returns the network of an address, which may have the port of a session, or of a network (CIDR).
+// ParseNetwork parses an address, the address and port of a session, or a network (CIDR).
 func ParseNetwork(address string) (netip.Prefix, error) {
 	addr, err := netip.ParseAddr(address)
 	if session, wrong := netip.ParseAddrPort(address); wrong == nil {
@@ -57,12 +56,12 @@ func ParseNetwork(address string) (netip.Prefix, error) {
 	}
 	network, err := netip.ParsePrefix(address)
 	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%q is neither an address like 192.0.2.7 nor a network like 192.0.2.0/24", address)
+		return netip.Prefix{}, fmt.Errorf("invalid address %q: want an address like 192.0.2.7 or a network like 192.0.2.0/24", address)
 	}
 	return network.Masked(), nil
 }
 
-// matches says whether a session has what the rule wants.
+// matches reports whether the rule applies to a session.
 func (r *Rule) matches(c *report.Client) bool {
 	return time.Now().Before(r.Until) &&
 		(!r.Network.IsValid() || r.Network.Contains(c.Address)) &&
@@ -70,13 +69,13 @@ func (r *Rule) matches(c *report.Client) bool {
 		(r.User == "" || c.User != "" && (r.User == c.User || r.User == c.User+"@"+c.Tenant))
 }
 
-// A Switch has the rules of a server. Any goroutine may use it. The zero value and nil have none.
+// A Switch holds the rules of a server. It is safe for concurrent use. The zero value and nil have no rules.
 type Switch struct {
 	mu    sync.Mutex
-	rules atomic.Pointer[[]Rule] // nil for none
+	rules atomic.Pointer[[]Rule] // nil without rules
 }
 
-// Add makes a rule hold, for open sessions too.
+// Add adds a rule. It also applies to open sessions.
 func (w *Switch) Add(r Rule) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +83,7 @@ func (w *Switch) Add(r Rule) {
 	w.rules.Store(&rules)
 }
 
-// Clear ends all rules, and returns those that held.
+// Clear removes all rules, and returns those that were in force.
 func (w *Switch) Clear() []Rule {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +92,7 @@ func (w *Switch) Clear() []Rule {
 	return held
 }
 
-// Rules returns those that hold.
+// Rules returns the rules in force.
 func (w *Switch) Rules() []Rule {
 	rules := w.rules.Load()
 	if rules == nil {
@@ -102,7 +101,7 @@ func (w *Switch) Rules() []Rule {
 	return slices.DeleteFunc(slices.Clone(*rules), func(r Rule) bool { return !time.Now().Before(r.Until) })
 }
 
-func (w *Switch) on(c *report.Client) bool {
+func (w *Switch) matches(c *report.Client) bool {
 	if w == nil {
 		return false
 	}
@@ -110,7 +109,7 @@ func (w *Switch) on(c *report.Client) bool {
 	return rules != nil && slices.ContainsFunc(*rules, func(r Rule) bool { return r.matches(c) })
 }
 
-// logger returns the logger of a session. It lets debug lines pass while the session matches a rule of the switch.
+// logger returns the logger of a session. It writes debug lines while a rule matches the session.
 func (w *Switch) logger(base *slog.Logger, c *report.Client) *slog.Logger {
 	about := []any{"session", c.ID, "remote", c.Remote}
 	if c.Tenant != "" {
@@ -122,11 +121,11 @@ func (w *Switch) logger(base *slog.Logger, c *report.Client) *slog.Logger {
 	if c.Software != "" {
 		about = append(about, "software", c.Software)
 	}
-	return slog.New(&handler{base.Handler(), func() bool { return w.on(c) }}).With(about...)
+	return slog.New(&handler{base.Handler(), func() bool { return w.matches(c) }}).With(about...)
 }
 
-// A handler lets lines pass that its parent would not, and adds the ID of the trace that a line belongs to. No
-// handler of slog looks at the level again when it handles a line.
+// A handler allows debug lines that its parent would not, and adds the trace ID of a line. This works because the
+// handlers of slog do not check the level again in Handle.
 type handler struct {
 	slog.Handler
 	on func() bool

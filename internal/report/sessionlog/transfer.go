@@ -8,10 +8,10 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// noDataConnection is the code of the reply to a transfer without a data connection (RFC 959 4.2.2).
+// noDataConnection is the reply code if the data connection could not be opened (RFC 959 section 4.2.2).
 const noDataConnection = 425
 
-// transferEnded writes the line of a transfer. Zero values are left out.
+// transferEnded logs a transfer. Zero values are omitted.
 func (s *Session) transferEnded(ctx context.Context, o *report.Outcome) {
 	if !s.Enabled(ctx, slog.LevelInfo) {
 		return

@@ -15,8 +15,8 @@ import (
 
 type bucketKey struct{}
 
-// Observe lets a client of the SDK tell the bucket to [AddRequest]. Later steps of the SDK do not know it any more. A
-// nil tracer adds nothing.
+// Observe adds a middleware that stores the bucket for [AddRequest] in the context, because later steps of the SDK do
+// not know it. A nil tracer adds nothing.
 func (t *Tracer) Observe(stack *middleware.Stack) error {
 	if t == nil {
 		return nil
@@ -31,8 +31,8 @@ func (t *Tracer) Observe(stack *middleware.Stack) error {
 	}), middleware.After)
 }
 
-// bucketOf is the bucket in the input of an operation, empty for an operation without one. The inputs have a field
-// for it, and no method.
+// bucketOf returns the bucket in the input of an operation, or "". The inputs have a field for it, but no common
+// method.
 func bucketOf(input any) string {
 	v := reflect.Indirect(reflect.ValueOf(input))
 	if v.Kind() != reflect.Struct {
@@ -45,7 +45,7 @@ func bucketOf(input any) string {
 	return ""
 }
 
-// AddRequest adds the span of an attempt of a request to S3, if the context is that of a command that is traced.
+// AddRequest adds the span of a request to S3, if its command is traced.
 func AddRequest(ctx context.Context, r *sessionlog.Request) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.SpanContext().IsSampled() {
@@ -68,7 +68,7 @@ func AddRequest(ctx context.Context, r *sessionlog.Request) {
 	if err == nil {
 		about = append(about, attribute.Int("http.response.status_code", code))
 	}
-	failed := r.Status == sessionlog.NoAnswer || code >= 400 && !expected(code)
+	failed := r.Status == sessionlog.NoResponse || code >= 400 && !expected(code)
 	if failed {
 		about = append(about, attribute.String("error.type", r.Status))
 	}
@@ -80,7 +80,7 @@ func AddRequest(ctx context.Context, r *sessionlog.Request) {
 	span.End(trace.WithTimestamp(r.Begin.Add(r.Duration)))
 }
 
-// expected tells whether an answer says only that there is no such object, or another one than asked for.
+// expected reports whether a status only means that the object does not exist, or is not the expected one.
 func expected(code int) bool {
 	const notFound, preconditionFailed, noRange = 404, 412, 416
 	return code == notFound || code == preconditionFailed || code == noRange

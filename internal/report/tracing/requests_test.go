@@ -19,18 +19,17 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// Of the requests to S3 those are faults that S3 has not answered, or not as asked. That an object is missing is an
-// answer.
+// Requests to S3 are faults if there was no response or an unexpected one. A missing object is an expected response.
 func TestStatusOfRequests(t *testing.T) {
 	collector := servicetest.StartCollector(t)
 	tracer, _ := newTracer(t, collector.URL)
 	ctx := session(t, tracer, about).CommandBegan(t.Context(), report.Command{Name: "STOR", Began: time.Now()})
 	want := map[string]bool{"200": false, "404": false, "412": false, "416": false, "403": true, "500": true,
-		"503": true, sessionlog.NoAnswer: true, "canceled": false}
+		"503": true, sessionlog.NoResponse: true, "canceled": false}
 	for status := range want {
 		AddRequest(ctx, &sessionlog.Request{Service: "S3", Operation: status, Status: status, Begin: time.Now()})
 	}
-	// of no command
+	// Not part of a command.
 	AddRequest(t.Context(), &sessionlog.Request{Service: "S3", Operation: "ListObjectsV2", Status: "200"})
 	tracer.Shutdown(t.Context())
 	spans := collector.Spans()
@@ -45,7 +44,7 @@ func TestStatusOfRequests(t *testing.T) {
 	}
 }
 
-// A client of the SDK tells the bucket of each request, as long as there is one.
+// The span of each request names the bucket, if there is one.
 func TestBucketOfRequests(t *testing.T) {
 	for _, test := range []struct {
 		input any

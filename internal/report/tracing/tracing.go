@@ -1,15 +1,16 @@
-// Package tracing sends traces to a collector, by OTLP over HTTP (https://opentelemetry.io/docs/specs/otlp/): a span
-// for each session, for each command and for each request to S3. Names of attributes are those of
-// https://opentelemetry.io/docs/specs/semconv/, and begin with babelftp where these have none.
+// Package tracing sends traces to a collector with OTLP over HTTP (https://opentelemetry.io/docs/specs/otlp/): a span
+// for each session, each command and each request to S3. Attributes have the names of
+// https://opentelemetry.io/docs/specs/semconv/ if there are any, and otherwise begin with babelftp.
 //
-// A session may last for days and have thousands of commands. Backends show a trace when its root has ended, and bound
-// its size. So a command is the root of a trace of its own, with the requests to S3 below it, and links to the span of
-// its session. Both have the ID of the session, as the log does. A session is traced as a whole or not at all.
+// A session may last for days and have thousands of commands, but backends only show a trace when its root has ended,
+// and limit its size. Therefore each command is the root of its own trace, with its requests to S3 below, and links to
+// the span of its session. Both have the session ID, like the log. A session is traced completely or not at all.
 //
-// The spans that wait for the collector are limited in bytes, with shares for tenants and users. Clients that have
-// never logged in have a few spans a second, all of them together. So a flood costs no other user a span.
+// A [Tracer] creates a [Session] for each session, which observes it. The spans that wait for the collector are
+// limited in bytes, with shares for tenants and users. All clients that have never logged in share a few spans per
+// second. Therefore a flood does not displace the spans of other users.
 //
-// No secret reaches a span: of a command line it has what [report.Command] shows.
+// Spans contain no secrets: the command line is masked by [report.Command].
 package tracing
 
 import (
@@ -37,37 +38,35 @@ import (
 )
 
 const (
-	// flushTimeout bounds the wait for the last spans when the server stops.
+	// flushTimeout limits the wait for the last spans when the server shuts down.
 	flushTimeout = 2 * time.Second
-	// maxText is how much of a text a span has, in bytes, so that clients cannot fill the memory.
+	// maxText limits the length of a text in a span, in bytes, so that clients cannot fill the memory.
 	maxText = 1024
-	// maxWaiting is the default of OTEL_BSP_MAX_QUEUE_SIZE, how many spans of minSpan bytes may wait for the collector.
-	// A larger span counts for several.
+	// maxWaiting is the default of OTEL_BSP_MAX_QUEUE_SIZE, the number of spans with minSpan bytes that may wait for
+	// the collector. A larger span counts as several.
 	maxWaiting, minSpan = 4096, 1 << 10
-	// strangersPerSecond is how many spans there are a second of sessions that have never been logged in, and
-	// strangersAtOnce how many of them at once.
-	strangersPerSecond, strangersAtOnce = 10, 100
-	// protocol is how spans are sent, as OTEL_EXPORTER_OTLP_PROTOCOL has it.
+	// strangersPerSecond is the rate of spans for sessions without a login, and strangersBurst the maximum burst.
+	strangersPerSecond, strangersBurst = 10, 100
+	// protocol is the only supported value of OTEL_EXPORTER_OTLP_PROTOCOL.
 	protocol = "http/protobuf"
 )
 
-// library names this package in spans (the instrumentation scope).
+// library is the instrumentation scope of spans.
 const library = "github.com/babelftp/babelftp"
 
-// A Tracer makes spans and sends them. Any goroutine may use it. A nil one does nothing.
+// A Tracer creates and sends spans. It is safe for concurrent use. A nil Tracer does nothing.
 type Tracer struct {
-	// sessions samples as the environment says, and commands takes all: those of a session that is traced.
+	// sessions samples as configured in the environment. commands takes every command of a sampled session.
 	sessions, commands *sdk.TracerProvider
-	strangers          *rate.Limiter // of spans
+	strangers          *rate.Limiter // limits the spans of sessions without a login
 	exporter           *exporter
 	waiting            *waiting
-	flush              time.Duration // flushTimeout, or more in tests
+	flush              time.Duration // flushTimeout, or longer in tests
 }
 
-// New makes a tracer, or nil where the environment names no collector. The variables are those of OpenTelemetry
+// New returns a tracer, or nil if the environment names no collector. The variables are defined by OpenTelemetry
 // (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ and
-// https://opentelemetry.io/docs/specs/otel/protocol/exporter/). version is that of babelftp. It sends nothing before
-// a session has a span.
+// https://opentelemetry.io/docs/specs/otel/protocol/exporter/). version is the version of babelftp. New sends nothing.
 func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error) {
 	if !wanted() {
 		return nil, nil
@@ -75,10 +74,10 @@ func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error)
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if asked := os.Getenv(name); asked != "" && asked != protocol {
 			return nil, fmt.Errorf(
-				"traces: %s=%s: only %s is supported, which collectors take at port 4318", name, asked, protocol)
+				"traces: unsupported %s=%s: want %s, usually on port 4318", name, asked, protocol)
 		}
 	}
-	host, _ := os.Hostname() // in Kubernetes the name of the pod
+	host, _ := os.Hostname() // in Kubernetes, the name of the pod
 	about, err := resource.New(ctx, resource.WithAttributes(
 		attribute.String("service.name", "babelftp"), attribute.String("service.version", version),
 		attribute.String("service.instance.id", host),
@@ -92,12 +91,12 @@ func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error)
 	}
 	most, err := strconv.Atoi(cmp.Or(os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE"), strconv.Itoa(maxWaiting)))
 	if err != nil || most < 1 {
-		return nil, fmt.Errorf("traces: OTEL_BSP_MAX_QUEUE_SIZE=%s: want how many spans may wait, 1 or more",
+		return nil, fmt.Errorf("traces: invalid OTEL_BSP_MAX_QUEUE_SIZE=%s: want 1 or more",
 			os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE"))
 	}
 	w := &waiting{bytes: report.NewShares(most * minSpan)}
 	t := &Tracer{
-		strangers: rate.NewLimiter(strangersPerSecond, strangersAtOnce),
+		strangers: rate.NewLimiter(strangersPerSecond, strangersBurst),
 		waiting:   w,
 		exporter:  &exporter{SpanExporter: client, waiting: w, log: log},
 		flush:     flushTimeout,
@@ -109,22 +108,22 @@ func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error)
 	return t, nil
 }
 
-// wanted tells whether the environment names a collector, and does not switch traces off.
+// wanted reports whether the environment names a collector and traces are not disabled.
 func wanted() bool {
 	off := strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none"
 	return !off && os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")+os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// An exporter counts the spans that the collector takes, and logs failures once a minute.
+// An exporter counts the spans that the collector accepted, and logs failures once per minute.
 type exporter struct {
 	sdk.SpanExporter
 	waiting  *waiting
 	log      *slog.Logger
-	failures limits.Sampler[string] // that the log shows
-	sent     atomic.Int64           // spans
+	failures limits.Sampler[string] // limits the log
+	sent     atomic.Int64           // number of spans
 }
 
-// ExportSpans implements [sdk.SpanExporter]. Its error is in the log.
+// ExportSpans implements [sdk.SpanExporter]. It logs errors instead of returning them.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	e.waiting.release(spans)
@@ -134,18 +133,17 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 	}
 	if more, first := e.failures.Pass(""); first {
 		e.log.Warn(
-			"traces: the collector does not take spans, and they are lost; look at OTEL_EXPORTER_OTLP_ENDPOINT; the "+
-				"log shows one failure a minute",
+			"traces: sending spans failed; check OTEL_EXPORTER_OTLP_ENDPOINT",
 			"err", err, "spans", len(spans), "more", more)
 	}
 	return nil
 }
 
-// Spans returns how many spans have ended, and how many the collector has. Some may still wait for it; the others are
+// Spans returns the number of ended spans, and of spans that the collector accepted. The difference is waiting or
 // lost.
 func (t *Tracer) Spans() (ended, sent int64) { return t.waiting.ended.Load(), t.exporter.sent.Load() }
 
-// Shutdown sends the spans that wait. It takes a few seconds at most.
+// Shutdown sends the waiting spans. It takes at most a few seconds.
 func (t *Tracer) Shutdown(ctx context.Context) {
 	if t == nil {
 		return
@@ -153,23 +151,23 @@ func (t *Tracer) Shutdown(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.flush)
 	defer cancel()
 	if err := errors.Join(t.commands.Shutdown(ctx), t.sessions.Shutdown(ctx)); err != nil {
-		t.exporter.log.Warn("traces: the last spans could not be sent in time", "err", err)
+		t.exporter.log.Warn("traces: sending the last spans timed out", "err", err)
 	}
 }
 
-// A Session observes a session, and makes its spans. It is for the goroutine of the session.
+// A Session observes a session and creates its spans. Only the goroutine of the session may use it.
 type Session struct {
 	report.Silent
 	tracer *Tracer
 	client *report.Client
-	known  bool         // whether a user has logged in
-	span   trace.Span   // nil where the session is not traced
-	links  []trace.Link // to the span
+	known  bool         // a user has logged in
+	span   trace.Span   // nil if the session is not traced
+	links  []trace.Link // to span
 }
 
 var _ report.Observer = (*Session)(nil)
 
-// Session returns the observer of a session, nil where there are no traces.
+// Session returns the observer of a session, or nil if traces are disabled.
 func (t *Tracer) Session(client *report.Client) *Session {
 	if t == nil {
 		return nil
@@ -177,7 +175,7 @@ func (t *Tracer) Session(client *report.Client) *Session {
 	return &Session{tracer: t, client: client}
 }
 
-// SessionOpened begins the span of the session, if this session is traced.
+// SessionOpened starts the span of the session, if the session is sampled.
 func (s *Session) SessionOpened(ctx context.Context) {
 	_, span := s.tracer.sessions.Tracer(library).Start(ctx, "session", trace.WithNewRoot())
 	if span.SpanContext().IsSampled() {
@@ -188,22 +186,22 @@ func (s *Session) SessionOpened(ctx context.Context) {
 // SessionClosed ends the span of the session.
 func (s *Session) SessionClosed() {
 	if !s.admitted() {
-		return // a span that does not end is not sent
+		return // a span is only sent when it ends
 	}
 	s.describe(s.span)
 	s.span.End()
 }
 
-// Identified keeps what a span that ends has of the client.
+// Identified stores the attributes of the client for spans that end later.
 func (s *Session) Identified(client *report.Client) {
 	s.client = client
 	s.known = s.known || client.User != ""
 }
 
-// admitted tells whether the session is traced, and has room for another span.
+// admitted reports whether the session is traced and may have another span.
 func (s *Session) admitted() bool { return s.span != nil && (s.known || s.tracer.strangers.Allow()) }
 
-// CommandBegan begins the span of a command.
+// CommandBegan starts the span of a command.
 func (s *Session) CommandBegan(ctx context.Context, c report.Command) context.Context {
 	if !s.admitted() {
 		return ctx
@@ -216,15 +214,15 @@ func (s *Session) CommandBegan(ctx context.Context, c report.Command) context.Co
 	return ctx
 }
 
-// Codes of replies between which the fault is not the client's (RFC 959 4.2.1): a command that fails so may succeed
-// later.
+// Reply codes of temporary failures (RFC 959 section 4.2.1). They are not the client's fault, and the same command may
+// succeed later.
 const firstTransient, firstPermanent = 400, 500
 
-// CommandEnded ends the span of a command. The first byte of its transfer has come so long after its begin.
+// CommandEnded ends the span of a command. An event marks the first byte of its transfer.
 func (s *Session) CommandEnded(ctx context.Context, o *report.Outcome) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
-		return // no command, or one that is not traced
+		return // there was no command, or it is not traced
 	}
 	s.describe(span)
 	if t := o.Transfer; t != nil {
@@ -243,7 +241,7 @@ func (s *Session) CommandEnded(ctx context.Context, o *report.Outcome) {
 	span.End()
 }
 
-// describe says whose span it is.
+// describe adds the attributes of the session to a span.
 func (s *Session) describe(span trace.Span) {
 	about := []attribute.KeyValue{
 		attribute.String("session.id", s.client.ID), attribute.String("client.address", s.client.Address.String()),
@@ -252,7 +250,7 @@ func (s *Session) describe(span trace.Span) {
 	span.SetAttributes(append(about, s.owner()...)...)
 }
 
-// owner returns the tenant and the user.
+// owner returns the attributes for the tenant and the user.
 func (s *Session) owner() (about []attribute.KeyValue) {
 	if s.client.Tenant != "" {
 		about = append(about, attribute.String(tenantKey, text(s.client.Tenant)))
@@ -263,8 +261,8 @@ func (s *Session) owner() (about []attribute.KeyValue) {
 	return about
 }
 
-// text is what a span has of a text: not too much, and only UTF-8, because the collector refuses all spans of a
-// request otherwise.
+// text prepares a text for a span. It limits the length and replaces invalid UTF-8, because otherwise the collector
+// would reject all spans of a request.
 func text(s string) string {
 	if len(s) > maxText {
 		s = strings.Clone(s[:maxText])

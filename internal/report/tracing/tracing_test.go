@@ -17,8 +17,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// newTracer sends to a collector what the variables of the environment say, NAME=value. Shutdown waits for a machine
-// that does much else.
+// newTracer returns a tracer that sends to a collector, with environment variables NAME=value. Its Shutdown waits
+// longer, because the machine may be busy.
 func newTracer(t *testing.T, url string, environ ...string) (*Tracer, *servicetest.Log) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
@@ -38,7 +38,7 @@ func newTracer(t *testing.T, url string, environ ...string) (*Tracer, *servicete
 var about = &report.Client{ID: "0123456789abcdef", Remote: "192.0.2.7:4711",
 	Address: netip.MustParseAddr("192.0.2.7"), Tenant: "acme", User: "alice"}
 
-// session begins a session of a client.
+// session starts a session of a client.
 func session(t *testing.T, tracer *Tracer, client *report.Client) *Session {
 	s := tracer.Session(client)
 	s.SessionOpened(t.Context())
@@ -54,7 +54,7 @@ func command(ctx context.Context, s *Session, verb, argument string, code int) c
 	return ctx
 }
 
-// What a client sends fills no memory, and makes no request that the collector cannot read.
+// Text from clients cannot fill the memory or make a request that the collector cannot parse.
 func TestTextsAreBounded(t *testing.T) {
 	collector := servicetest.StartCollector(t)
 	tracer, _ := newTracer(t, collector.URL+"/")
@@ -81,7 +81,7 @@ func TestTextsAreBounded(t *testing.T) {
 	}
 }
 
-// A command is a fault where its reply says that the same command may succeed later, and only there.
+// A command is a fault if its reply says that the same command may succeed later.
 func TestStatusOfCommands(t *testing.T) {
 	collector := servicetest.StartCollector(t)
 	tracer, _ := newTracer(t, collector.URL)
@@ -91,8 +91,8 @@ func TestStatusOfCommands(t *testing.T) {
 		command(t.Context(), s, "NOOP", "", code)
 	}
 	ctx := command(t.Context(), s, "RETR", "f", 226)
-	s.CommandEnded(t.Context(), &report.Outcome{Code: 421}) // of no command
-	// later than its command
+	s.CommandEnded(t.Context(), &report.Outcome{Code: 421}) // no command
+	// Sent after the command has ended.
 	AddRequest(
 		ctx, &sessionlog.Request{Service: "S3", Operation: "AbortMultipartUpload", Status: "204", Begin: time.Now()})
 	tracer.Shutdown(t.Context())
@@ -112,11 +112,11 @@ func TestStatusOfCommands(t *testing.T) {
 	}
 }
 
-// The sampler of the environment decides on sessions. Each is traced with all of its commands, or not at all.
+// The sampler in the environment decides per session. A session is traced with all of its commands, or not at all.
 func TestSampler(t *testing.T) {
 	for _, test := range []struct {
 		sampler  string
-		low, top int // of a thousand sessions
+		low, top int // sampled sessions of a thousand
 	}{
 		{"always_off", 0, 0}, {"always_on", 1000, 1000}, {"traceidratio", 300, 700},
 		{"parentbased_traceidratio", 300, 700},
@@ -145,7 +145,7 @@ func TestSampler(t *testing.T) {
 	}
 }
 
-// The environment says whether there are traces, and how they are sent.
+// The environment decides whether there are traces, and how they are sent.
 func TestEnvironment(t *testing.T) {
 	for _, test := range []struct {
 		environ, problem string
@@ -156,10 +156,10 @@ func TestEnvironment(t *testing.T) {
 		{environ: "OTEL_TRACES_EXPORTER=none"},
 		{environ: "OTEL_SDK_DISABLED=true"},
 		{environ: "OTEL_EXPORTER_OTLP_ENDPOINT="},
-		{environ: "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", problem: "only http/protobuf is supported"},
+		{environ: "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", problem: "want http/protobuf"},
 		{environ: "OTEL_BSP_MAX_QUEUE_SIZE=many", problem: "OTEL_BSP_MAX_QUEUE_SIZE=many"},
 		{environ: "OTEL_RESOURCE_ATTRIBUTES=a", problem: "OTEL_RESOURCE_ATTRIBUTES"},
-		// as the exporter has it, which says so
+		// The exporter logs the error itself.
 		{environ: "OTEL_EXPORTER_OTLP_CERTIFICATE=" + t.TempDir() + "/none", traced: true},
 	} {
 		t.Run(test.environ, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// A collector that refuses spans costs these, and one line of the log.
+// If a collector rejects spans, they are lost, and the log has one line.
 func TestCollectorFails(t *testing.T) {
 	collector := servicetest.StartCollector(t)
 	tracer, log := newTracer(t, collector.URL, "OTEL_BSP_SCHEDULE_DELAY=10")
@@ -196,7 +196,7 @@ func TestCollectorFails(t *testing.T) {
 	}
 }
 
-// Shutdown waits for a collector that hangs a few seconds at most.
+// Shutdown waits at most a few seconds for a hanging collector.
 func TestShutdownIsBounded(t *testing.T) {
 	hang := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-hang }))
@@ -206,12 +206,12 @@ func TestShutdownIsBounded(t *testing.T) {
 	tracer.flush = flushTimeout
 	session(t, tracer, about).SessionClosed()
 	tracer.Shutdown(t.Context())
-	if got := log.String(); !strings.Contains(got, "the last spans could not be sent in time") {
+	if got := log.String(); !strings.Contains(got, "sending the last spans timed out") {
 		t.Errorf("the log has %s", got)
 	}
 }
 
-// Without traces there is nothing to pay: a nil tracer has no observer, and requests take no memory.
+// Tracing costs nothing when disabled: a nil tracer has no observer, and requests allocate nothing.
 func TestOff(t *testing.T) {
 	var tracer *Tracer
 	if tracer.Session(about) != nil {

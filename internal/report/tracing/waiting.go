@@ -9,13 +9,13 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 )
 
-// Attributes that say whose a span is.
+// Attributes that identify the owner of a span.
 const tenantKey, userKey = "babelftp.tenant", "user.name"
 
-// ownerKey is the key of the attributes with the owner of a command, in its context.
+// ownerKey is the context key of the owner attributes of a command.
 type ownerKey struct{}
 
-// A waiting limits the spans that wait for the collector, by the shares of tenants and users. A span that does not fit
+// A waiting limits the spans that wait for the collector, with shares for tenants and users. A span that does not fit
 // is lost.
 type waiting struct {
 	sdk.SpanProcessor
@@ -44,7 +44,7 @@ func (w *waiting) hold(s sdk.ReadOnlySpan) bool {
 	return true
 }
 
-// release counts spans that no longer wait.
+// release subtracts spans that no longer wait.
 func (w *waiting) release(spans []sdk.ReadOnlySpan) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,9 +54,9 @@ func (w *waiting) release(spans []sdk.ReadOnlySpan) {
 	}
 }
 
-// measure returns the owner of a span, and about how many bytes the span holds.
+// measure returns the owner of a span, and its approximate size in bytes.
 func measure(s sdk.ReadOnlySpan) (owner report.Owner, bytes int) {
-	const fixed = 64 // of an attribute
+	const fixed = 64 // overhead of an attribute
 	bytes = len(s.Name())
 	for _, a := range s.Attributes() {
 		value := a.Value.String()

@@ -33,7 +33,7 @@ type experiment struct {
 	lack bool
 
 	// after is a fact that this experiment depends on. If it is false, the experiment does not run and its own fact is
-	// false. It is nil if there is no dependency.
+	// false. It is nil without a dependency.
 	after *bool
 
 	// by selects the users of the experiment.

@@ -248,7 +248,7 @@ func repairElements(body []byte) []byte {
 	return append(repaired, body[done:]...)
 }
 
-// dateLayouts returns the layouts of dates besides those of HTTP: XML dates without a zone or with other zones, and
+// dateLayouts returns the layouts of dates besides the HTTP ones: XML dates without a zone or with other zones, and
 // others.
 func dateLayouts() []string {
 	return []string{

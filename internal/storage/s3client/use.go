@@ -28,6 +28,7 @@ func (b *Bucket) AddUse(u Use) {
 	}
 }
 
+// Use returns all uses that were added.
 func (b *Bucket) Use() Use { return b.use }
 
 // Resumable reports whether users can resume uploads.

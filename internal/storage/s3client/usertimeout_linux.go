@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userTimeout is how long the peer of a connection may leave sent data unacknowledged (TCP_USER_TIMEOUT, RFC 5482).
+// userTimeout limits how long the peer of a connection may leave sent data unacknowledged (TCP_USER_TIMEOUT, RFC 5482).
 // Without it, a request to a machine that has vanished would wait for a quarter of an hour.
 const userTimeout = 30 * time.Second
 

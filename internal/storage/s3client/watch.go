@@ -24,7 +24,7 @@ const (
 	watchInterval = time.Minute
 	// maxChecks is the number of buckets on one S3 server that a Watcher checks in parallel.
 	maxChecks = 16
-	// firstCheckTimeout is how long AwaitUsable waits for the first check of a bucket.
+	// firstCheckTimeout limits how long AwaitUsable waits for the first check of a bucket.
 	firstCheckTimeout = 5 * time.Second
 )
 

@@ -20,46 +20,46 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// never is an expiry that no test sees.
+// never is an expiry that no test reaches.
 const never = time.Hour
 
-// A bucket is where the locks of several servers are.
-type lockBucket struct {
+// A leaseBucket is a bucket with the lease of several servers.
+type leaseBucket struct {
 	client Client
 	name   string
 }
 
-// lock is what one more server knows of the lock.
-func (b lockBucket) lock(t *testing.T) *lock {
-	l := newLock(func() Client { return b.client }, b.name, "locks/name", slog.New(slog.NewTextHandler(t.Output(), nil)))
+// lease returns the view of another server on the lease.
+func (b leaseBucket) lease(t *testing.T) *lease {
+	l := newLease(func() Client { return b.client }, b.name, "leases/name", slog.New(slog.NewTextHandler(t.Output(), nil)))
 	l.expiry = never
 	return l
 }
 
-func startLockBucket(t *testing.T, name string) lockBucket {
+func startLeaseBucket(t *testing.T, name string) leaseBucket {
 	s := s3test.Start(t, name)
-	return lockBucket{s.Client(s3client.RepeatUnstored("")), s.Bucket(t)}
+	return leaseBucket{s.Client(s3client.RepeatUnstored("")), s.Bucket(t)}
 }
 
-// on runs a test with S3 servers that keep conditions, that compare bare ETags, that refuse conditions (501), and
+// on runs a test with S3 servers that support conditions, that compare bare ETags, that reject conditions (501), and
 // that ignore them.
-func on(t *testing.T, test func(*testing.T, lockBucket)) {
+func on(t *testing.T, test func(*testing.T, leaseBucket)) {
 	for _, name := range []string{"sim-aws", "minio", "sim-strict"} {
-		t.Run(name, func(t *testing.T) { test(t, startLockBucket(t, name)) })
+		t.Run(name, func(t *testing.T) { test(t, startLeaseBucket(t, name)) })
 	}
 	t.Run("bare-etags", func(t *testing.T) {
-		b := startLockBucket(t, "sim-aws")
+		b := startLeaseBucket(t, "sim-aws")
 		b.client = bareETags{b.client}
 		test(t, b)
 	})
 	t.Run("ignores-conditions", func(t *testing.T) {
-		b := startLockBucket(t, "sim-aws")
+		b := startLeaseBucket(t, "sim-aws")
 		b.client = unconditional{b.client}
 		test(t, b)
 	})
 }
 
-// bareETags is an S3 server that compares ETags without their quotes, as Ceph's does.
+// bareETags is an S3 server that compares ETags without their quotes, like Ceph.
 type bareETags struct{ Client }
 
 func (s bareETags) PutObject(
@@ -83,18 +83,18 @@ func (u unconditional) PutObject(
 	return u.Client.PutObject(ctx, &plain, opts...)
 }
 
-// wantHeld takes or renews a lock, and says whether that must succeed.
-func wantHeld(t *testing.T, l *lock, want bool) {
+// wantHeld acquires or renews a lease, and checks whether that succeeds as expected.
+func wantHeld(t *testing.T, l *lease, want bool) {
 	t.Helper()
 	if held, err := l.Hold(t.Context()); err != nil || held != want || l.Held() != want {
-		t.Errorf("Hold returns %v, %v, and the lock is held: %v; want %v", held, err, l.Held(), want)
+		t.Errorf("Hold returns %v, %v, and the lease is held: %v; want %v", held, err, l.Held(), want)
 	}
 }
 
-// One server has the lock, until it releases it or counts as dead.
+// One server holds the lease until it releases the lease or is presumed dead.
 func TestHold(t *testing.T) {
-	on(t, func(t *testing.T, b lockBucket) {
-		first, second := b.lock(t), b.lock(t)
+	on(t, func(t *testing.T, b leaseBucket) {
+		first, second := b.lease(t), b.lease(t)
 		wantHeld(t, first, true)
 		wantHeld(t, second, false)
 		wantHeld(t, first, true)
@@ -103,7 +103,7 @@ func TestHold(t *testing.T) {
 		}
 		wantHeld(t, second, false)
 		if err := first.Release(t.Context()); err != nil || first.Held() {
-			t.Errorf("the released lock is held: %v, %v", first.Held(), err)
+			t.Errorf("the released lease is held: %v, %v", first.Held(), err)
 		}
 		wantHeld(t, second, true)
 		wantHeld(t, first, false)
@@ -117,18 +117,18 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// Of two servers that find no lock at the same time, one gets it.
+// If two servers find no lease at the same time, one of them acquires it.
 func TestHoldAtTheSameTime(t *testing.T) {
 	for _, name := range []string{"sim-aws", "minio"} {
 		t.Run(name, func(t *testing.T) {
-			b := startLockBucket(t, name)
+			b := startLeaseBucket(t, name)
 			looks := &barrier{Client: b.client, looked: make(chan struct{})}
 			looks.looking.Store(2)
 			b.client = looks
 			var got atomic.Int32
 			var wait sync.WaitGroup
 			for range 2 {
-				l := b.lock(t)
+				l := b.lease(t)
 				wait.Go(func() {
 					held, err := l.Hold(t.Context())
 					if err != nil {
@@ -141,13 +141,13 @@ func TestHoldAtTheSameTime(t *testing.T) {
 			}
 			wait.Wait()
 			if got.Load() != 1 {
-				t.Errorf("%d servers have the lock", got.Load())
+				t.Errorf("%d servers hold the lease", got.Load())
 			}
 		})
 	}
 }
 
-// A barrier lets the first looks of two servers end before their writes begin.
+// A barrier delays the writes of two servers until both have read the lease.
 type barrier struct {
 	Client
 	looking atomic.Int32
@@ -172,21 +172,21 @@ func (b *barrier) PutObject(
 	return b.Client.PutObject(ctx, in, opts...)
 }
 
-// A lossy bucket loses answers where a test asks for that.
+// lossy returns a bucket that loses responses when a test wants it.
 func lossy(
 	t *testing.T,
-) (b lockBucket, lose func(operation string, after, times int) *s3test.Injection, proxy *s3test.Proxy) {
+) (b leaseBucket, lose func(operation string, after, times int) *s3test.Injection, proxy *s3test.Proxy) {
 	t.Helper()
 	server := s3test.Start(t, "minio")
 	proxy = s3test.StartProxy(t, server)
 	lose = func(operation string, after, times int) *s3test.Injection {
 		return proxy.Inject(s3test.Fault{Operation: operation, After: after, Times: times, Effect: s3test.LoseResponse()})
 	}
-	return lockBucket{proxy.Server().Client(s3client.RepeatUnstored("")), server.Bucket(t)}, lose, proxy
+	return leaseBucket{proxy.Server().Client(s3client.RepeatUnstored("")), server.Bucket(t)}, lose, proxy
 }
 
-// The answer to a write is lost. The server that has written the lock has it, and does not write it again: another
-// server may have taken it by then.
+// If the response to a write is lost, the server that wrote the lease holds it. It does not repeat the write, because
+// another server may have acquired the lease since then.
 func TestLostAnswers(t *testing.T) {
 	b, lose, proxy := lossy(t)
 	once := func(what string, do func()) {
@@ -195,13 +195,13 @@ func TestLostAnswers(t *testing.T) {
 		injected := lose("PutObject", 0, 1)
 		do()
 		if n := proxy.Counts()["PutObject"] - before; n != 1 || injected.Applied() != 1 {
-			t.Errorf("%s: the lock is written %d times", what, n)
+			t.Errorf("%s: the lease is written %d times", what, n)
 		}
 		injected.End()
 	}
 	for _, client := range []Client{b.client, unconditional{b.client}} {
 		b.client = client
-		first, second := b.lock(t), b.lock(t)
+		first, second := b.lease(t), b.lease(t)
 		once("taken", func() { wantHeld(t, first, true) })
 		once("renewed", func() { wantHeld(t, first, true) })
 		wantHeld(t, second, false)
@@ -217,11 +217,11 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// S3 refuses a write for a moment. The server writes it again, and compares ETags as before.
+// If S3 temporarily refuses a write, the server repeats it, with the same form of ETags.
 func TestRefusedForAMoment(t *testing.T) {
-	on(t, func(t *testing.T, b lockBucket) {
+	on(t, func(t *testing.T, b leaseBucket) {
 		for _, code := range []string{"SlowDown", "ConditionalRequestConflict"} {
-			l := b.lock(t)
+			l := b.lease(t)
 			wantHeld(t, l, true)
 			wantHeld(t, l, true)
 			bare := l.bare
@@ -256,14 +256,14 @@ func (r *refusing) PutObject(
 	return r.Client.PutObject(ctx, in, opts...)
 }
 
-// Without any answer a server does not know whether it has the lock. Later it finds what it has written.
+// Without any response, a server does not know whether it holds the lease. Later it finds what it wrote.
 func TestNoAnswers(t *testing.T) {
 	b, lose, _ := lossy(t)
-	first, second := b.lock(t), b.lock(t)
+	first, second := b.lease(t), b.lease(t)
 	for _, held := range []bool{false, true} {
-		puts, gets := lose("PutObject", 0, 0), lose("GetObject", 1, 0) // it looks before it writes
+		puts, gets := lose("PutObject", 0, 0), lose("GetObject", 1, 0) // the first read succeeds
 		if got, err := first.Hold(t.Context()); err == nil || got || first.Held() != held {
-			t.Errorf("without any answer: %v, %v, and the lock is held: %v", got, err, first.Held())
+			t.Errorf("without any response: %v, %v, and the lease is held: %v", got, err, first.Held())
 		}
 		puts.End()
 		gets.End()
@@ -272,7 +272,7 @@ func TestNoAnswers(t *testing.T) {
 	}
 	puts, gets := lose("PutObject", 0, 0), lose("GetObject", 1, 0)
 	if err := first.Release(t.Context()); err == nil || first.Held() {
-		t.Errorf("a release without any answer: %v", err)
+		t.Errorf("a release without any response: %v", err)
 	}
 	puts.End()
 	gets.End()
@@ -283,31 +283,30 @@ func TestNoAnswers(t *testing.T) {
 	wantHeld(t, second, true)
 }
 
-// A release whose answer is lost, and which another server has followed by then, does not touch the lock of that
-// server.
+// If the response to a release is lost and another server acquires the lease, the release does not affect that server.
 func TestReleaseIsNotRepeated(t *testing.T) {
-	on(t, func(t *testing.T, b lockBucket) {
-		first, next := b.lock(t), b.lock(t)
+	on(t, func(t *testing.T, b leaseBucket) {
+		first, next := b.lease(t), b.lease(t)
 		wantHeld(t, first, true)
 		first.client = func() Client { return overtaken{b.client, func() { wantHeld(t, next, true) }} }
 		if err := first.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
 		now, err := next.read(t.Context())
-		if err != nil || !next.has(now) {
-			t.Errorf("the lock of the next server is %q, %v", now.text, err)
+		if err != nil || !next.isOwn(now) {
+			t.Errorf("the lease of the next server is %q, %v", now.text, err)
 		}
 		wantHeld(t, next, true)
 	})
 }
 
-// S3 answers 200 without an ETag and stores nothing, because another server came later and was faster. The other one
-// has the lock.
+// If S3 responds with 200 without an ETag, it stored nothing, because a later request of another server was faster.
+// The other server holds the lease.
 func TestNotStored(t *testing.T) {
 	server := s3test.Start(t, "sim-aws")
-	b := lockBucket{server.Client(s3client.RepeatUnstored("")), server.Bucket(t)}
-	other := b.lock(t)
-	l := b.lock(t)
+	b := leaseBucket{server.Client(s3client.RepeatUnstored("")), server.Bucket(t)}
+	other := b.lease(t)
+	l := b.lease(t)
 	l.client = func() Client { return notStored{b.client, func() { wantHeld(t, other, true) }} }
 	if held, err := l.Hold(t.Context()); held || l.Held() {
 		t.Errorf("Hold returns %v, %v", held, err)
@@ -315,7 +314,7 @@ func TestNotStored(t *testing.T) {
 	wantHeld(t, other, true)
 }
 
-// notStored is an S3 server that performs another request in place of each write.
+// notStored is an S3 server that performs another request instead of each write.
 type notStored struct {
 	Client
 	other func()
@@ -326,7 +325,7 @@ func (s notStored) PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Op
 	return &s3.PutObjectOutput{}, nil
 }
 
-// An overtaken client gets no answer to a write before another server does something.
+// An overtaken client gets the response to a write only after another server did something.
 type overtaken struct {
 	Client
 	do func()
@@ -343,25 +342,24 @@ func (o overtaken) PutObject(
 	return nil, errors.New("the answer is lost")
 }
 
-// A server that cannot read the lock does not have it.
+// A server that cannot read the lease does not hold it.
 func TestErrors(t *testing.T) {
 	server := s3test.Start(t, "sim-aws")
-	b := lockBucket{server.Client(s3client.RepeatUnstored("")), "no-such-bucket"}
+	b := leaseBucket{server.Client(s3client.RepeatUnstored("")), "no-such-bucket"}
 	for name, do := range map[string]func() error{
-		"hold":    func() error { _, err := b.lock(t).Hold(t.Context()); return err },
-		"release": func() error { return b.lock(t).Release(t.Context()) },
+		"hold":    func() error { _, err := b.lease(t).Hold(t.Context()); return err },
+		"release": func() error { return b.lease(t).Release(t.Context()) },
 	} {
-		if err := do(); err == nil || !strings.Contains(err.Error(), "s3://no-such-bucket/locks/name") {
+		if err := do(); err == nil || !strings.Contains(err.Error(), "s3://no-such-bucket/leases/name") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// torn is an S3 server whose answers may have parts of two versions. The next is made by tear of the one before and
-// the one that is there.
+// torn is an S3 server whose responses may combine two versions. tear combines the previous and the current version.
 type torn struct {
 	Client
-	tear   func(before, now version) version // nil: as it is
+	tear   func(before, now version) version // nil to return the current version
 	before version
 }
 
@@ -382,8 +380,9 @@ func (s *torn) GetObject(
 	return out, nil
 }
 
-// A lock that another server takes while it is read stays with that server, whatever parts the answer has. The text
-// of the released lock with the ETag of the one that was taken would let another server replace that one.
+// If another server acquires the lease while it is being read, that server keeps it, whatever the response contains.
+// If the text of the released lease were accepted with the ETag of the new version, a server could overwrite the new
+// holder.
 func TestHoldOnATornAnswer(t *testing.T) {
 	for name, tear := range map[string]func(before, now version) version{
 		"old-text": func(before, now version) version { return version{before.text, now.etag} },
@@ -392,25 +391,25 @@ func TestHoldOnATornAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s3test.Start(t, "sim-aws")
-			b := lockBucket{s.Client(), s.Bucket(t)}
-			first := b.lock(t)
+			b := leaseBucket{s.Client(), s.Bucket(t)}
+			first := b.lease(t)
 			wantHeld(t, first, true)
 			must.OK(t, first.Release(t.Context()))
 			released, err := first.read(t.Context())
 			must.OK(t, err)
 			wantHeld(t, first, true)
 			b.client = &torn{Client: b.client, tear: tear, before: released}
-			wantHeld(t, b.lock(t), false)
+			wantHeld(t, b.lease(t), false)
 			wantHeld(t, first, true)
 		})
 	}
 }
 
-// Where an ETag is not the MD5, as with KMS, the second equal answer counts.
+// If ETags are not the MD5, as with KMS, a version is accepted after two equal responses.
 func TestHoldWithOtherETags(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
-	b := lockBucket{otherETags{s.Client()}, s.Bucket(t)}
-	first, second := b.lock(t), b.lock(t)
+	b := leaseBucket{otherETags{s.Client()}, s.Bucket(t)}
+	first, second := b.lease(t), b.lease(t)
 	wantHeld(t, first, true)
 	wantHeld(t, second, false)
 	wantHeld(t, first, true)
