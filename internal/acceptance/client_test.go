@@ -21,7 +21,7 @@ var names = []string{
 // A move is a pair of a source and a target name, local or remote.
 type move struct{ from, to string }
 
-// A way is how a client connects.
+// A way is a kind of connection.
 type way struct {
 	data string // passive or active
 	tls  string // plain, explicit or implicit

@@ -2,10 +2,10 @@ package acceptance_test
 
 // cameras are network cameras.
 var cameras = []device{
-	// It looks for a marker by SIZE in small letters, and leaves when ALLO gets 202:
+	// It checks for a marker with size in lower case, and quits when ALLO gets 202:
 	// https://github.com/alienatedsec/yi-hack-v5/issues/337, https://github.com/hassio-addons/app-ftp/issues/245. The
-	// pathname is that of https://github.com/blakejarvis/homeassistant-video-viewer, with the brackets that Dahua's
-	// pictures have.
+	// pathname is that of https://github.com/blakejarvis/homeassistant-video-viewer, with brackets as in Dahua's
+	// pictures.
 	{
 		name: "Dahua, Amcrest",
 		has:  map[string]string{"gate/": ""},
@@ -75,7 +75,7 @@ var cameras = []device{
 			221 QUIT`,
 		want: map[string]string{"20171007/": "", "20171007/images/": "", "20171007/images/011012.jpg": "JPEG"},
 	},
-	// The script of the firmware sends a whole session at once, without a word in capitals of its own; BusyBox's
+	// The firmware's script sends a whole session at once, with lowercase commands; BusyBox's
 	// ftpput uploads: https://github.com/roleoroleo/yi-hack-Allwinner-v2/issues/101,
 	// https://github.com/roleoroleo/yi-hack-Allwinner/issues/180
 	{

@@ -2,7 +2,7 @@ package acceptance_test
 
 // desktopPrograms are interactive programs, most of them for Windows.
 var desktopPrograms = []device{
-	// It logs in as anonymous before it asks for a name. Its commands have small letters here and there:
+	// It logs in as anonymous before it prompts for a user name. Some of its commands are in lower case:
 	// https://github.com/mtheall/ftpd/issues/72, https://github.com/giampaolo/pyftpdlib/issues/266
 	{
 		name: "Windows Explorer",
@@ -37,7 +37,7 @@ var desktopPrograms = []device{
 			221 QUIT`,
 		want: map[string]string{"Übersicht/": "", "Übersicht/Maße.txt": "1 m\r\n"},
 	},
-	// It sends OPTS before USER, has the old names of commands and active mode only:
+	// It sends OPTS before USER, uses the old command names, and supports only active mode:
 	// https://github.com/xreef/SimpleFTPServer/issues/48, https://github.com/taoyouh/FtpServer/pull/12
 	{
 		name: "Windows ftp.exe",
@@ -103,7 +103,7 @@ var desktopPrograms = []device{
 			221 QUIT`,
 		want: map[string]string{"Fotos/": "", "Fotos/Zürich.jpg": "JPEG"},
 	},
-	// It tries REST at once, with a number for which there is no transfer:
+	// It tests REST at the beginning, without a transfer:
 	// https://github.com/XboxUnity/freestyledash/issues/12
 	{
 		name: "FlashFXP",
@@ -152,7 +152,7 @@ var desktopPrograms = []device{
 			221 QUIT`,
 		want: map[string]string{"notes.txt": "0123456789ABC"},
 	},
-	// It ends commands with the line separator of Java's system: https://github.com/samtools/htsjdk/issues/470
+	// It ends commands with Java's line separator: https://github.com/samtools/htsjdk/issues/470
 	{
 		name: "htsjdk", lineEnd: "\n",
 		has: map[string]string{"reads/sample 1.bam": "0123456789"},
@@ -167,7 +167,7 @@ var desktopPrograms = []device{
 			221 QUIT`,
 		want: map[string]string{"reads/sample 1.bam": "0123456789"},
 	},
-	// It lists by -aln, and asks STAT about a file: https://github.com/thephpleague/flysystem/issues/1387
+	// It lists with -aln and sends STAT for a file: https://github.com/thephpleague/flysystem/issues/1387
 	{
 		name: "League Flysystem",
 		has:  map[string]string{"docs/": "", "docs/a b.txt": "text", "docs/old/c.txt": "text"},

@@ -1,6 +1,6 @@
 package acceptance_test
 
-// officeDevices are scanners and loggers.
+// officeDevices lists scanners and data loggers.
 var officeDevices = []device{
 	// https://github.com/drakkan/sftpgo/issues/861
 	{
@@ -22,7 +22,7 @@ var officeDevices = []device{
 			221 QUIT`,
 		want: map[string]string{"paperless/": "", "paperless/06022022_001.pdf": "%PDF"},
 	},
-	// It writes the header of a table only where NLST does not show the file:
+	// It writes the header of a table only if NLST does not show the file:
 	// https://github.com/drakkan/sftpgo/issues/676
 	{
 		name: "Data loggers",
@@ -56,9 +56,9 @@ var officeDevices = []device{
 	},
 }
 
-// hosts are mainframes and other hosts.
+// hosts lists mainframes and other hosts.
 var hosts = []device{
-	// SITE is refused, and the client goes on: https://www.ibm.com/support/pages/site-command-rejected-remote-server
+	// SITE is rejected, and the client continues: https://www.ibm.com/support/pages/site-command-rejected-remote-server
 	{
 		name: "IBM z/OS",
 		script: `

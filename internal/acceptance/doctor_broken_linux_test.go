@@ -40,11 +40,11 @@ type broken struct {
 	// start runs beside the server. It returns rules for nft, instead of the NAT.
 	start func(t *testing.T, s *site, control string) (rules string)
 	host  string   // to listen on, if not on the private address
-	url   string   // for the doctor and the client; CONTROL and IMPLICIT stand for the ports
+	url   string   // for the doctor and the client; CONTROL and IMPLICIT are replaced with the ports
 	args  []string // arguments of the doctor
 	curl  []string // arguments of curl, for a client that fails without a finding
 	found []string // by the doctor at the URL: "finding keys", with "!" if it is wrong
-	// logged is what the doctor finds in the server's log after a client used PASV and EPSV.
+	// logged lists the doctor's findings in the server's log after a client used PASV and EPSV.
 	logged []string
 }
 

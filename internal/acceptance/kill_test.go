@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// rounds is how often each test kills its clients.
+// rounds is the number of times that each test kills its clients.
 var rounds = flag.Int("kill.rounds", 3, "how many rounds of kills each test runs that kills clients")
 
 // A victim is a client in the middle of an upload that cannot have finished yet.

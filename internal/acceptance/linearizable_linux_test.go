@@ -41,7 +41,7 @@ var (
 )
 
 const (
-	// judgedReplicas is how many replicas serve clients.
+	// judgedReplicas is the number of replicas that serve clients.
 	judgedReplicas = 2
 
 	// judgedSweeper is the number of the replica that has no clients, and removes abandoned uploads.

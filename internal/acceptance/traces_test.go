@@ -181,7 +181,7 @@ func TestTracesOfStrangers(t *testing.T) {
 	s.open(t, s3test.Start(t, "minio"), mallory())
 	stranger, user := ftptest.Dial(t, s.address), ftptest.Dial(t, s.address)
 	user.Login("mallory@acme", servicetest.Password)
-	const most, flood = 2048, 4000 // most is how many spans the exporter keeps
+	const most, flood = 2048, 4000 // most limits the spans in the exporter
 	for range flood {
 		stranger.Command(200, "NOOP")
 	}

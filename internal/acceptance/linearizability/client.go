@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// patience is how long a client waits for a reply. After that it hangs up, and the command it sent may take
+	// patience limits the time that a client waits for a reply. After that it hangs up, and the command it sent may take
 	// effect at any later time.
 	patience = 15 * time.Second
 
-	// connectTime is how long a client tries to connect. A replica that was killed restarts within this time.
+	// connectTime limits the time for connecting. A replica that was killed restarts within this time.
 	connectTime = 2 * time.Minute
 
 	// connectPause is the time between two attempts.

@@ -191,7 +191,7 @@ type Plan struct {
 	// page is the maximum number of entries on a page of a listing, 0 for no additional limit.
 	page int
 
-	// oneIn makes one of so many changing requests fail. 0 means the default.
+	// oneIn makes one in this many changing requests fail. 0 means the default.
 	oneIn int
 
 	storm   [2]time.Time // start and end of a period in which all requests are refused
@@ -257,7 +257,7 @@ func (p *Plan) calm() {
 
 // choose picks the fault for a request.
 func (p *Plan) choose(q request) fault {
-	const often, seldom = 4, 25 // one of so many
+	const often, seldom = 4, 25 // one in this many
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()

@@ -245,7 +245,7 @@ func (t *Team) makeDirectory(ctx context.Context, random *rand.Rand, dir string)
 func (c *client) work(
 	ctx context.Context, random *rand.Rand, s script, dir string, plan *Plan, recorded *recorder,
 ) error {
-	const seldom = 8 // one of so many
+	const seldom = 8 // one in this many
 	if random.IntN(seldom) == 0 {
 		c.hangUp()
 	}

@@ -86,7 +86,7 @@ type Options struct {
 	// BrokenMPU. Swift behaves like this.
 	Overlapping bool
 
-	// Ahead is how far the server's clock is ahead.
+	// Ahead is the time by which the server's clock is ahead.
 	Ahead time.Duration
 
 	// PageSize is the maximum number of entries on a page of a listing. 0 means S3's own limit of 1,000.

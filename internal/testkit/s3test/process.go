@@ -39,7 +39,7 @@ const (
 	// portAttempts is the number of ports to try. Another process may take a free port before the server starts.
 	portAttempts = 3
 
-	// logTail is how many bytes of a server's output an error includes.
+	// logTail limits the output of a server in an error, in bytes.
 	logTail = 4 << 10
 )
 
