@@ -21,8 +21,8 @@ const (
 
 // ErrShown is returned if the certificates of a client exceed the limits.
 var ErrShown = errors.New(
-	"the client has shown more than 8 certificates, 16 KiB or 256 names; configure it to send only its own certificate " +
-		"and intermediate ones")
+	"the client has shown more than 8 certificates, 16 KiB or 256 names; configure it to send only its own " +
+		"certificate and intermediate ones")
 
 // CheckShown rejects a handshake if the certificates of the client exceed the limits. Use it as VerifyConnection of the
 // [tls.Config] of each listener that requests client certificates.

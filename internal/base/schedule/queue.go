@@ -23,8 +23,8 @@
 //     that did not wait take 30 % longer than requests on an idle server, the number of slots shrinks in proportion.
 //   - If the number of slots falls below two, users with many requests pause after each request, so that they use only
 //     part of the time, down to a quarter.
-//   - Otherwise the number of slots grows with each response, as long as requests wait. If all users make many requests,
-//     it grows as far as they need; light users determine when there are too many.
+//   - Otherwise the number of slots grows with each response, as long as requests wait. If all users make many
+//     requests, it grows as far as they need; light users determine when there are too many.
 //
 // A fixed number of slots would be simpler but does not protect light users: in the benchmark, next to uploads by 25
 // sessions of another user, a user keeps 0.54 of the speed with these rules, 0.28 with four slots and 0.12 with
