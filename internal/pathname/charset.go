@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 )
 
-// A Charset writes text as bytes. Nil is UTF-8. A Charset does not change, and all sessions share it.
+// A Charset encodes text as bytes. Nil is UTF-8. A Charset is immutable, and all sessions share it.
 type Charset struct {
 	name      string
 	codec     encoding.Encoding
@@ -25,8 +25,8 @@ func (c *Charset) Name() Choice {
 	return Choice(c.name)
 }
 
-// Decode returns the text that the bytes stand for. It returns false for bytes that stand for no character, and for
-// bytes that Encode would write otherwise, because Encode could not give them back.
+// Decode returns the text for these bytes. It returns false for invalid bytes, and for bytes that differ from what
+// Encode would write, because Encode could not return them.
 func (c *Charset) Decode(bytes string) (string, bool) {
 	if c == nil {
 		return bytes, utf8.ValidString(bytes)
@@ -42,7 +42,7 @@ func (c *Charset) Decode(bytes string) (string, bool) {
 	return text, true
 }
 
-// Encode returns the bytes that Decode turns into the text, and false if no bytes do.
+// Encode returns the bytes that Decode turns into the text, and false if there are no such bytes.
 func (c *Charset) Encode(text string) (string, bool) {
 	if c == nil {
 		return text, utf8.ValidString(text)
@@ -55,7 +55,7 @@ func (c *Charset) Encode(text string) (string, bool) {
 	return bytes, ok && decoded == text
 }
 
-// write returns the text in the charset, and false if the charset lacks a character.
+// write encodes a text. It returns false if the charset lacks a character.
 func (c *Charset) write(text string) (string, bool) {
 	encoder := c.codec.NewEncoder()
 	var b strings.Builder
@@ -64,7 +64,7 @@ func (c *Charset) write(text string) (string, bool) {
 		if i < 0 {
 			i = len(text)
 		}
-		// The encoder stops at a character that is missing.
+		// The encoder stops at a missing character.
 		encoded, err := encoder.String(text[:i])
 		if err != nil {
 			return "", false
@@ -79,11 +79,11 @@ func (c *Charset) write(text string) (string, bool) {
 	}
 }
 
-// maxBytes limits the bytes of a character of a name in a charset. GB 18030 can write all of Unicode in four bytes,
-// but names consist of the characters that GBK has.
+// maxBytes limits the bytes of a character in names. GB 18030 encodes the rest of Unicode with four bytes, but names
+// consist of characters that GBK has.
 const maxBytes = 2
 
-// lacks reports whether a text has a character that names in the charset do not have.
+// lacks reports whether a text has a character that names in this charset do not contain.
 func (c *Charset) lacks(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool {
 		if r < utf8.RuneSelf {
@@ -94,7 +94,7 @@ func (c *Charset) lacks(text string) bool {
 	})
 }
 
-// hasMultibyteCharacters reports whether the charset is one of East Asia, which has two bytes for most characters.
+// hasMultibyteCharacters reports whether this is an East Asian charset with two bytes for most characters.
 func (c *Charset) hasMultibyteCharacters() bool {
 	switch c.name {
 	case "gbk", "gb18030", "big5", "euc-jp", "shift_jis", "euc-kr":
@@ -103,13 +103,13 @@ func (c *Charset) hasMultibyteCharacters() bool {
 	return false
 }
 
-// meant reports whether a name that a client has sent is in the charset rather than in UTF-8, if the clients of the
-// charset are mixed with clients that write UTF-8. written is its reading in the charset, and inUTF8 the other one.
+// meant reports whether a name from a client is in this charset rather than in UTF-8, if both kinds of clients are
+// mixed. written is its reading in this charset, and inUTF8 its reading in UTF-8.
 //
-// The bytes of a name in an East Asian charset that are valid UTF-8 mostly look like Latin, Greek, Cyrillic or Arabic
-// letters, which have two bytes in UTF-8, and rarely like other letters. The bytes of a name in UTF-8 look like letters
-// and symbols in a charset of single bytes. Four bytes that are an emoji or another known character in UTF-8 are
-// hardly anything else, but the Chinese characters among them are rarer than two characters of GB 2312 side by side.
+// If the bytes of a name in an East Asian charset are valid UTF-8, they mostly look like Latin, Greek, Cyrillic or
+// Arabic letters, which have two bytes in UTF-8, and rarely like other letters. The bytes of a UTF-8 name look like
+// letters and symbols in a single-byte charset. Four bytes that are an emoji or another known character in UTF-8 are
+// hardly anything else. The exception are Chinese characters, which are rarer than two adjacent characters of GB 2312.
 func (c *Charset) meant(written, inUTF8 string) bool {
 	if strings.ContainsFunc(inUTF8, c.isKnownOfFourBytes) {
 		return false
@@ -122,9 +122,9 @@ func (c *Charset) meant(written, inUTF8 string) bool {
 
 func hasTwoBytesInUTF8(r rune) bool { return utf8.RuneLen(r) == 2 }
 
-// isKnownOfFourBytes reports whether a character that has four bytes in UTF-8 is likelier than two characters of the
-// charset. Most of these code points have no character. From U+21000 on, the first two bytes are a character of
-// GB 2312, of which most names in China consist, and the code points are characters that hardly any name has.
+// isKnownOfFourBytes reports whether a character with four bytes in UTF-8 is more likely than two characters of the
+// charset. Most of these code points are unassigned. From U+21000 on, the first two bytes are a character of GB 2312,
+// which most names in China consist of, and the code points are characters that names hardly ever contain.
 func (c *Charset) isKnownOfFourBytes(r rune) bool {
 	const firstInGB2312 = 0x21000
 	if (c.name == "gbk" || c.name == "gb18030") && r >= firstInGB2312 && unicode.Is(unicode.Han, r) {
@@ -133,16 +133,15 @@ func (c *Charset) isKnownOfFourBytes(r rune) bool {
 	return utf8.RuneLen(r) == 4 && unicode.IsGraphic(r)
 }
 
-// isSymbol reports whether a character is rare in names: a symbol beyond ASCII, a number such as "²", a mark of
-// typesetters, or a format or control character.
+// isSymbol reports whether a character is rare in names: a symbol outside ASCII, a number such as "²", a typographic
+// mark, or a format or control character.
 func isSymbol(r rune) bool {
 	return r >= utf8.RuneSelf && (!unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.P) ||
 		strings.ContainsRune("§¶†‡•‰", r))
 }
 
-// lookUp returns a charset and its name. The WHATWG comes first because it knows how
-// labels are used. IANA's registry has the code pages of DOS too, in which the FTP
-// client of Windows' command prompt writes.
+// lookUp returns a charset and its name. It tries the WHATWG labels first, because they reflect actual usage. IANA's
+// registry also has the DOS code pages, which the FTP client of the Windows command prompt uses.
 func lookUp(label string) (encoding.Encoding, string) {
 	if name, ok := aliases()[label]; ok {
 		label = name
@@ -162,8 +161,7 @@ func lookUp(label string) (encoding.Encoding, string) {
 	return charset, strings.ToLower(name)
 }
 
-// aliases returns labels of vendors and programming languages that neither the WHATWG nor IANA has, with the name of
-// their charset.
+// aliases maps labels of vendors and programming languages that neither the WHATWG nor IANA lists to charset names.
 func aliases() map[string]string {
 	return map[string]string{
 		"cp932": "shift_jis", "ms932": "shift_jis", "windows-932": "shift_jis",
@@ -177,8 +175,8 @@ func aliases() map[string]string {
 	}
 }
 
-// extendsASCII reports whether each byte of ASCII stands for itself. In a charset with
-// shift states, ESC or "~" does not.
+// extendsASCII reports whether each ASCII byte represents its ASCII character. In charsets with shift states, ESC or
+// "~" does not.
 func extendsASCII(charset encoding.Encoding) bool {
 	for b := range byte(utf8.RuneSelf) {
 		s := string(rune(b))

@@ -9,23 +9,22 @@ import (
 	"syscall"
 )
 
-// A Codec translates between the pathnames of a client and those of the storage, which
-// are UTF-8.
+// A Codec translates between the pathnames of a client and the UTF-8 pathnames of the storage.
 type Codec struct {
 	Rules
-	Choice Choice // what the session has decided on
-	Listed bool   // whether the session has shown names to the client
+	Choice Choice // charset that the session has decided on
+	Listed bool   // the session has shown names to the client
 }
 
-// maxPathname is the length in bytes of the longest key of S3.
+// maxPathname is the maximum length of an S3 key in bytes.
 const maxPathname = 1024
 
-// Absolute makes an absolute, clean pathname in UTF-8 of a command's argument. It checks
-// the encoding before it resolves any "..". Every SP belongs to the pathname, leading
-// and trailing ones too (RFC 2640 3.1). An empty argument means the working directory.
-// The error is [syscall.EILSEQ] for a NUL, an [EncodingError], or [syscall.ENAMETOOLONG].
+// Absolute returns the absolute, clean pathname in UTF-8 for the argument of a command. It checks the encoding before
+// it resolves "..". All spaces belong to the pathname, even leading and trailing ones (RFC 2640 section 3.1). An empty
+// argument means the working directory. The error is [syscall.EILSEQ] for a NUL, an [EncodingError], or
+// [syscall.ENAMETOOLONG].
 //
-// The pathname ends with a slash if the argument can only be the name of a directory: "name/", "." or "..".
+// The pathname ends with a slash if the argument can only name a directory: "name/", "." or "..".
 func (c Codec) Absolute(workingDirectory, arg string) (Name, error) {
 	if arg == "" {
 		return Name{Path: workingDirectory}, nil
@@ -37,8 +36,8 @@ func (c Codec) Absolute(workingDirectory, arg string) (Name, error) {
 	return name, err
 }
 
-// AbsoluteFile is Absolute for the pathname of a file to be made. The error is
-// [syscall.EISDIR] for "name/", "." and "..", which name directories.
+// AbsoluteFile is Absolute for a file that will be created. It returns [syscall.EISDIR] for "name/", "." and "..",
+// which name directories.
 func (c Codec) AbsoluteFile(workingDirectory, arg string) (Name, error) {
 	name, last, err := c.decode(workingDirectory, arg)
 	if err != nil {
@@ -50,12 +49,11 @@ func (c Codec) AbsoluteFile(workingDirectory, arg string) (Name, error) {
 	return name, nil
 }
 
-// isDirectory reports whether a last segment can only be one of the name of a directory.
+// isDirectory reports whether a pathname with this last segment can only name a directory.
 func isDirectory(last string) bool { return last == "" || last == "." || last == ".." }
 
-// decode translates a pathname to UTF-8 segment by segment, because directories may
-// have encodings of their own. In no encoding is the byte of "/" part of another
-// character. The last segment is returned as it was given.
+// decode translates a pathname to UTF-8 segment by segment, because directories may have their own encodings. No
+// encoding uses the byte of "/" in other characters. last is the decoded last segment.
 func (c Codec) decode(workingDirectory, arg string) (name Name, last string, err error) {
 	if strings.IndexByte(arg, 0) >= 0 {
 		return Name{}, "", syscall.EILSEQ
@@ -73,23 +71,23 @@ func (c Codec) decode(workingDirectory, arg string) (name Name, last string, err
 		c.note(&name, encoding, bytes, read)
 		for j, s := range c.split(encoding, read) {
 			if last = s.name(); last == "" && i == 0 && j == 0 && bytes != "" {
-				name.Path = "/" // the argument begins with a backslash that separates
+				name.Path = "/" // the argument begins with a backslash as a separator
 			}
 			name.Path = path.Join(name.Path, last)
 			if len(s.readings) > 1 {
 				name.add(s)
 			}
 			if len(name.Path)-len("/") > maxPathname {
-				return Name{}, "", syscall.ENAMETOOLONG // also where ".." would make it shorter
+				return Name{}, "", syscall.ENAMETOOLONG // even if ".." would shorten it
 			}
 		}
 	}
 	return name, last, nil
 }
 
-// split divides readings at backslashes, if backslashes separate. The byte of a backslash is part of other characters
-// in some charsets, so it separates only when it is decoded. Readings with backslashes at other places than the first
-// one are left out.
+// split divides readings at backslashes, if backslashes are separators. It works on decoded text, because the byte of
+// a backslash is part of other characters in some charsets. It drops readings whose backslashes differ from those of
+// the first reading.
 func (c Codec) split(encoding *Encoding, read *segment) []*segment {
 	if c.Backslash != BackslashSeparates || encoding.Raw() || !strings.Contains(read.name(), `\`) {
 		return []*segment{read}
@@ -116,8 +114,8 @@ func (c Codec) split(encoding *Encoding, read *segment) []*segment {
 	return split
 }
 
-// note records the charset of the client if the bytes of a segment are valid in one charset only. After a listing, a
-// name in UTF-8 that no charset can write shows nothing, because listings show such a name in UTF-8.
+// note records the charset of the client if the bytes of a segment are valid in only one charset. After a listing, a
+// UTF-8 name that the charset cannot encode proves nothing, because listings show such names in UTF-8.
 func (c Codec) note(name *Name, encoding *Encoding, bytes string, read *segment) {
 	if len(read.readings) != 1 || isASCII(bytes) || encoding.Raw() || encoding.UTF8() || name.Choice != Undecided {
 		return
@@ -131,7 +129,7 @@ func (c Codec) note(name *Name, encoding *Encoding, bytes string, read *segment)
 	name.Choice = charset.Name()
 }
 
-// add keeps the other readings of the last segment of the pathname.
+// add stores the other readings of the last segment of the pathname.
 func (n *Name) add(s *segment) {
 	if n.ambiguous == nil {
 		n.ambiguous = map[string]*segment{}
@@ -139,8 +137,7 @@ func (n *Name) add(s *segment) {
 	n.ambiguous[n.Path] = s
 }
 
-// An EncodingError reports a pathname that is not in its encoding. It wraps
-// [ErrNotInEncoding].
+// An EncodingError reports a pathname that is invalid in its encoding. It wraps [ErrNotInEncoding].
 type EncodingError struct {
 	Encoding *Encoding
 	Err      error
@@ -149,13 +146,12 @@ type EncodingError struct {
 func (e *EncodingError) Error() string { return e.Err.Error() }
 func (e *EncodingError) Unwrap() error { return e.Err }
 
-// ClientEncoding returns the encoding in which the client gets the names in a
-// directory: in the charset that the session has decided on. The names of a mirror are bytes and stay
-// as they are.
+// ClientEncoding returns the encoding in which the client gets the names in a directory, with the charset that the
+// session has decided on. Raw names are returned unchanged.
 func (c Codec) ClientEncoding(dir string) *Encoding { return c.EncodingOf(dir).For(c.Choice) }
 
-// CharsetOf returns the name of the charset in which the client gets the name of an entry of a directory, and false for
-// a name that is bytes without a charset.
+// CharsetOf returns the name of the charset in which the client gets the name of a directory entry, and false for a
+// raw name.
 func (c Codec) CharsetOf(dir, name string) (string, bool) {
 	encoding := c.ClientEncoding(dir)
 	if encoding.Raw() {
@@ -168,9 +164,8 @@ func (c Codec) CharsetOf(dir, name string) (string, bool) {
 	return strings.ToUpper(string(charset.Name())), true
 }
 
-// HasLetterIAC reports whether the byte 255 is a letter in an encoding of the client, such
-// as the last one of the alphabet in windows-1251. Few clients know that this byte is
-// Telnet's IAC too and must be doubled (RFC 854).
+// HasLetterIAC reports whether byte 255 is a letter in an encoding of the client, such as the last letter of the
+// alphabet in windows-1251. Few clients know that this byte is also Telnet's IAC and must be doubled (RFC 854).
 func (c Codec) HasLetterIAC() bool {
 	for _, encoding := range append(slices.Collect(maps.Values(c.DirectoryEncodings)), c.Encoding) {
 		if _, err := encoding.For(c.Choice).Readings("\xff"); err == nil {
@@ -180,7 +175,7 @@ func (c Codec) HasLetterIAC() bool {
 	return false
 }
 
-// EncodePath returns an absolute pathname as a reply or a listing has it.
+// EncodePath encodes an absolute pathname for a reply or a listing.
 func (c Codec) EncodePath(name string) string {
 	encoded, dir := "", "/"
 	for segment := range strings.SplitSeq(name[len("/"):], "/") {
@@ -190,8 +185,8 @@ func (c Codec) EncodePath(name string) string {
 	return encoded
 }
 
-// EncodeName returns the name of an entry of a directory as a reply has it: without CR and LF, and in
-// UTF-8 where the client has no bytes for it.
+// EncodeName encodes the name of a directory entry for a reply, without CR and LF. If the client's charset cannot
+// encode it, EncodeName returns UTF-8.
 func (c Codec) EncodeName(dir, name string) string {
 	if encoded, ok := c.EncodeListName(dir, name); ok {
 		return encoded
@@ -199,14 +194,14 @@ func (c Codec) EncodeName(dir, name string) string {
 	return EscapeLineBreaks(name)
 }
 
-// EncodeListName returns a name as a line of a listing has it, without CR and LF. It
-// returns false for a name that the client has no bytes for.
+// EncodeListName encodes a name for a line of a listing, without CR and LF. It returns false if the encoding of the
+// client cannot represent the name.
 func (c Codec) EncodeListName(dir, name string) (string, bool) {
 	return c.ClientEncoding(dir).Encode(EscapeLineBreaks(name))
 }
 
-// Echo returns a command's argument as a reply repeats it: as it came, but without CR,
-// LF and NUL. At a NUL many clients would end the reply.
+// Echo returns the argument of a command for a reply: unchanged except for CR, LF and NUL. Many clients would end the
+// reply at a NUL.
 func (c Codec) Echo(workingDirectory, arg string) string {
 	arg = strings.ReplaceAll(arg, "\x00", "\u2400")
 	if !strings.ContainsAny(arg, "\r\n") {
@@ -223,7 +218,7 @@ func (c Codec) Echo(workingDirectory, arg string) string {
 			return EscapeLineBreaks(arg)
 		}
 		segments[i] = c.EncodeName(dir, decoded)
-		// no name that exists, and each segment would cost more than the one before
+		// Such a name cannot exist, and each further segment would cost more than the previous one.
 		if dir = path.Join(dir, decoded); len(dir)-len("/") > maxPathname {
 			return EscapeLineBreaks(arg)
 		}

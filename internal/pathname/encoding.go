@@ -11,43 +11,41 @@ import (
 // ErrNotInEncoding reports bytes that are invalid in an encoding.
 var ErrNotInEncoding = errors.New("pathname: the name is not in the encoding")
 
-// The labels of encodings that are not charsets from before UTF-8.
+// Labels of encodings that are not legacy charsets.
 const (
 	utf8Name = "utf-8"
 	rawName  = "raw"
 )
 
-// A Choice is the charset in which the client of a session has been found to write names: the name of the charset, or
-// Undecided.
+// A Choice is the charset that the client of a session was found to use: the name of a charset, or Undecided.
 type Choice string
 
-// The choices that are not charsets from before UTF-8.
+// Choices that are not legacy charsets.
 const (
 	Undecided Choice = ""
 	UTF8      Choice = utf8Name
 )
 
-// An Encoding is how clients write pathnames: in UTF-8, in one of some charsets from before it, or as bytes that mean
-// nothing. In each of them a name that one client has written is the same key for all. Nil and the zero value are
-// UTF-8. An Encoding does not change and serves all sessions at once.
+// An Encoding determines how clients encode pathnames: in UTF-8, in one of several legacy charsets, or as raw bytes.
+// In each case, a name from one client is the same key for all clients. Nil and the zero value are UTF-8. An Encoding
+// is immutable, and all sessions share it.
 type Encoding struct {
 	raw      bool
-	charsets []*Charset  // in the order of preference; none means UTF-8
-	firsts   []*Encoding // the same for each charset, with this charset first
+	charsets []*Charset  // in order of preference; empty means UTF-8
+	firsts   []*Encoding // for each charset, the same encoding with this charset first
 }
 
-// ParseEncoding returns the encoding of a list of labels: "utf-8", "raw", or charsets in the order of preference. A
-// client may write UTF-8 even if the list has only other charsets; then UTF-8 is the last one. Labels come
-// from the WHATWG Encoding Standard, the registry of IANA and vendors, in upper or lower case.
+// ParseEncoding returns the encoding for a list of labels: "utf-8", "raw", or charsets in order of preference. Clients
+// may use UTF-8 even if the list only has other charsets; then UTF-8 comes last. Labels come from the WHATWG Encoding
+// Standard, the registry of IANA, and vendors. They are case-insensitive.
 //
-// The WHATWG reads the labels as they are used: iso-8859-1 is windows-1252,
-// iso-8859-9 is windows-1254, iso-8859-11 and tis-620 are windows-874, shift_jis
-// and euc-kr have Microsoft's extensions. So do the devices that use these labels. Their
-// bytes 0x80 to 0x9F are quotation marks and the euro, and never the control characters
-// of ISO 8859. String returns the name of the charset.
+// The WHATWG defines labels by their actual use: iso-8859-1 is windows-1252, iso-8859-9 is windows-1254, iso-8859-11
+// and tis-620 are windows-874, and shift_jis and euc-kr include Microsoft's extensions. Devices with these labels do
+// the same: their bytes 0x80 to 0x9F are quotation marks and the euro sign, and never the control characters of ISO
+// 8859. String returns the name of the charset.
 //
-// ParseEncoding refuses charsets with shift states, and charsets that replace ASCII characters (iso-2022-jp, utf-16,
-// EBCDIC), because the bytes of "/" and "." may be parts of other characters there.
+// ParseEncoding rejects charsets with shift states, and charsets that replace ASCII characters (iso-2022-jp, utf-16,
+// EBCDIC), because the bytes of "/" and "." may be parts of other characters in them.
 func ParseEncoding(labels ...string) (*Encoding, error) {
 	e := &Encoding{}
 	for _, label := range labels {
@@ -78,7 +76,7 @@ func ParseEncoding(labels ...string) (*Encoding, error) {
 	return e, nil
 }
 
-// parseCharset returns the charset of a label in lower case.
+// parseCharset returns the charset for a label in lower case.
 func parseCharset(label string) (*Charset, error) {
 	codec, name := lookUp(label)
 	switch {
@@ -95,7 +93,7 @@ func parseCharset(label string) (*Charset, error) {
 	return &Charset{name: name, codec: codec, preferred: preferredBytesOf(name)}, nil
 }
 
-// supportedCharsets returns the names of all charsets that pathnames can have, as error messages list them.
+// supportedCharsets returns the names of all charsets that are supported for pathnames, as error messages list them.
 func supportedCharsets() []string {
 	return []string{
 		"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "ibm437", "ibm850", "ibm852", "ibm855", "ibm00858", "ibm860",
@@ -107,7 +105,7 @@ func supportedCharsets() []string {
 	}
 }
 
-// inOrder returns the charsets in the order of preference. It is never empty.
+// inOrder returns the charsets in order of preference. It is never empty.
 func (e *Encoding) inOrder() []*Charset {
 	if e == nil || len(e.charsets) == 0 {
 		return []*Charset{nil}
@@ -115,7 +113,7 @@ func (e *Encoding) inOrder() []*Charset {
 	return e.charsets
 }
 
-// names reports whether the configuration names a charset; nil is UTF-8.
+// names reports whether a charset is configured; nil is UTF-8.
 func (e *Encoding) names(c *Charset) bool { return slices.Contains(e.inOrder(), c) }
 
 // String returns "raw", or the names of the charsets in lower case.
@@ -138,16 +136,16 @@ func (e *Encoding) DisplayName() string {
 	return strings.ToUpper(e.String())
 }
 
-// UTF8 reports whether names are UTF-8 and nothing else.
+// UTF8 reports whether UTF-8 is the only charset.
 func (e *Encoding) UTF8() bool {
 	charsets := e.inOrder()
 	return !e.Raw() && len(charsets) == 1 && charsets[0] == nil
 }
 
-// Raw reports whether names are bytes without a meaning.
+// Raw reports whether names are raw bytes.
 func (e *Encoding) Raw() bool { return e != nil && e.raw }
 
-// BeforeUTF8 returns the first charset that is not UTF-8, and Undecided if there is none.
+// BeforeUTF8 returns the first charset other than UTF-8, or Undecided.
 func (e *Encoding) BeforeUTF8() Choice {
 	for _, c := range e.inOrder() {
 		if c != nil {
@@ -182,8 +180,8 @@ type Reading struct {
 	Charset *Charset
 }
 
-// Readings returns what a client can mean by the bytes of one segment of a path, in the order of preference. In raw,
-// and for ASCII, there is one reading. The error is [ErrNotInEncoding] if there is none.
+// Readings returns the possible meanings of the bytes of one path segment, in order of preference. For raw names and
+// for ASCII there is one reading. Without any reading, the error is [ErrNotInEncoding].
 func (e *Encoding) Readings(bytes string) ([]Reading, error) {
 	if e.Raw() {
 		return []Reading{{Name: escapeRaw(bytes)}}, nil
@@ -226,11 +224,11 @@ func (e *Encoding) Decode(bytes string) (string, error) {
 	return readings[0].Name, nil
 }
 
-// Encode returns the bytes that have the name, a valid UTF-8 segment of a key, among their Readings. They are in the
-// first charset that can write the whole name, and else in UTF-8, so that no data is lost (RFC 2640, section 3.1).
+// Encode returns bytes whose Readings include name, which is a valid UTF-8 segment of a key. It uses the first charset
+// that can encode the whole name, and otherwise UTF-8, so that no data is lost (RFC 2640 section 3.1).
 //
-// Encode returns false when no bytes stand for the name: it is not UTF-8, or the
-// encoding is raw and Decode never makes such a name.
+// Encode returns false if no bytes represent the name: it is not UTF-8, or the encoding is raw and Decode never
+// returns such a name.
 func (e *Encoding) Encode(name string) (string, bool) {
 	switch {
 	case !utf8.ValidString(name):
@@ -244,7 +242,7 @@ func (e *Encoding) Encode(name string) (string, bool) {
 	return bytes, true
 }
 
-// encode returns the bytes of a name beyond ASCII and their charset.
+// encode returns the bytes of a non-ASCII name, and their charset.
 func (e *Encoding) encode(name string) (string, *Charset) {
 	for _, c := range e.inOrder() {
 		if bytes, ok := c.Encode(name); ok {

@@ -10,26 +10,25 @@ import (
 	"unicode/utf8"
 )
 
-// ftpPort is the port that the scheme ftp stands for, and ftpsPort that of ftps.
+// Default ports of the schemes ftp and ftps.
 const (
 	ftpPort  = 21
 	ftpsPort = 990
 )
 
-// A URIBase is what the URIs of one session have in common.
+// A URIBase is the common part of a session's URIs.
 type URIBase struct {
-	TLS  bool           // from the first byte
-	Host string         // empty for the address of the server
+	TLS  bool           // implicit TLS
+	Host string         // if empty, the address of the server is used
 	Addr netip.AddrPort // of the server
 	User string
-	Home string // the directory that a login starts in, absolute; empty means "/"
-	// EncodeName writes the name of an entry of a directory.
+	Home string // absolute start directory of a login; empty means "/"
+	// EncodeName encodes the name of a directory entry.
 	EncodeName func(dir, name string) string
 }
 
-// URI is the URI by which the user finds a pathname (RFC 1738 3.2), in
-// percent-encoded UTF-8 (draft-masinter-url-i18n 2.1, 3.2). Its path begins in
-// the directory that a login starts in.
+// URI returns the URI with which the user finds a pathname (RFC 1738 section 3.2), in percent-encoded UTF-8
+// (draft-masinter-url-i18n sections 2.1 and 3.2). Its path is relative to the start directory of a login.
 func (b *URIBase) URI(name string, directory bool) string {
 	scheme, port := "ftp", ftpPort
 	if b.TLS {
@@ -48,9 +47,9 @@ func (b *URIBase) URI(name string, directory bool) string {
 	return scheme + "://" + percentEncode(b.User) + "@" + host + "/" + WithFinalSlash(b.path(name), directory)
 }
 
-// path is a pathname as the path of an ftp URI. A client takes its segments one
-// after the other, from the directory in which a login starts. A pathname outside
-// of that directory begins with an encoded slash (RFC 1738 3.2.2).
+// path returns a pathname as the path of an ftp URI. A client changes into its segments one after the other, beginning
+// in the start directory of a login. A pathname outside of that directory begins with an encoded slash (RFC 1738
+// section 3.2.2).
 func (b *URIBase) path(name string) string {
 	home := strings.TrimSuffix(path.Clean("/"+b.Home), "/")
 	rest, below := strings.CutPrefix(name+"/", home+"/")
@@ -71,10 +70,10 @@ func (b *URIBase) path(name string) string {
 	return uri.String()
 }
 
-// InNormalForm returns how [URIBase.EncodeName] writes the names of a pathname: in the form
-// of the tenant's names, which is NFC by default (draft-masinter-url-i18n 2.1). Names of
-// a mirror keep their bytes. So do those of a pathname whose normal form names something
-// else (section 5 there), which has tells by a nil error.
+// InNormalForm returns a function for [URIBase.EncodeName] that encodes the names of a pathname in the form of the
+// tenant's names, which is NFC by default (draft-masinter-url-i18n section 2.1). Raw names keep their bytes. The names
+// of a pathname also stay unchanged if its normal form is another existing pathname (section 5 of the draft), for
+// which has returns nil.
 func InNormalForm(rules Rules, name string, has func(name string) error) func(dir, name string) string {
 	normal, dir := "/", "/"
 	for segment := range strings.SplitSeq(name[len("/"):], "/") {
@@ -93,10 +92,10 @@ func InNormalForm(rules Rules, name string, has func(name string) error) func(di
 	}
 }
 
-// percentEncode encodes all octets but the unreserved ones (RFC 3986 2.3).
+// percentEncode encodes all octets except the unreserved ones (RFC 3986 section 2.3).
 func percentEncode(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
-// WithFinalSlash gives the URI of a directory the slash at its end.
+// WithFinalSlash appends a slash to the URI of a directory.
 func WithFinalSlash(uri string, directory bool) string {
 	if directory && uri != "" && !strings.HasSuffix(uri, "/") {
 		return uri + "/"
@@ -104,8 +103,8 @@ func WithFinalSlash(uri string, directory bool) string {
 	return uri
 }
 
-// to8URI makes an 8URI of a URI: characters beyond ASCII stand for themselves
-// unless they show ambiguously (draft-masinter-url-i18n 2.2).
+// to8URI converts a URI to an 8URI: non-ASCII characters are not encoded unless they look ambiguous
+// (draft-masinter-url-i18n section 2.2).
 func to8URI(uri string) string {
 	var b strings.Builder
 	for uri != "" {
@@ -122,8 +121,7 @@ func to8URI(uri string) string {
 	return b.String()
 }
 
-// escaped is the octets that a URI begins with in percent-encoding, as many as
-// one character can have.
+// escaped returns the percent-encoded octets at the start of a URI, up to the maximum length of a character.
 func escaped(uri string) string {
 	var octets []byte
 	for len(uri) >= len("%HH") && uri[0] == '%' && len(octets) < utf8.UTFMax {
@@ -137,13 +135,13 @@ func escaped(uri string) string {
 	return string(octets)
 }
 
-// showsAsItself says whether a reader could type what is shown: no spaces, no
-// control or format characters, no marks without a letter of their own.
+// showsAsItself reports whether a reader could type a character after seeing it. This excludes spaces, control and
+// format characters, and marks without their own letter.
 func showsAsItself(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !unicode.In(r, unicode.Co)
 }
 
-// URILines are URIs as the lines of a reply, or as 8URIs.
+// URILines returns URIs or 8URIs as the lines of a reply.
 func URILines(uris []string, eightBit bool) []string {
 	var lines []string
 	for _, uri := range uris {

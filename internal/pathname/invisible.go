@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// An InvisibleError reports a new name with a character that nobody sees, which would make it look like another name
-// (draft-masinter-url-i18n, section 5). It wraps [syscall.EILSEQ].
+// An InvisibleError reports a new name with an invisible character, which would make it look like another name
+// (draft-masinter-url-i18n section 5). It wraps [syscall.EILSEQ].
 type InvisibleError struct{ Char rune }
 
 func (e *InvisibleError) Error() string {
@@ -19,8 +19,8 @@ func (e *InvisibleError) Error() string {
 // Unwrap returns EILSEQ.
 func (*InvisibleError) Unwrap() error { return syscall.EILSEQ }
 
-// invisibleIn returns the first invisible character of a name at a place where no script needs it, and 0 if there is
-// none. docs/pathnames.md has the list.
+// invisibleIn returns the first invisible character of a name in a place where no script needs it, or 0.
+// docs/pathnames.md has the list.
 func invisibleIn(name string) rune {
 	if isASCII(name) {
 		return 0
@@ -34,12 +34,12 @@ func invisibleIn(name string) rune {
 	return 0
 }
 
-// isUnusualSpace reports whether a character looks like nothing at the end of a name. The space and the ideographic
-// space, with which old devices fill names, are not among them.
+// isUnusualSpace reports whether a character is invisible at the end of a name. The space and the ideographic space
+// are not included, because old devices pad names with them.
 func isUnusualSpace(r rune) bool { return unicode.Is(unicode.Zs, r) && r != ' ' && r != '\u3000' }
 
-// isIgnorable reports whether a character is invisible by itself: it has the property Default_Ignorable_Code_Point of
-// Unicode, separates lines or paragraphs, or begins, divides or ends an annotation.
+// isIgnorable reports whether a character is invisible by itself: it has the Unicode property
+// Default_Ignorable_Code_Point, separates lines or paragraphs, or begins, divides or ends an annotation.
 func isIgnorable(r rune) bool {
 	switch {
 	case r == 0x2028, r == 0x2029, 0xfff9 <= r && r <= 0xfffb:
@@ -52,7 +52,7 @@ func isIgnorable(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// The invisible characters that some names need.
+// Invisible characters that some names need, and their neighbors.
 const (
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
@@ -61,11 +61,11 @@ const (
 	textStyle          = '\ufe0e' // of emoji, VARIATION SELECTOR-15
 	emojiStyle         = '\ufe0f'
 	keycap             = '\u20e3'
-	blackFlag          = '\U0001f3f4' // begins the flags of England, Scotland and Wales
+	blackFlag          = '\U0001f3f4' // start of the flags of England, Scotland and Wales
 )
 
-// isNeeded reports whether the invisible character at an index changes how its neighbors look: a joiner between letters
-// that join, as in Persian and Hindi, a joiner or a style of emoji, or a variant of a character.
+// isNeeded reports whether the invisible character at an index changes the appearance of its neighbors: a joiner
+// between joining letters, as in Persian and Hindi, a joiner or style of emoji, or a variant of a character.
 func isNeeded(chars []rune, i int) bool {
 	var before, after rune
 	if i > 0 {
@@ -95,7 +95,7 @@ func isNeeded(chars []rune, i int) bool {
 	return false
 }
 
-// joiningScripts returns the scripts whose letters join, so that a joiner between them changes how they look.
+// joiningScripts returns the scripts with joining letters, in which a joiner changes their appearance.
 func joiningScripts() []*unicode.RangeTable {
 	return []*unicode.RangeTable{
 		unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Mandaic, unicode.Adlam,
@@ -105,21 +105,21 @@ func joiningScripts() []*unicode.RangeTable {
 	}
 }
 
-// isJoining reports whether a character is a letter or a mark of a script whose letters join.
+// isJoining reports whether a character is a letter or mark of a script with joining letters.
 func isJoining(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M) && unicode.In(r, joiningScripts()...)
 }
 
 // isSuffixed reports whether a non-joiner between two characters separates a Persian suffix or prefix from a number or
-// a foreign word, as in PDF\u200cها. These would not join, but Persian writes the non-joiner instead of a space.
+// a foreign word, as in PDF\u200cها. These would not join anyway, but Persian uses the non-joiner instead of a space.
 func isSuffixed(before, after rune) bool {
 	isArabic := func(r rune) bool { return unicode.In(r, unicode.L, unicode.M) && unicode.Is(unicode.Arabic, r) }
 	isOther := func(r rune) bool { return unicode.In(r, unicode.L, unicode.Nd) || strings.ContainsRune(")]»\"”", r) }
 	return isArabic(before) && unicode.In(after, unicode.L, unicode.Nd) || isOther(before) && isArabic(after)
 }
 
-// isComposed reports whether a syllable of Hangul begins at an index that KS X 1001 has no code for, and writes by its
-// letters: a filler, the first consonant, the vowel, and the last consonant or another filler.
+// isComposed reports whether the characters at an index form a Hangul syllable that KS X 1001 has no code for, and
+// therefore writes as letters: a filler, the first consonant, the vowel, and the last consonant or another filler.
 func isComposed(chars []rune, start int) bool {
 	const length = 4
 	isConsonant := func(r rune) bool { return 0x3131 <= r && r <= 0x314e }
@@ -131,19 +131,19 @@ func isComposed(chars []rune, start int) bool {
 	return c[0] == hangulFiller && isConsonant(c[1]) && isVowel(c[2]) && (isConsonant(c[3]) || c[3] == hangulFiller)
 }
 
-// isVirama reports whether a mark takes the vowel from the letter before, so that the next letter may join.
+// isVirama reports whether a mark removes the vowel of the preceding letter, so that the next letter may join.
 func isVirama(r rune) bool {
 	return slices.Contains(
 		[]rune{0x94d, 0x9cd, 0xa4d, 0xacd, 0xb4d, 0xbcd, 0xc4d, 0xccd, 0xd4d, 0xdca, 0x1039, 0x17d2}, r)
 }
 
-// isEmoji reports whether a character is a part of an emoji that a joiner can join to another.
+// isEmoji reports whether a character is part of an emoji and can be joined to another.
 func isEmoji(r rune) bool { return r == emojiStyle || isPictograph(r) }
 
-// isPictograph reports whether a character can be an emoji by itself. It is a symbol, or one of a few others.
+// isPictograph reports whether a character can be an emoji by itself: a symbol, or one of a few others.
 func isPictograph(r rune) bool {
 	return r > 0x7f && unicode.In(r, unicode.So, unicode.Sm, unicode.Sk) || slices.Contains([]rune("‼⁉〰〽ℹ"), r)
 }
 
-// isKeycapBase reports whether a character can stand on the cap of a key.
+// isKeycapBase reports whether a character can be the base of a keycap emoji.
 func isKeycapBase(r rune) bool { return '0' <= r && r <= '9' || r == '#' || r == '*' }

@@ -2,10 +2,9 @@ package pathname
 
 import "strings"
 
-// CR and LF would end a line of a listing. RFC 3659 2.2 lets a server show them in
-// another form or leave the name out. The escaper replaces them by the pictures that
-// Unicode has of them. In a name with line breaks, it marks characters that are such
-// pictures themselves.
+// CR and LF would end a line of a listing. RFC 3659 section 2.2 lets a server show them in another form or omit the
+// name. The escaper replaces them by the Unicode symbols for them. In a name with line breaks, it marks such symbols
+// that were already there.
 var (
 	lineEscaper = strings.NewReplacer(
 		pictureMark, pictureMark+pictureMark, pictureCR, pictureMark+pictureCR, pictureLF, pictureMark+pictureLF,
@@ -18,10 +17,10 @@ var (
 const (
 	pictureCR   = "\u240d" // SYMBOL FOR CARRIAGE RETURN
 	pictureLF   = "\u240a" // SYMBOL FOR LINE FEED
-	pictureMark = "\u201b" // the mark that rclone uses for the purpose
+	pictureMark = "\u201b" // the same mark as in rclone
 )
 
-// EscapeLineBreaks returns a name as it stands on a line of a listing.
+// EscapeLineBreaks returns a name in the form for a line of a listing.
 func EscapeLineBreaks(name string) string {
 	if !strings.ContainsAny(name, "\r\n") {
 		return name
@@ -38,7 +37,7 @@ func EscapePathLineBreaks(pathname string) string {
 	return strings.Join(segments, "/")
 }
 
-// unescapeLineBreaks returns the name that EscapeLineBreaks wrote so, or else the name.
+// unescapeLineBreaks returns the name that EscapeLineBreaks converted to this name, or else the name itself.
 func unescapeLineBreaks(name string) string {
 	if !strings.ContainsAny(name, pictureCR+pictureLF) {
 		return name

@@ -14,27 +14,26 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A Resolver finds names in a storage whichever variant of a name it is given.
+// A Resolver finds a name in the storage whichever variant of it the client sends.
 //
-// A name can have several variants. Unicode has a composed and a decomposed form of
-// "é", and a listing shows a line feed as a picture of one. A Resolver looks for
-// the name as it was given first (draft-masinter-url-i18n 3.4). It creates no name
-// that would look the same as an existing one (section 5 there). A name with one
-// variant only, such as every name in ASCII, costs no additional request.
+// A name can have several variants. For example, Unicode has a composed and a decomposed form of "é", and a listing
+// shows a line feed as a symbol. A Resolver first tries the name as given (draft-masinter-url-i18n section 3.4). It
+// does not create a name that looks the same as an existing one (section 5). A name with only one variant, such as
+// every ASCII name, costs no additional request.
 type Resolver struct {
 	Rules
-	WorkingDirectory string // exists under this name, so no request looks for it
-	// StatDir looks for a directory in the storage.
+	WorkingDirectory string // known to exist, so no request checks it
+	// StatDir checks for a directory in the storage.
 	StatDir func(name string) (fs.FileInfo, error)
-	// Choice is the charset that the names of the client have shown, Undecided if they can be in several.
+	// Choice is the charset that the names of the client have proved, Undecided if there are several possible ones.
 	Choice Choice
-	// Read is the charset chosen for the last name that can be in several, Undecided if there was no such name.
+	// Read is the charset chosen for the last ambiguous name, or Undecided.
 	Read Choice
 
 	ambiguous map[string]*segment
 }
 
-// Sent gives the resolver a pathname that the client has sent, before the pathname is looked up.
+// Sent tells the resolver about a pathname from the client. Call it before you look up the pathname.
 func (r *Resolver) Sent(name Name) {
 	if r.Choice == Undecided {
 		r.Choice = name.Choice
@@ -45,11 +44,11 @@ func (r *Resolver) Sent(name Name) {
 	maps.Copy(r.ambiguous, name.ambiguous)
 }
 
-// Known returns the names that can be in several charsets, for another resolver.
+// Known returns the ambiguous names, for another resolver.
 func (r *Resolver) Known() Name { return Name{ambiguous: r.ambiguous} }
 
-// take notes which reading of a segment counts, and whether a file or directory exists under this name. Most names have
-// one reading only, and no segment.
+// take records which reading of a segment was used, and whether a file or directory with this name exists. Most names
+// have only one reading and no segment.
 func (r *Resolver) take(s *segment, reading int, exists bool) {
 	if s == nil {
 		return
@@ -60,11 +59,11 @@ func (r *Resolver) take(s *segment, reading int, exists bool) {
 	}
 }
 
-// Lookup calls try with name and then with its variants, until one exists. It returns
-// the pathname that exists, or an empty one and the first error of try if none does.
-// Any error but [fs.ErrNotExist] belongs to a name that exists.
+// Lookup calls try with name and then with its variants until one exists. It returns the existing pathname or, if
+// there is none, an empty one and the first error of try. Any error other than [fs.ErrNotExist] means that the name
+// exists.
 //
-// A name with a final slash is the name of a directory, and so are its variants.
+// A name with a trailing slash is the name of a directory, and so are its variants.
 func (r *Resolver) Lookup(name string, try func(name string) error) (located string, err error) {
 	if directory, ok := cutSlash(name); ok {
 		located, err = r.Lookup(directory, withSlash(try))
@@ -106,25 +105,24 @@ func (r *Resolver) Lookup(name string, try func(name string) error) (located str
 	return "", err
 }
 
-// cutSlash returns a name without its final slash, and false if it has none. The root keeps its slash.
+// cutSlash removes a trailing slash, and reports whether there was one. The root keeps its slash.
 func cutSlash(name string) (string, bool) {
 	directory, ok := strings.CutSuffix(name, "/")
 	return directory, ok && directory != ""
 }
 
-// withSlash gives each name a final slash.
+// withSlash appends a slash to each name.
 func withSlash(do func(name string) error) func(name string) error {
 	return func(name string) error { return do(name + "/") }
 }
 
-// maxMisses is how many directories locateDirectory does not find before it asks whether
-// the last one exists in the form in which it would be created. Below one that does not exist, nothing
-// exists. So a long pathname costs few requests.
+// maxMisses is the number of missing directories after which locateDirectory checks whether the last one exists in the
+// form in which it would be created. If it does not exist, neither does anything below it. Therefore a long pathname
+// costs few requests.
 const maxMisses = 8
 
-// locateDirectory finds the directory of a file, segment by segment. A segment that
-// does not exist gets the form in which it would be created. Missing reports that the
-// directory is known not to exist.
+// locateDirectory finds the directory of a file, segment by segment. A missing segment gets the form in which it would
+// be created. missing reports that the directory is known not to exist.
 func (r *Resolver) locateDirectory(dir string) (located string, missing bool, err error) {
 	located = "/"
 	if strings.HasPrefix(withTrailingSlash(dir), withTrailingSlash(r.WorkingDirectory)) {
@@ -160,9 +158,9 @@ func (r *Resolver) locateDirectory(dir string) (located string, missing bool, er
 	return located, missing, nil
 }
 
-// ResolveForCreate returns the pathname under which a command creates a file or
-// directory. It is that of an existing variant, as stat reports it, or else name in
-// the Unicode form of the tenant. A new name with an invisible character is an [InvisibleError].
+// ResolveForCreate returns the pathname with which a command creates a file or directory. It is the pathname of an
+// existing variant, according to stat, or else name in the Unicode form of the tenant. A new name with an invisible
+// character is an [InvisibleError].
 func (r *Resolver) ResolveForCreate(name string, stat func(name string) error) (string, error) {
 	if directory, ok := cutSlash(name); ok {
 		located, err := r.ResolveForCreate(directory, withSlash(stat))
@@ -179,7 +177,7 @@ func (r *Resolver) ResolveForCreate(name string, stat func(name string) error) (
 	return located, err
 }
 
-// allowSegments refuses a directory that does not exist and has an invisible character in its pathname.
+// allowSegments refuses a pathname with a directory that does not exist and has an invisible character in its name.
 func (r *Resolver) allowSegments(dir string) error {
 	at := "/"
 	for segment := range strings.SplitSeq(strings.Trim(dir, "/"), "/") {
@@ -195,8 +193,8 @@ func (r *Resolver) allowSegments(dir string) error {
 	return nil
 }
 
-// allow refuses the last segment of a pathname if it has an invisible character and does not exist. The names of a
-// mirror are bytes, and all of them are allowed.
+// allow refuses the last segment of a pathname if it has an invisible character and does not exist. Raw names are
+// bytes, and all of them are allowed.
 func (r *Resolver) allow(segment, name string, stat func(name string) error) error {
 	char := invisibleIn(segment)
 	if char == 0 || r.EncodingOf(path.Dir(name)).Raw() {
@@ -227,9 +225,8 @@ func (r *Resolver) resolveForCreate(name string, stat func(name string) error) (
 	return located, err
 }
 
-// locate returns the pathname of base in a directory: the first variant that is found to exist,
-// or else the normal form. It asks for the normal form last, because that is mostly
-// the answer whether it exists or not.
+// locate returns the pathname of base in a directory: the first variant that exists, or else the normal form. It
+// checks the normal form last, because that is the usual result whether it exists or not.
 func (r *Resolver) locate(
 	dir, base string, s *segment, create bool, stat func(name string) error,
 ) (located string, exists bool, err error) {
@@ -273,8 +270,8 @@ func (r *Resolver) locate(
 	return path.Join(dir, variants[found]), true, nil
 }
 
-// Exists reports whether a name exists, as stat tells. [fs.ErrPermission] counts as no:
-// a user may upload to a place that S3 does not let the server read.
+// Exists reports whether a name exists according to stat. [fs.ErrPermission] counts as missing, because a user may
+// upload to a place that the server cannot read in S3.
 func Exists(stat func(name string) error, name string) (bool, error) {
 	err := stat(name)
 	if absent(err) || errors.Is(err, fs.ErrPermission) {
@@ -283,16 +280,14 @@ func Exists(stat func(name string) error, name string) (bool, error) {
 	return err == nil, err
 }
 
-// absent reports whether an error means that a name does not exist, perhaps because
-// no key is so long.
+// absent reports whether an error means that a name does not exist, possibly because no key can be that long.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
-// nameVariants yields the ways to write the name of an entry of dir: as it is, and in
-// the two forms of Unicode. Each comes with line breaks as they are, unescaped and
-// escaped. The normal form is among them. If the bytes of the name have several readings, all readings as they are come
-// first. With each variant comes the index of its reading.
+// nameVariants yields the ways to write the name of an entry of dir: unchanged, and in both Unicode forms, each with
+// line breaks unchanged, unescaped and escaped. The normal form is among them. If the bytes of the name have several
+// readings, all unchanged readings come first. Each variant comes with the index of its reading.
 func (r *Resolver) nameVariants(dir, name string, s *segment, create bool) iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		readings := []Reading{{Name: name}}

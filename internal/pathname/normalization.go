@@ -4,31 +4,30 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A Normalization is the Unicode form in which names are created. The zero value is
-// [NFC]. Under NFC and NFD, a Resolver also looks for the other form of a name.
+// A Normalization is the Unicode form in which names are created. The zero value is [NFC]. With NFC and NFD, a
+// Resolver also tries the other form of a name.
 type Normalization string
 
-// The normalizations.
+// Normalizations.
 const (
 	NFC  Normalization = "nfc"  // Normalization Form C
 	NFD  Normalization = "nfd"  // Normalization Form D
-	None Normalization = "none" // names are created and looked for as they are given
+	None Normalization = "none" // names are created and looked up as given
 )
 
-// Values are the values in a configuration.
+// Values returns the values in a configuration.
 func (Normalization) Values() []string { return []string{string(NFC), string(NFD), string(None)} }
 
-// A Backslash is what a backslash in a client's pathname stands for. The zero value is
-// [BackslashInName].
+// A Backslash is the meaning of a backslash in a client's pathname. The zero value is [BackslashInName].
 type Backslash string
 
-// What a backslash stands for.
+// Meanings of a backslash.
 const (
-	BackslashInName    Backslash = "name"      // itself
-	BackslashSeparates Backslash = "separator" // a slash, as clients of Windows mean it
+	BackslashInName    Backslash = "name"      // a backslash
+	BackslashSeparates Backslash = "separator" // a slash, as Windows clients mean it
 )
 
-// Values are the values in a configuration.
+// Values returns the values in a configuration.
 func (Backslash) Values() []string {
 	return []string{string(BackslashInName), string(BackslashSeparates)}
 }

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// Meant reports whether a device may have meant this reading by a name that was read as UTF-8, as the server decides on
-// new names if clients that write UTF-8 use the same tenant.
+// Meant reports whether a device may have meant this reading of a name that was read as UTF-8. The server decides on
+// new names in the same way if clients with UTF-8 use the same tenant.
 func (r Reading) Meant(name string) bool { return r.Charset != nil && r.Charset.meant(r.Name, name) }
 
-// Plausible reports whether people who write the charset may have chosen the name. It is stricter than the function
-// [Plausible], because bytes of UTF-8 look like letters in most charsets of single bytes: all letters of a word must be
-// of one alphabet, capital letters must not follow small ones, and no quotation mark opens within a word.
+// Plausible reports whether people who use the charset may have chosen the name. It is stricter than the function
+// [Plausible], because UTF-8 bytes look like letters in most single-byte charsets: all letters of a word must belong
+// to one alphabet, capital letters must not follow small ones, and no opening quotation mark is allowed within a word.
 func (r Reading) Plausible() bool {
 	if !Plausible(r.Name) {
 		return false
@@ -32,10 +32,10 @@ func (r Reading) Plausible() bool {
 	return true
 }
 
-// isOpening reports whether a character opens a quotation or a parenthesis in all languages.
+// isOpening reports whether a character opens a quotation or parenthesis in all languages.
 func isOpening(r rune) bool { return unicode.Is(unicode.Ps, r) }
 
-// plausibleWord reports whether letters and opening marks may stand together.
+// plausibleWord reports whether these letters and opening marks can form a word.
 func plausibleWord(word string) bool {
 	var last rune
 	var script *unicode.RangeTable
@@ -59,7 +59,7 @@ func plausibleWord(word string) bool {
 	})
 }
 
-// cyrillicAlphabets returns the letters of languages whose alphabets the charsets of Cyrillic have.
+// cyrillicAlphabets returns the letters of languages whose alphabets Cyrillic charsets support.
 func cyrillicAlphabets() []string {
 	const common = "абвгдежзиклмнопрстуфхцчш"
 	return []string{
@@ -70,12 +70,13 @@ func cyrillicAlphabets() []string {
 	}
 }
 
-// Plausible reports whether people may have chosen a name that is valid UTF-8. The names of devices that write a
-// charset from before UTF-8 are sometimes valid UTF-8 too, but mostly look like nothing that a person writes: letters
-// of several scripts side by side, letters that no language puts together, or letters with symbols.
+// Plausible reports whether people may have chosen a name that is valid UTF-8. The names of devices with legacy
+// charsets are sometimes valid UTF-8 by chance, but then they mostly look like nothing that a person writes: adjacent
+// letters of several scripts, letters that no language combines, or letters with symbols.
 //
-// Only characters of two bytes in UTF-8 can make a name implausible: Latin letters beyond ASCII, Greek, Cyrillic,
-// Hebrew, Arabic, and symbols of Latin-1. Two characters of an East Asian charset have rarely the bytes of longer ones.
+// Only characters with two bytes in UTF-8 can make a name implausible: Latin letters outside ASCII, Greek, Cyrillic,
+// Hebrew, Arabic, and symbols of Latin-1. Two characters of an East Asian charset rarely have the bytes of longer
+// ones.
 func Plausible(name string) bool {
 	for rest := name; ; {
 		start := strings.IndexFunc(rest, isBeyondASCII)
@@ -104,7 +105,8 @@ func isBeyondASCII(r rune) bool { return r >= utf8.RuneSelf }
 
 func isASCIIRune(r rune) bool { return r < utf8.RuneSelf }
 
-// plausibleRun reports whether people may write some characters beyond ASCII between two of ASCII, 0 for none.
+// plausibleRun reports whether people may write a run of non-ASCII characters between two ASCII characters, 0 if there
+// are none.
 func plausibleRun(run string, before, after rune) bool {
 	const endOfTwoBytes = 0x800
 	if strings.ContainsFunc(run, func(r rune) bool { return r >= endOfTwoBytes }) {
@@ -116,7 +118,7 @@ func plausibleRun(run string, before, after rune) bool {
 	for _, r := range run {
 		switch {
 		case !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S):
-			return false // a control character, or no character at all
+			return false // a control character or unassigned
 		case unicode.IsMark(r):
 			if !takesMark(last, r) {
 				return false
@@ -146,10 +148,10 @@ func plausibleRun(run string, before, after rune) bool {
 	return !strings.ContainsFunc(run, isArchaic)
 }
 
-// plausibleAlone reports whether people may write a character beyond ASCII without letters beside it. Letters that only
-// few languages have are not words, but letters of many languages may be the entries of an index.
+// plausibleAlone reports whether people may write a single non-ASCII character without adjacent letters. Letters of
+// only a few languages are not words, but letters of many languages may be the entries of an index.
 func plausibleAlone(r, before, after rune) bool {
-	const lastUsual = 0x45f // the last letter of Cyrillic that Slavic languages have
+	const lastUsual = 0x45f // the last Cyrillic letter in Slavic languages
 	switch script := scriptOf(r); {
 	case script == unicode.Latin && !unicode.Is(unicode.Lm, r):
 		return r < 0x100 && !strings.ContainsRune("ªº", r) || inAny(string(r), charmap.Windows1250, charmap.Windows1254, charmap.Windows1257)
@@ -160,13 +162,13 @@ func plausibleAlone(r, before, after rune) bool {
 	return !besideNothing || !unicode.In(r, unicode.Sk, unicode.Lm) && !strings.ContainsRune("¦ªº¬¿¡", r)
 }
 
-// ofFormulas are the symbols that stand beside Greek letters, as in σ².
+// ofFormulas are symbols that appear next to Greek letters, as in σ².
 const ofFormulas = "²³¹°±×÷µ"
 
-// isSign reports whether a character is a symbol, or a number such as ½, which no word has.
+// isSign reports whether a character is a symbol or a number such as ½, which words do not contain.
 func isSign(r rune) bool { return unicode.In(r, unicode.S, unicode.No) || r == micro }
 
-// takesMark reports whether a mark may follow a letter. No mark goes below a Greek or Cyrillic letter.
+// takesMark reports whether a mark may follow a letter. Greek and Cyrillic letters have no marks below.
 func takesMark(letter, mark rune) bool {
 	const firstBelow, lastBelow = 0x316, 0x333
 	switch scriptOf(letter) {
@@ -178,10 +180,10 @@ func takesMark(letter, mark rune) bool {
 	return true
 }
 
-// micro is a letter to Unicode, and a symbol to people.
+// micro is a letter in Unicode, and a symbol to people.
 const micro = 'µ'
 
-// scriptOf returns the script of a letter of at most two bytes, and nil for others.
+// scriptOf returns the script of a letter with at most two bytes in UTF-8, otherwise nil.
 func scriptOf(r rune) *unicode.RangeTable {
 	for _, script := range []*unicode.RangeTable{
 		unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Armenian, unicode.Hebrew, unicode.Arabic,
@@ -194,13 +196,13 @@ func scriptOf(r rune) *unicode.RangeTable {
 	return nil
 }
 
-// isArchaic reports whether no living language writes a letter of Greek or Cyrillic.
+// isArchaic reports whether a Greek or Cyrillic letter is not used by any living language.
 func isArchaic(r rune) bool {
 	return 0x370 <= r && r <= 0x377 || 0x3cf <= r && r <= 0x3ff || 0x460 <= r && r <= 0x489
 }
 
-// inOneAlphabet reports whether one language may have all Latin letters of a text, which is so if an 8-bit charset has
-// them, or if they are letters that languages of Africa and Asia add to the alphabet.
+// inOneAlphabet reports whether a single language may use all Latin letters of a text. This is the case if an 8-bit
+// charset has them all, or if they are letters that African and Asian languages add to the alphabet.
 func inOneAlphabet(text string) bool {
 	const added = "ƁƂƇƊƉƎƏƐƑƓƔƖƗƘƝƟƠƤƯƱƲƳƵɓƃƈɗɖǝəɛƒɠɣɩɨƙɲɵơƥưʊʋƴƶǍǎǏǐǑǒǓǔǕǖǗǘǙǚǛǜǦǧǨǩǪǫŋŊɔƆ"
 	isOther := func(r rune) bool { return unicode.Is(unicode.Latin, r) && !strings.ContainsRune(added, r) }

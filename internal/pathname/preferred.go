@@ -6,9 +6,8 @@ import (
 	"golang.org/x/text/encoding/japanese"
 )
 
-// preferredBytes has the bytes of characters that a charset encodes in two ways, where
-// x/text does not write those that other systems write. Without them, Decode would
-// refuse the names of those systems.
+// preferredBytes maps characters that a charset encodes in two ways to the bytes that other systems use, if x/text
+// uses the other ones. Without them, Decode would refuse the names of those systems.
 type preferredBytes map[rune]string
 
 func (p preferredBytes) has(r rune) bool {
@@ -16,8 +15,8 @@ func (p preferredBytes) has(r rune) bool {
 	return ok
 }
 
-// preferredBytesOf are those of a charset. All encodings share them: each tenant has an encoding of its own, and to
-// make the table of Shift_JIS takes 90 KiB, of which 16 KiB stay.
+// preferredBytesOf returns the preferred bytes of a charset. All encodings share them, because each tenant has its own
+// encoding, and creating the table of Shift_JIS takes 90 KiB, of which 16 KiB remain allocated.
 func preferredBytesOf(name string) preferredBytes {
 	switch name {
 	case "shift_jis":
@@ -28,10 +27,9 @@ func preferredBytesOf(name string) preferredBytes {
 	return nil
 }
 
-// shiftJISBytes are the bytes that Windows, glibc and the Encoding Standard write.
-// Microsoft's Shift_JIS has IBM's extensions twice. x/text writes NEC's selection of
-// them (lead bytes ED and EE), and these systems write where IBM had them (FA to FC).
-// Many Japanese surnames have such a character, for example 髙 or 﨑.
+// shiftJISBytes are the bytes that Windows, glibc and the Encoding Standard use. Microsoft's Shift_JIS contains IBM's
+// extensions twice. x/text uses NEC's selection (lead bytes ED and EE), while these systems use IBM's positions (FA to
+// FC). Many Japanese surnames have such a character, for example 髙 or 﨑.
 var shiftJISBytes = sync.OnceValue(func() preferredBytes {
 	charset, preferred := japanese.ShiftJIS, make(preferredBytes)
 	for lead := byte(0xfa); lead <= 0xfc; lead++ {
@@ -50,9 +48,8 @@ var shiftJISBytes = sync.OnceValue(func() preferredBytes {
 	return preferred
 })
 
-// big5Bytes are the bytes of Big5 itself. Hong Kong's supplement, and ETEN's
-// characters before it, have some characters a second time. x/text writes the second
-// ones, but Hong Kong writes 港 with the first.
+// big5Bytes are the bytes of Big5 itself. Hong Kong's supplement, and ETEN's characters before it, contain some
+// characters a second time. x/text uses the second position, but Hong Kong writes 港 with the first one.
 var big5Bytes = sync.OnceValue(func() preferredBytes {
 	return preferredBytes{
 		'〃': "\xa1\xb2", '瓩': "\xa2\x60", '╭': "\xa2\x7e", '╮': "\xa2\xa1", '╰': "\xa2\xa2", '╯': "\xa2\xa3",

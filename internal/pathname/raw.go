@@ -5,10 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// The raw encoding is for a mirror, which keeps the bytes of names
-// (draft-ietf-ftpext-intl-ftp-00, section 3.1.1). A key must be UTF-8. So the encoding
-// writes each byte that is not part of valid UTF-8 as rawEscape and two digits, like
-// rclone. It writes rawEscape itself twice, so that no two names share a key.
+// The raw encoding is for a mirror, which keeps the bytes of names (draft-ietf-ftpext-intl-ftp-00 section 3.1.1). Keys
+// must be UTF-8. Therefore the encoding writes each byte that is not part of valid UTF-8 as rawEscape and two digits,
+// like rclone. It doubles rawEscape itself, so that different names never share a key.
 const (
 	rawEscape = '‛' // U+201B
 	rawDigits = "0123456789ABCDEF"
@@ -37,8 +36,7 @@ func escapeRaw(name string) string {
 	return b.String()
 }
 
-// unescapeRaw returns the bytes that escapeRaw made the name of, and false if
-// there are none.
+// unescapeRaw returns the bytes that escapeRaw converts to name, and false if there are no such bytes.
 func unescapeRaw(name string) (string, bool) {
 	if !strings.ContainsRune(name, rawEscape) {
 		return name, true
@@ -67,6 +65,6 @@ func unescapeRaw(name string) (string, bool) {
 		rest = rest[2:]
 	}
 	unescaped := b.String()
-	// ‛41 and ‛C3‛A9 look like escapes of A and é, which need none.
+	// ‛41 and ‛C3‛A9 look like escapes of A and é, which are never escaped.
 	return unescaped, escapeRaw(unescaped) == name
 }

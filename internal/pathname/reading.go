@@ -4,40 +4,40 @@ import (
 	"slices"
 )
 
-// A Name is a pathname that a client has sent, as a [Codec] reads it. Its bytes may have several readings. An existing
-// name that has one of them wins, and a [Resolver] knows which exist.
+// A Name is a pathname from a client, as a [Codec] decodes it. Its bytes may have several readings. A reading that
+// exists wins, and a [Resolver] finds out which ones exist.
 type Name struct {
-	// Path is absolute, clean and UTF-8. It is the pathname that the command creates if no reading exists. It ends with
-	// a slash if it is the pathname of a directory.
+	// Path is absolute, clean and UTF-8. The command creates this pathname if no reading exists. It ends with a slash
+	// if it must be a directory.
 	Path string
-	// Choice is the charset in which the client must have written the name, Undecided if there is more than one.
+	// Choice is the charset that the client must have used, Undecided if there are several possible ones.
 	Choice Choice
 
-	ambiguous map[string]*segment // by the part of Path that ends in the segment
+	ambiguous map[string]*segment // by the prefix of Path that ends with the segment
 }
 
-// A segment holds the possible meanings of the bytes of one segment of a pathname.
+// A segment holds the possible meanings of the bytes of one path segment.
 type segment struct {
 	readings []Reading // in the order in which existing names win
 	created  int       // index of the reading that is created if none exists
-	meant    bool      // whether the charset of the first reading must have been meant
-	mixed    bool      // whether UTF-8 is as likely as the charset
-	later    bool      // whether the configuration has a charset before the one of the first reading
-	// inUTF8 reports that an existing name in UTF-8 shows that the client writes UTF-8: the configuration lists UTF-8,
-	// and the session has not shown names that the client sends back.
+	meant    bool      // the charset of the first reading must have been meant
+	mixed    bool      // UTF-8 is as likely as the charset
+	later    bool      // the configuration lists a charset before the one of the first reading
+	// inUTF8 means that an existing name in UTF-8 proves that the client uses UTF-8: the configuration lists UTF-8,
+	// and the session has not shown names that the client may be sending back.
 	inUTF8 bool
-	// notUTF8 reports that a new file or directory does not replace one that has the name in UTF-8, because the session
-	// sees that one under other bytes.
+	// notUTF8 means that a new file or directory does not replace one with the name in UTF-8, because the session sees
+	// that one with different bytes.
 	notUTF8 bool
 }
 
 func (s *segment) name() string { return s.readings[s.created].Name }
 
-// read returns what a session can mean by the bytes of a segment.
+// read returns the possible meanings of the bytes of a segment.
 //
-// A client that writes UTF-8 means UTF-8. For others the charset comes first, because listings show names in it. A new
-// name that can be both is in the charset too, because it was configured for devices, unless it is the charset of a
-// whole tenant: then clients that write UTF-8 come as well, and the name itself has to tell.
+// A client that uses UTF-8 means UTF-8. For other clients the charset comes first, because listings show names in it.
+// A new name that is valid in both is in the charset too, because the charset was configured for devices. The
+// exception is the charset of a whole tenant, which clients with UTF-8 use as well: then the name itself decides.
 func (c Codec) read(encoding *Encoding, bytes string) (*segment, error) {
 	readings, err := encoding.For(c.orderOf()).Readings(bytes)
 	if err != nil || len(readings) == 1 {
@@ -60,7 +60,8 @@ func (c Codec) read(encoding *Encoding, bytes string) (*segment, error) {
 	if _, shownIn := encoding.encode(inUTF8); shownIn != nil && !encoding.names(nil) {
 		s.notUTF8 = true
 	}
-	// A new name with an invisible character is refused, so it is not meant: "í" is "Ã" and a soft hyphen in Latin-1.
+	// A new name with an invisible character is refused, so it cannot be meant: "í" is "Ã" and a soft hyphen in
+	// Latin-1.
 	refused := invisibleIn(first.Name) != 0 && invisibleIn(inUTF8) == 0
 	if refused || c.Mixed || encoding != c.Encoding {
 		s.meant = !refused && first.Charset.meant(first.Name, inUTF8)
@@ -72,8 +73,8 @@ func (c Codec) read(encoding *Encoding, bytes string) (*segment, error) {
 	return s, nil
 }
 
-// orderOf returns the choice that decides the order of readings. A client that writes UTF-8 can still send back a name
-// in a charset; the order of those readings changes only if there are several charsets.
+// orderOf returns the choice that determines the order of readings. A client that uses UTF-8 may still send back a
+// name in a charset. The order of those readings only changes if there are several charsets.
 func (c Codec) orderOf() Choice {
 	if c.Choice == UTF8 {
 		return Undecided
@@ -81,15 +82,15 @@ func (c Codec) orderOf() Choice {
 	return c.Choice
 }
 
-// choice returns the charset of the client, given that the reading at index taken was used, and whether a file or
-// directory exists under this name.
+// choice returns the charset of the client, given the index of the reading that was used and whether a file or
+// directory with this name exists.
 func (s *segment) choice(taken int, exists bool) Choice {
 	charset := s.readings[taken].Charset
 	switch {
 	case charset == nil && exists && s.inUTF8:
 		return UTF8
 	case charset == nil && (!s.mixed || s.meant):
-		return Undecided // an existing name in UTF-8, which the server has shown so
+		return Undecided // an existing name in UTF-8, which the server has shown in UTF-8
 	case exists || s.meant || s.mixed || s.later:
 		return charset.Name()
 	}

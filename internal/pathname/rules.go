@@ -6,27 +6,24 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Rules say how the names of a user are written.
+// Rules define how the names of a user are written.
 type Rules struct {
-	// Encoding is that of the pathnames of clients that have not asked for UTF-8; nil
-	// means UTF-8.
+	// Encoding is the encoding of pathnames of clients that have not requested UTF-8. Nil means UTF-8.
 	Encoding *Encoding
-	// Mixed reports that the charset of Encoding is configured for a whole tenant, so that clients which write UTF-8
-	// use it as well. DirectoryEncodings are mixed always.
+	// Mixed means that the charset of Encoding is configured for a whole tenant, so that clients with UTF-8 use it
+	// too. DirectoryEncodings are always mixed.
 	Mixed bool
-	// DirectoryEncodings has the directories, absolute and in NFC, in which and below
-	// which names have another encoding.
+	// DirectoryEncodings are the encodings of names in and below certain directories. The keys are absolute and in
+	// NFC.
 	DirectoryEncodings map[string]*Encoding
-	// Normalization is the Unicode form in which names are created; the zero value
-	// means NFC.
+	// Normalization is the Unicode form in which names are created. The zero value means NFC.
 	Normalization Normalization
-	// Backslash says whether a backslash separates directories in pathnames of clients. In
-	// raw pathnames it never does.
+	// Backslash determines whether a backslash separates directories in pathnames of clients. It never does in raw
+	// pathnames.
 	Backslash Backslash
 }
 
-// EncodingOf returns the encoding of the names in a directory: that of the nearest directory
-// which has one.
+// EncodingOf returns the encoding of the names in a directory, which is set by the nearest directory with an encoding.
 func (r *Rules) EncodingOf(dir string) *Encoding {
 	encoding, nearest := r.Encoding, ""
 	for above, e := range r.DirectoryEncodings {
@@ -37,8 +34,8 @@ func (r *Rules) EncodingOf(dir string) *Encoding {
 	return encoding
 }
 
-// isIn reports whether a directory is another one, whose name is in NFC, or is below that. It looks at no more
-// segments than the other one has: for each segment of a pathname the session asks about all before it.
+// isIn reports whether dir is above or below above, which is in NFC. It only compares as many segments as above has,
+// because it is called for each segment of a pathname.
 func isIn(dir, above string) bool {
 	above = withTrailingSlash(above)
 	dir = withTrailingSlash(dir)
@@ -55,9 +52,9 @@ func isIn(dir, above string) bool {
 
 func withTrailingSlash(dir string) string { return strings.TrimSuffix(dir, "/") + "/" }
 
-// NormalForm returns the form in which a name is created in dir. If the charset would write the Unicode form of the
-// tenant with other bytes, or cannot write it, the name stays as it is, because the client would get other bytes back.
-// For example, Korean charsets have some characters twice, and windows-1258 has combining accents.
+// NormalForm returns the form in which a name is created in dir. If the charset would encode the Unicode form of the
+// tenant with other bytes, or cannot encode it, the name is not changed, because otherwise the client would get other
+// bytes back. For example, Korean charsets have some characters twice, and windows-1258 has combining accents.
 func (r *Rules) NormalForm(dir, name string) string {
 	normal := r.normalization(dir).Normalize(name)
 	if normal == name {
@@ -75,8 +72,7 @@ func (r *Rules) NormalForm(dir, name string) string {
 	return normal
 }
 
-// normalization is that of the tenant, but a mirror gives back the bytes that it was
-// given.
+// normalization returns the normalization of the tenant, or None for raw names, which keep their bytes.
 func (r *Rules) normalization(dir string) Normalization {
 	if r.EncodingOf(dir).Raw() {
 		return None

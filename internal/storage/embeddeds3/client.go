@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// idleConnections is how many connections to the socket stay open between requests. It is enough for the parts of
-	// several transfers. With net/http's default of 2 the others would need a new connection each.
+	// idleConnections is the number of connections to the socket that stay open between requests. It is enough for the
+	// parts of several transfers. With net/http's default of 2, the others would each need a new connection.
 	idleConnections = 64
 
-	// idleTimeout is how long such a connection stays; net/http's default transport has the same.
+	// idleTimeout is how long an idle connection stays open, as in net/http's default transport.
 	idleTimeout = 90 * time.Second
 )
 
@@ -33,20 +33,21 @@ func newHTTPClient(socket string) *http.Client {
 	}}
 }
 
-// AWSConfig is what the AWS SDK needs to reach the server. An S3 client made from it must set UsePathStyle.
+// AWSConfig returns the configuration of the AWS SDK for this server. An S3 client created from it must set
+// UsePathStyle.
 func (s *Server) AWSConfig() aws.Config {
 	return aws.Config{
 		BaseEndpoint: aws.String(Endpoint),
 		Region:       Region,
 		Credentials:  credentials.NewStaticCredentialsProvider(s.AccessKeyID, s.SecretAccessKey, ""),
 		HTTPClient:   s.httpClient,
-		// What config.LoadDefaultConfig sets, and an aws.Config made by hand lacks.
+		// config.LoadDefaultConfig would set these.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
 	}
 }
 
-// Client is an S3 client for the server with the SDK's defaults and optFns.
+// Client returns an S3 client for the server with the SDK's defaults and optFns.
 func (s *Server) Client(optFns ...func(*s3.Options)) *s3.Client {
 	pathStyle := func(o *s3.Options) { o.UsePathStyle = true }
 	return s3.NewFromConfig(s.AWSConfig(), append([]func(*s3.Options){pathStyle}, optFns...)...)

@@ -10,7 +10,7 @@ import (
 	"github.com/versity/versitygw/backend/posix"
 )
 
-// lockName is the file in the data folder that a running server holds locked. It is no bucket: buckets are folders.
+// lockName is a file in the data folder that a running server locks. It is not a bucket, because buckets are folders.
 const lockName = ".babelftp-s3.lock"
 
 var (
@@ -19,13 +19,13 @@ var (
 		"the working directory is the data folder of a running embedded S3 server, and a process can run one only")
 )
 
-// folderLock is the lock of a data folder. The operating system drops it with the process.
+// folderLock is the lock of a data folder. The operating system releases it when the process ends.
 type folderLock struct{ file *os.File }
 
-// prepareFolder makes the data folder dir and locks it. It checks that objects can be stored there, and removes
+// prepareFolder creates the data folder dir and locks it. It checks that objects can be stored there, and removes
 // unfinished uploads.
 func prepareFolder(dir, workingDir string) (_ *folderLock, err error) {
-	// A server of this process has moved the working directory into its folder and holds that folder's lock.
+	// A server in this process has moved the working directory to its folder, which it has locked.
 	if dir != workingDir {
 		if err := checkUnlocked(workingDir); err != nil {
 			return nil, err
@@ -53,11 +53,11 @@ func prepareFolder(dir, workingDir string) (_ *folderLock, err error) {
 	return lock, removeUnfinished(dir)
 }
 
-// checkUnlocked fails when a running server holds dir.
+// checkUnlocked returns an error if a running server has locked dir.
 func checkUnlocked(dir string) error {
 	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
 	if err != nil {
-		return nil // it has never been a data folder, or this process may not use it
+		return nil // it was never a data folder, or this process has no access
 	}
 	defer file.Close()
 	if errors.Is(lockFile(file), errFolderInUse) {
@@ -66,7 +66,7 @@ func checkUnlocked(dir string) error {
 	return nil
 }
 
-// checkAttributes stores an attribute on file as versitygw does and removes it.
+// checkAttributes stores an attribute on file in the same way as versitygw, and removes it.
 func checkAttributes(file *os.File) error {
 	const probe = "babelftp-probe"
 	dir, name := filepath.Split(file.Name())
@@ -83,8 +83,8 @@ func checkAttributes(file *os.File) error {
 	return nil
 }
 
-// removeUnfinished removes the temporary files and the parts of uploads that an earlier run did not finish. No client
-// can finish them, because their credentials belonged to that run.
+// removeUnfinished removes the temporary files and uploaded parts that an earlier run left. No client can use them,
+// because the credentials of that run are gone.
 func removeUnfinished(dir string) error {
 	buckets, err := os.ReadDir(dir)
 	if err != nil {

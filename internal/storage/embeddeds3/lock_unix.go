@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lockFile locks file for this open file until it is closed, or fails with errFolderInUse when another open file, of
-// this process or not, has the lock.
+// lockFile locks file until it is closed. It returns errFolderInUse if the file is locked through another open file,
+// in this process or another one.
 func lockFile(file *os.File) error {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -14,28 +14,28 @@ import (
 	"github.com/versity/versitygw/s3response"
 )
 
-// A locked backend changes an object at once for all readers, as S3 does. versitygw reads a file and its attributes
-// one after the other, by the name of the file. So without the locks a reader may get the size or the metadata of one
-// object, and the ETag of the object that replaces it. versitygw also compares the ETag of a file, and then deletes
-// what has the name: an object that it has just confirmed to another client.
+// A locked backend makes each change of an object atomic for readers, like S3. versitygw reads a file and its
+// attributes one after the other, by the name of the file. Without the locks, a reader could get the size or the
+// metadata of one object with the ETag of the object that replaces it. versitygw also compares the ETag of a file
+// before it deletes the file by name, so it could delete a new object that it has just confirmed to another client.
 //
-// The bodies of PutObject and GetObject hold no lock, because a client may send or read them slowly. What the server
-// itself copies does. A request that needs several locks takes them in their order, and takes those of versitygw
-// later. So no two requests wait for each other.
+// The bodies of PutObject and GetObject hold no lock, because a client may send or read them slowly. Copying within
+// the server does hold one. A request that needs several locks acquires them in the order of their index, and before
+// the locks of versitygw, so requests cannot deadlock.
 type locked struct {
 	*posix.Posix
 	seed maphash.Seed
-	keys [256]sync.RWMutex // by the hash of the object; Lock is for changes
+	keys [256]sync.RWMutex // by the hash of the object; changes use Lock
 }
 
 func lock(backend *posix.Posix) *locked { return &locked{Posix: backend, seed: maphash.MakeSeed()} }
 
-// of is which lock an object has.
+// of returns the index of the lock of an object.
 func (l *locked) of(bucket, key string) int {
 	return int(maphash.String(l.seed, bucket+"/"+key) % uint64(len(l.keys)))
 }
 
-// change locks an object for a change.
+// change locks an object for writing.
 func (l *locked) change(bucket, key *string) (unlock func()) {
 	object := &l.keys[l.of(*bucket, *key)]
 	object.Lock()
@@ -49,7 +49,7 @@ func (l *locked) read(bucket, key string) (unlock func()) {
 	return object.RUnlock
 }
 
-// PutObject holds the lock from when all bytes have come. The marker of a directory has none.
+// PutObject locks the object after all bytes have arrived. The marker of a directory has no bytes.
 func (l *locked) PutObject(ctx context.Context, in s3response.PutObjectInput) (s3response.PutObjectOutput, error) {
 	if strings.HasSuffix(*in.Key, "/") {
 		defer l.change(in.Bucket, in.Key)()
@@ -63,11 +63,11 @@ func (l *locked) PutObject(ctx context.Context, in s3response.PutObjectInput) (s
 	})
 }
 
-// CopyObject also locks the source, whose attributes versitygw reads after its bytes.
+// CopyObject also locks the source, because versitygw reads its attributes after its bytes.
 func (l *locked) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (s3response.CopyObjectOutput, error) {
 	bucket, key, _, err := backend.ParseCopySource(*in.CopySource)
 	if err != nil {
-		return l.Posix.CopyObject(ctx, in) // which reports it
+		return l.Posix.CopyObject(ctx, in) // versitygw reports the error
 	}
 	from, to := l.of(bucket, key), l.of(*in.Bucket, *in.Key)
 	if from < to {
@@ -84,7 +84,7 @@ func (l *locked) CopyObject(ctx context.Context, in s3response.CopyObjectInput) 
 	return l.Posix.CopyObject(ctx, in)
 }
 
-// UploadPartCopy locks the source, whose size versitygw reads before its bytes.
+// UploadPartCopy locks the source, because versitygw reads its size before its bytes.
 func (l *locked) UploadPartCopy(ctx context.Context, in *s3.UploadPartCopyInput) (s3response.CopyPartResult, error) {
 	if bucket, key, _, err := backend.ParseCopySource(*in.CopySource); err == nil {
 		defer l.read(bucket, key)()
@@ -123,7 +123,7 @@ func (l *locked) HeadObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 	return l.Posix.HeadObject(ctx, in)
 }
 
-// GetObject holds the lock until the file is open.
+// GetObject locks the object until the file is open.
 func (l *locked) GetObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	defer l.read(*in.Bucket, *in.Key)()
 	return l.Posix.GetObject(ctx, in)
@@ -144,7 +144,7 @@ func (l *locked) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input) (
 	return l.ListObjectsV2Parametrized(ctx, in, l.listed)
 }
 
-// listed describes the objects of a listing, each as it is at one time.
+// listed returns a function that describes the objects in a listing, each consistently.
 func (l *locked) listed(bucket string, fetchOwner bool) backend.GetObjFunc {
 	describe := l.FileToObj(bucket, fetchOwner)
 	return func(key string, file fs.DirEntry) (s3response.Object, error) {

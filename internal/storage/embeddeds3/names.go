@@ -11,20 +11,19 @@ import (
 )
 
 const (
-	// maxKey is the longest key, in bytes, that S3 has. versitygw takes longer ones.
+	// maxKey is the maximum length of a key in S3, in bytes. versitygw accepts longer ones.
 	maxKey = 1024
 
-	// maxSegment is the longest file name, in bytes, of the file systems that have extended attributes.
+	// maxSegment is the maximum length of a file name, in bytes, on file systems with extended attributes.
 	maxSegment = 255
 )
 
-// refuseNames answers 400 to a request for an object whose name no file can have. The posix backend would confuse
-// some of these keys with another one ("a//b" and "a/./b" with "a/b"), hide others, or fail when half of a path is
-// made.
+// refuseNames responds 400 to a request for a key that no file can have. The posix backend would confuse some of these
+// keys with others ("a//b" and "a/./b" with "a/b"), hide some, or fail after creating a part of the path.
 func refuseNames(c fiber.Ctx) error {
 	path, err := url.PathUnescape(string(c.Request().URI().PathOriginal()))
 	if err != nil {
-		return c.Next() // versitygw reports it
+		return c.Next() // versitygw reports the error
 	}
 	_, key, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	refusal := checkKey(key)
@@ -35,8 +34,7 @@ func refuseNames(c fiber.Ctx) error {
 	return c.Status(refusal.StatusCode()).Type("xml").Send(refusal.XMLBody(requestID, hostID))
 }
 
-// checkKey returns the error for a key that cannot be stored, or nil. An empty key, as in a request for a bucket, is
-// valid.
+// checkKey returns an error if a key cannot be stored. An empty key, as in a request for a bucket, is valid.
 func checkKey(key string) s3err.S3Error {
 	if len(key) > maxKey {
 		return s3err.GetKeyTooLongErr(int64(len(key)), maxKey)

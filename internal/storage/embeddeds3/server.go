@@ -1,21 +1,21 @@
-// Package embeddeds3 runs an S3 server inside the process, so that the demonstration needs no other program.
+// Package embeddeds3 runs an S3 server inside the process, so that the demo needs no other program.
 //
 //	server, err := embeddeds3.Start(ctx, embeddeds3.Options{Dir: dir})
 //	client := server.Client()
 //	err = server.Close(ctx)
 //
-// The server is versitygw (https://github.com/versity/versitygw) with its posix backend. A bucket is a folder under
-// [Options.Dir], and an object a file in it. The metadata of an object are that file's user extended attributes.
-// Clients reach the server over a Unix socket in a folder that only the process's user may enter. [Options.Listen]
+// The server is versitygw (https://github.com/versity/versitygw) with its posix backend. A bucket is a folder in
+// [Options.Dir], and an object is a file in it. The metadata of an object is stored in user extended attributes of the
+// file. Clients connect over a Unix socket in a folder that only the user of the process can enter. [Options.Listen]
 // also opens a TCP address.
 //
-// The file system sets limits: no object "a" next to an object "a/b", no path segment over 255 bytes, and none that
-// is empty, "." or "..". After a crash of the process a write is complete or absent. The server does not sync it to
-// the disk, so a power failure may lose it.
+// The file system sets limits: an object "a" cannot exist next to an object "a/b", and path segments must not be
+// longer than 255 bytes, empty, "." or "..". If the process crashes, a write is either complete or absent. The server
+// does not sync files to the disk, so a power failure may lose them.
 //
-// versitygw resolves every path against the working directory, and moves it to Options.Dir. So the process has that
-// working directory from [Start] to [Server.Close]. Make every other path absolute first. For the same reason a
-// process runs only one Server, and Start refuses a second one.
+// versitygw resolves every path relative to the working directory, and changes it to Options.Dir. The process keeps
+// this working directory from [Start] to [Server.Close], so make all other paths absolute first. For the same reason a
+// process can only run one Server, and Start refuses a second one.
 package embeddeds3
 
 import (
@@ -42,70 +42,69 @@ import (
 )
 
 const (
-	// Region is the region of the server.
 	Region = "us-east-1"
 
-	// Endpoint is the base URL of the requests of [Server.Client], which dials the socket whatever the host.
+	// Endpoint is the base URL for requests of [Server.Client], which connects to the socket whatever the host.
 	Endpoint = "http://localhost"
 
-	// maxParts is the number of parts that S3 allows in a multipart upload.
+	// maxParts is the maximum number of parts in a multipart upload.
 	maxParts = 10_000
 
-	// maxCopy is the largest source, in bytes, that S3 copies in one request. versitygw's zero value refuses every
-	// copy.
+	// maxCopy is the maximum size of an object, in bytes, that S3 copies in one request. With versitygw's zero value,
+	// every copy would fail.
 	maxCopy = 5 << 30
 
-	// maxConnections and maxRequests are versitygw's own defaults. Above them it answers 503 SlowDown.
+	// maxConnections and maxRequests are versitygw's defaults. Above them it responds 503 SlowDown.
 	maxConnections = 250_000
 	maxRequests    = 100_000
 
-	// maxSocketPath is the longest path that a Unix socket has on every system: sun_path is 104 bytes on the BSDs and
-	// 108 on Linux, with a closing NUL.
+	// maxSocketPath is the maximum length of a Unix socket path on all systems: sun_path is 104 bytes on the BSDs and
+	// 108 on Linux, including the final NUL.
 	maxSocketPath = 103
 )
 
-// Options says where a [Server] stores and listens. Only Dir is required.
+// Options configures a [Server]. Only Dir is required.
 type Options struct {
-	// Dir is the data folder. Start makes it when it is missing, and resolves a relative path.
+	// Dir is the data folder. Start creates it if it is missing, and resolves a relative path.
 	Dir string
 
-	// Listen is a TCP address (host:port) for other clients, in addition to the socket. For port 0 the server chooses
+	// Listen is a TCP address (host:port) for other clients, in addition to the socket. With port 0 the server chooses
 	// a free port, which [Server.Addr] returns.
 	Listen string
 
-	// Logger gets an error when the server ends by itself. The default discards it.
+	// Logger logs an error if the server ends unexpectedly. The default discards it.
 	Logger *slog.Logger
 }
 
 // Server is a running embedded S3 server.
 type Server struct {
-	// AccessKeyID and SecretAccessKey are the credentials of the only account, which may do everything. They are new
-	// at every start.
+	// AccessKeyID and SecretAccessKey are the credentials of the only account, which has all permissions. They change
+	// with every start.
 	AccessKeyID, SecretAccessKey string
 
 	addr       string
 	socketDir  string
-	workingDir string // what the process had before Start
+	workingDir string // working directory before Start
 	lock       *folderLock
 	backend    *posix.Posix
 	api        *s3api.S3ApiServer
 	httpClient *http.Client
 	logger     *slog.Logger
 
-	serving  atomic.Bool   // from the end of Start to the beginning of Close
+	serving  atomic.Bool   // true from the end of Start to the beginning of Close
 	served   chan struct{} // closed when serving has ended
-	serveErr error         // what it ended with, once served is closed
+	serveErr error         // result of serving, once served is closed
 
-	stop    sync.Once     // of the shutdown, which the HTTP library allows only once
+	stop    sync.Once     // shutdown, which the HTTP library allows only once
 	stopped chan struct{} // closed when the shutdown has ended
-	stopErr error         // what it ended with, once stopped is closed
+	stopErr error         // result of the shutdown, once stopped is closed
 }
 
-// Start serves opts.Dir and returns when the server takes requests. ctx bounds the start only; end the server with
-// [Server.Close].
+// Start starts a server for opts.Dir, and returns when it accepts requests. ctx only limits the start; call
+// [Server.Close] to end the server.
 //
-// It fails where it cannot make or write the data folder, or cannot listen on opts.Listen. It also fails where the
-// file system has no user extended attributes, and where another Server holds the folder or runs in this process.
+// Start fails if it cannot create or write the data folder, or cannot listen on opts.Listen. It also fails if the file
+// system does not support user extended attributes, or if another Server uses the folder or runs in this process.
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	s, err := start(ctx, opts)
 	if err != nil {
@@ -147,7 +146,7 @@ func start(ctx context.Context, opts Options) (_ *Server, err error) {
 	if s.addr, err = resolvePort(ctx, opts.Listen); err != nil {
 		return nil, err
 	}
-	// The folder is private (0700), which keeps other users from the socket in it.
+	// The folder is private (0700), so that other users cannot use the socket in it.
 	if s.socketDir, err = os.MkdirTemp("", "babelftp-s3-"); err != nil {
 		return nil, err
 	}
@@ -158,9 +157,9 @@ func start(ctx context.Context, opts Options) (_ *Server, err error) {
 	}
 	s.httpClient = newHTTPClient(socket)
 
-	// Temporary files have a name. With O_TMPFILE, versitygw links a dot file of a longer name first, to replace an
-	// object. A crash would leave it as an object, and a name of 228 bytes makes it fail. There are no lock files,
-	// because one process writes to the folder.
+	// Use named temporary files. With O_TMPFILE, versitygw would replace an object through a hidden file with a longer
+	// name. A crash would leave that file as an object, and names of 228 bytes or more would fail. There are no lock
+	// files, because only one process writes to the folder.
 	s.backend, err = posix.New(dir, meta.XattrMeta{}, posix.PosixOpts{
 		ForceNoTmpFile:      true,
 		ForceNoObjLockFile:  true,
@@ -193,7 +192,7 @@ func (s *Server) serve(ctx context.Context, socket string) error {
 		return err
 	}
 
-	// TCP comes first, because it can fail: versitygw leaves open what it bound before a failure.
+	// TCP comes first because it can fail, and after a failure versitygw does not close what it has already opened.
 	addresses := []string{socket}
 	if s.addr != "" {
 		addresses = []string{s.addr, socket}
@@ -211,8 +210,8 @@ func (s *Server) serve(ctx context.Context, socket string) error {
 		return s.serveErr
 	}
 
-	// The HTTP library ignores a shutdown before it begins to serve, and that is a moment after the listeners are
-	// bound. The first answer shows that it serves.
+	// The HTTP library ignores a shutdown before it begins to serve, which is shortly after it listens. The first
+	// response shows that it serves.
 	if _, err := s.Client().ListBuckets(ctx, &s3.ListBucketsInput{}); err != nil {
 		return errors.Join(err, api.ShutDown())
 	}
@@ -221,18 +220,17 @@ func (s *Server) serve(ctx context.Context, socket string) error {
 	return nil
 }
 
-// Addr is the TCP address that [Options.Listen] opened, empty without one.
+// Addr returns the TCP address that [Options.Listen] opened, or "".
 func (s *Server) Addr() string { return s.addr }
 
-// Close ends the server. It takes no new requests. Requests under way may finish until ctx is done or ten seconds
-// have passed. Close then closes idle connections, removes the socket and restores the working directory. The data
-// stay.
+// Close ends the server. It accepts no new requests. Running requests may finish until ctx is done or ten seconds have
+// passed. Then Close closes idle connections, removes the socket and restores the working directory. The data is kept.
 //
-// After an error requests may still be under way, and the working directory stays where they need it. A second Close
-// waits longer for them.
+// After an error, requests may still be running, and the working directory is not restored because they need it. Call
+// Close again to wait longer.
 //
-// The HTTP library of versitygw leaves two sleeping goroutines: its clock, one for each process, and the cleaner of
-// its worker pool, which ends within ten seconds.
+// The HTTP library of versitygw leaves two sleeping goroutines: its clock, once per process, and the cleaner of its
+// worker pool, which ends within ten seconds.
 func (s *Server) Close(ctx context.Context) error {
 	s.stop.Do(func() {
 		s.serving.Store(false)
@@ -250,7 +248,7 @@ func (s *Server) Close(ctx context.Context) error {
 	if s.stopErr != nil {
 		return fmt.Errorf("embedded S3: close: %w", s.stopErr)
 	}
-	<-s.served // serveErr says that the listener is closed
+	<-s.served // serveErr only says that the listener is closed
 	return s.release()
 }
 
@@ -266,8 +264,8 @@ func (s *Server) release() error {
 	return errors.Join(errs...)
 }
 
-// resolvePort checks a host:port address. It replaces port 0 by a port that is free now, because versitygw does not
-// say which one it got.
+// resolvePort checks a host:port address. It replaces port 0 by a free port, because versitygw does not report the
+// port that it got.
 func resolvePort(ctx context.Context, address string) (string, error) {
 	if address == "" {
 		return "", nil

@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
-// A Problem is an object that keeps its name.
+// A Problem is an object that was not renamed.
 type Problem struct{ Path, Target, Reason string }
 
 // An application is one run of Apply.
@@ -31,9 +31,9 @@ type application struct {
 	problems []Problem
 }
 
-// Apply performs the renames of lines with the state Rename, and counts the objects that it has moved. Canceling ctx
-// stops it between two objects. Canceling moves also cancels the moves in flight, which the next run completes. The
-// problems are objects that keep their names. The error is one that would affect other objects too.
+// Apply performs the renames of lines with the state Rename, and counts the objects that it moved. Canceling ctx stops
+// it between two objects. Canceling moves also cancels moves in flight, which the next run completes. It returns
+// problems with single objects, and an error if it would affect other objects too.
 func Apply(ctx, moves context.Context, t *Tenant, lines []Line, moved *atomic.Int64) ([]Problem, error) {
 	group, walk := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
@@ -48,7 +48,7 @@ func Apply(ctx, moves context.Context, t *Tenant, lines []Line, moved *atomic.In
 	return a.problems, err
 }
 
-// run starts the moves. The content of a renamed directory moves along with it.
+// run starts the moves. The contents of a renamed directory move along with it.
 func (a *application) run(lines []Line) error {
 	for _, l := range lines {
 		if l.State != Rename || a.within(l.Path) {
@@ -66,7 +66,7 @@ func (a *application) run(lines []Line) error {
 	return a.ctx.Err()
 }
 
-// wholeDirectory moves a directory. It may have keys without a pathname, which listings do not show.
+// wholeDirectory moves a directory. It may contain keys without a pathname, which listings do not show.
 func (a *application) wholeDirectory(p *Place, dir string) error {
 	complete, err := a.directory(p, dir)
 	if err != nil || !complete {
@@ -88,7 +88,7 @@ func (a *application) keep(name, reason string) {
 	a.problems = append(a.problems, Problem{Path: name, Target: a.target(name), Reason: reason})
 }
 
-// submit begins the move of an object, and calls ended when it has ended.
+// submit starts moving an object, and calls ended when that is done.
 func (a *application) submit(p *Place, name string, ended func(complete bool)) {
 	a.group.Go(func() (err error) {
 		complete := false
@@ -103,7 +103,7 @@ func (a *application) submit(p *Place, name string, ended func(complete bool)) {
 	})
 }
 
-// directory moves everything in a directory and below it, and then its marker. It reports whether everything has moved.
+// directory moves everything in and below a directory, and then its marker. It reports whether everything was moved.
 func (a *application) directory(p *Place, dir string) (complete bool, err error) {
 	entries, err := p.Files.List(a.ctx, p.in(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -154,8 +154,8 @@ func (a *application) directory(p *Place, dir string) (complete bool, err error)
 	return a.move(p, dir+"/")
 }
 
-// move moves one object, and reports whether the old name is gone. The error is one that would affect other objects
-// too.
+// move moves one object, and reports whether the old name is gone. It returns an error only if it would affect other
+// objects too.
 func (a *application) move(p *Place, name string) (complete bool, err error) {
 	target := a.target(name)
 	if target == name {

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
-// Objects returns how many objects lines rename.
+// Objects returns the number of objects that lines rename.
 func Objects(lines []Line) (n int64) {
 	all := newRenames(lines)
 	for _, l := range lines {
@@ -25,11 +25,10 @@ func Objects(lines []Line) (n int64) {
 	return n
 }
 
-// Check compares the lines that rename something with the buckets, and changes the state of lines whose rename is
-// impossible.
+// Check compares the lines to rename with the buckets, and changes the state of lines whose rename is impossible.
 func Check(ctx context.Context, t *Tenant, lines []Line) error {
 	all := newRenames(lines)
-	first := map[string]string{} // the path by its target
+	first := map[string]string{} // path by target
 	for i := range lines {
 		l := &lines[i]
 		if l.State != Rename {

@@ -12,13 +12,13 @@ import (
 	"unicode/utf8"
 )
 
-// header explains the file to those who review it.
+// header explains the file to the people who review it.
 const header = "# Names that a device may have written in another charset. Only lines that begin with \"rename\"\n" +
 	"# are applied: change the state of other lines to rename, or remove lines. A directory ends in a slash.\n" +
 	"# state\tcharset\tobjects\tpath\tnew name\tnote\n"
 
-// Write writes lines to a file that [Read] reads: fields with tabs between them, in quotes if they have characters that
-// are not visible.
+// Write writes lines in the format of [Read]: fields separated by tabs, and quoted if they contain invisible
+// characters.
 func Write(out io.Writer, lines []Line) error {
 	var b bytes.Buffer
 	b.WriteString(header)
@@ -36,7 +36,7 @@ func Write(out io.Writer, lines []Line) error {
 	return err
 }
 
-// quoted returns a field as a file has it.
+// quoted returns a field in the format of the file.
 func quoted(text string) string {
 	isHidden := func(r rune) bool { return !unicode.IsPrint(r) }
 	if text == "" || strings.HasPrefix(text, `"`) || strings.TrimSpace(text) != text || strings.ContainsFunc(text, isHidden) {
@@ -45,7 +45,7 @@ func quoted(text string) string {
 	return text
 }
 
-// Read parses a file that Write has written and that people may have edited. Errors name the line.
+// Read parses a file from Write, which people may have edited. Errors name the line.
 func Read(text []byte) ([]Line, error) {
 	var lines []Line
 	seen := map[string]int{}
@@ -107,7 +107,7 @@ func readLine(line string) (l Line, err error) {
 	return l, nil
 }
 
-// checkName rejects a name that is not the last segment of a pathname.
+// checkName returns an error if a name cannot be the last segment of a pathname.
 func checkName(name string) error {
 	switch {
 	case name == "", name == ".", name == "..":

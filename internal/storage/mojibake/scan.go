@@ -23,7 +23,7 @@ import (
 // maxRequests limits the directories that are listed, or the objects that are moved, at the same time.
 const maxRequests = 16
 
-// A scan searches the names of a tenant.
+// A scan checks the names of a tenant.
 type scan struct {
 	*Tenant
 	seen  *atomic.Int64
@@ -33,14 +33,14 @@ type scan struct {
 	found []*finding
 }
 
-// A finding is a line whose objects are still counted.
+// A finding is a line whose objects are still being counted.
 type finding struct {
 	Line
 	objects atomic.Int64
 }
 
-// Scan returns a line for each reading that a name of the tenant has in its charsets, in the order of the paths. It
-// counts the names that it has seen.
+// Scan returns a line for each reading that a name of the tenant has in its charsets, sorted by path. seen counts the
+// checked names.
 func Scan(ctx context.Context, t *Tenant, seen *atomic.Int64) ([]Line, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
@@ -63,12 +63,12 @@ func Scan(ctx context.Context, t *Tenant, seen *atomic.Int64) ([]Line, error) {
 	return lines, nil
 }
 
-// directory searches the names in a directory, and below it. Each object counts for the directories above it that have
-// a line.
+// directory checks the names in and below a directory. Each object also counts toward the lines of its parent
+// directories.
 func (s *scan) directory(ctx context.Context, p *Place, dir string, above []*finding) error {
 	entries, err := p.Files.List(ctx, p.in(dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed since
+		return nil // removed during the scan
 	}
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *scan) directory(ctx context.Context, p *Place, dir string, above []*fin
 }
 
 // skips reports whether a directory belongs to another place or tenant. It compares names in one Unicode form, as the
-// server does with the names in a configuration.
+// server does with names in a configuration.
 func (p *Place) skips(dir string) bool {
 	dir = norm.NFC.String(dir)
 	return slices.ContainsFunc(p.Skip, func(other string) bool { return norm.NFC.String(other) == dir })
@@ -135,7 +135,7 @@ func (t *Tenant) readings(dir, name, whole string) (lines []Line) {
 		}
 		readings, err := encoding.Readings(name)
 		if err != nil {
-			continue // the name is not one of these charsets
+			continue // not valid in any of these charsets
 		}
 		for _, r := range readings {
 			meant := t.Normalize(r.Name)
@@ -162,14 +162,14 @@ func (t *Tenant) readings(dir, name, whole string) (lines []Line) {
 	return lines
 }
 
-// The notes on names that can be renamed without another decision.
+// Notes on names that Trust can rename without another decision.
 const (
 	notePlausible = "people may have chosen the name as it is"
 	noteUnusual   = "the new name is unusual"
 )
 
-// Trust sets the state Rename for names that people may have chosen, in a tenant whose clients all write a
-// charset.
+// Trust sets the state Rename for names that people may have chosen. Use it for a tenant whose clients all use a
+// legacy charset.
 func Trust(lines []Line) {
 	for i := range lines {
 		if l := &lines[i]; l.Note == notePlausible || l.Note == noteUnusual {
@@ -180,7 +180,7 @@ func Trust(lines []Line) {
 
 func isPrivate(r rune) bool { return unicode.In(r, unicode.Co, unicode.Cc) }
 
-// noteConfigured sets the state Unsure for a directory that the configuration names, so that somebody confirms it.
+// noteConfigured sets the state Unsure for a directory in the configuration, so that a person confirms it.
 func (t *Tenant) noteConfigured(l *Line) {
 	if !l.IsDir() {
 		return

@@ -19,11 +19,11 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
 
-// ErrNoCharset reports a tenant whose clients write UTF-8 only.
+// ErrNoCharset reports a tenant whose clients only use UTF-8.
 var ErrNoCharset = errors.New("no charset is configured")
 
-// Open verifies the buckets of a tenant, and returns the tenant. others are all buckets of the configuration. A charset
-// that is not nil replaces the configured ones.
+// Open verifies the buckets of a tenant, and returns the tenant. others are all buckets of the configuration. If
+// charset is not nil, it replaces the configured ones.
 func Open(
 	ctx context.Context, t *config.Tenant, bucket *s3client.Bucket, others []*s3client.Bucket,
 	charset *pathname.Encoding,
@@ -60,8 +60,8 @@ func Open(
 	return opened, nil
 }
 
-// directoryOf returns the directory below dir, which shows a bucket, that has the objects of another bucket of the
-// configuration, or that a folder of the same tenant covers.
+// directoryOf returns the directory below dir that belongs to another bucket of the configuration or to another folder
+// of the same tenant. dir shows bucket b.
 func directoryOf(other, b *s3client.Bucket, dir string) (found string, ok bool) {
 	if other.Tenant == b.Tenant && other.Folder != "" && other.Folder != dir && isBelow(other.Folder, dir) {
 		return other.Folder, true
@@ -73,7 +73,7 @@ func directoryOf(other, b *s3client.Bucket, dir string) (found string, ok bool) 
 	return path.Join(dir, below), true
 }
 
-// configuredDirectories returns the directories of a tenant that its configuration names, with the keys.
+// configuredDirectories maps the directories in a tenant's configuration to their keys.
 func configuredDirectories(t *config.Tenant) map[string]string {
 	found := map[string]string{}
 	for dir := range t.DirectoryEncodings {
@@ -93,7 +93,7 @@ func configuredDirectories(t *config.Tenant) map[string]string {
 	return found
 }
 
-// hasCharset reports whether the configuration of a tenant names a charset.
+// hasCharset reports whether the configuration of a tenant names a legacy charset.
 func hasCharset(t *config.Tenant) bool {
 	named := []*pathname.Encoding{t.Compatibility.Charset.Encoding}
 	for _, e := range t.DirectoryEncodings {
@@ -108,8 +108,8 @@ func hasCharset(t *config.Tenant) bool {
 	return slices.ContainsFunc(named, func(e *pathname.Encoding) bool { return !e.UTF8() && !e.Raw() })
 }
 
-// encodingsOf returns the encodings in which clients of a tenant write the names in a directory: from
-// directory_encodings, or else from the tenant, its networks, and the users who see the directory.
+// encodingsOf returns a function that returns the encodings of names in a directory: the one in directory_encodings,
+// or else those of the tenant, its networks, and the users who see the directory.
 func encodingsOf(t *config.Tenant) func(dir string) []*pathname.Encoding {
 	byDirectory := make(map[string]*pathname.Encoding, len(t.DirectoryEncodings))
 	for dir, e := range t.DirectoryEncodings {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Mkdir makes a directory. It succeeds where something exists that the user cannot see, because each directory exists
-// for such a user.
+// Mkdir creates a directory. It succeeds if something exists that the user cannot see, because for such a user every
+// directory exists.
 func (f *Files) Mkdir(name string) error {
 	t := f.resolve(name)
 	err := f.mkdir(t)
@@ -38,14 +38,14 @@ func (f *Files) mkdir(t *target) error {
 	return nil
 }
 
-// MaxLevels is the depth of the deepest directory that MkdirAll makes, because each level takes up to three requests.
+// MaxLevels is the maximum depth of directories that MkdirAll creates, because each level takes up to three requests.
 const MaxLevels = 64
 
-// ErrTooDeep reports that MkdirAll makes no directory of more than MaxLevels levels.
+// ErrTooDeep reports that a directory has more than MaxLevels levels.
 var ErrTooDeep = fmt.Errorf("the directory has more than %d levels", MaxLevels)
 
-// MkdirAll makes a directory and its parents. So each of them must exist, or the user must have the right to make it.
-// It makes no request if there are more than MaxLevels of them.
+// MkdirAll creates a directory and its parents. Each parent must exist, or the user must have permission to create it.
+// It sends no request if there are more than MaxLevels levels.
 func (f *Files) MkdirAll(name string) error {
 	t := f.resolve(name)
 	err := f.mkdirAll(t)
@@ -85,8 +85,8 @@ func (f *Files) mkdirAll(t *target) error {
 	return nil
 }
 
-// RemoveFile removes a file only. It may take the directories above the file with it. They stay for the user, whether
-// a session has seen them before or not.
+// RemoveFile removes a file, but not a directory. In S3, this may also remove the directories above the file. For the
+// user they still exist, whether a session has seen them before or not.
 func (f *Files) RemoveFile(name string) error {
 	t := f.resolve(name)
 	return f.noted(t, f.removeFile(t))
@@ -112,8 +112,8 @@ func (f *Files) removeFile(t *target) error {
 	return f.change(Change{Kind: Delete, Path: t.name, URI: t.uri()}, remove)
 }
 
-// RemoveDir removes an empty directory only. It succeeds for a directory that was seen and has vanished since. The
-// store has looked for a file of the name itself.
+// RemoveDir removes an empty directory. It succeeds if a session has seen the directory and it has vanished since. The
+// store has already checked that no file has the name.
 func (f *Files) RemoveDir(name string) error {
 	t := f.resolve(name)
 	return f.noted(t, f.removeDir(t))
@@ -137,8 +137,8 @@ func (f *Files) removeDir(t *target) error {
 	return nil
 }
 
-// RemoveAll removes a directory with all that it holds. It needs the right for everything that may be below, and
-// refuses a directory that leads to a mount, because it would remove the mount too.
+// RemoveAll removes a directory with its contents. It needs permission for everything that may be below. It refuses a
+// directory that leads to a mount, because the mount cannot be removed.
 func (f *Files) RemoveAll(name string) error {
 	t := f.resolve(name)
 	return f.noted(t, f.removeAll(t))
@@ -161,8 +161,9 @@ func (f *Files) removeAll(t *target) error {
 	})
 }
 
-// Rename moves a file or directory, also between mounts of one account. To replace a file is to write it. The move may
-// take the directories above the old name with it, as RemoveFile does. What is of the past is copied, and stays.
+// Rename moves a file or directory, also between mounts of one account. Overwriting a file needs write permission.
+// Like RemoveFile, the move may remove the directories above the old name. A file in the past is copied and stays
+// there.
 func (f *Files) Rename(oldname, newname string) error {
 	from, to := f.resolve(oldname), f.resolve(newname)
 	return f.notedMove(from, to, f.rename(from, to))
@@ -214,7 +215,7 @@ func (f *Files) copy(from, to *target) error {
 	})
 }
 
-// allowMove refuses a move that is not permitted, then one to a name that cannot be, and then one that S3 cannot do.
+// allowMove refuses a move that is not permitted, then an invalid new name, and then a move that S3 cannot do.
 func (f *Files) allowMove(op string, from, to *target, permitted func(from, to, most Rights) bool) error {
 	if to.past {
 		return linkError(op, from, to, ErrPast)
@@ -239,11 +240,12 @@ func (f *Files) allowMove(op string, from, to *target, permitted func(from, to, 
 	return nil
 }
 
-// permitMove asks permitted about the rights below the old name, and about the least and the most rights below the new
+// permitMove calls permitted with the rights below the old name, and with the least and the most rights below the new
 // one.
 //
-// A directory needs more than a file. The reply tells whether its new name was free, so the user must see what has
-// that name. And it must not go from where the user cannot list names to where the user can.
+// A directory needs more rights than a file. The reply shows whether its new name was free, so the user must be
+// allowed to see what has this name. A directory also must not be moved to a place where the user can list names, if
+// the user could not list them before.
 func (f *Files) permitMove(op string, from, to *target, permitted func(from, to, most Rights) bool) error {
 	if !f.canSee(from) {
 		return from.denied(op)
@@ -256,7 +258,7 @@ func (f *Files) permitMove(op string, from, to *target, permitted func(from, to,
 	if !permitted(from.rights, to.rights, to.rights) {
 		return from.denied(op)
 	}
-	// Only a directory makes it fail.
+	// Only a directory makes the move fail.
 	_, err := f.statDir(from)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -268,7 +270,7 @@ func (f *Files) permitMove(op string, from, to *target, permitted func(from, to,
 }
 
 // mayMove reports whether a user may move a file with the rights from to a place with the rights to. A move must not
-// make a file readable or deletable that was not, so most has the most rights at the new place.
+// give the user permission to read or delete the file, so most has the most rights at the new place.
 func mayMove(from, to, most Rights) bool {
 	return from.Rename && to.Write && (from.Read || !most.Read) && (from.Delete || !most.Delete)
 }
@@ -276,7 +278,7 @@ func mayMove(from, to, most Rights) bool {
 // mayCopy reports whether a user may copy a file with the rights from to a place with the rights to.
 func mayCopy(from, to, _ Rights) bool { return from.Read && to.Write }
 
-// SetTime sets the time of modification of a file.
+// SetTime sets the modification time of a file.
 func (f *Files) SetTime(name string, modified time.Time) error {
 	t := f.resolve(name)
 	if !t.rights.Write || !f.canSee(t) {

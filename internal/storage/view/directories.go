@@ -6,47 +6,46 @@ import (
 	"sync"
 )
 
-// Directories are the directories that exist for the sessions of a user although S3 may have nothing below them.
-// These are the home of the user, those above it, and what a session has seen as a directory, until a session removes
-// or renames it.
+// Directories tracks the directories that exist for the sessions of a user even if S3 has nothing below them. These
+// are the user's home, its parents, and all directories that a session has seen and not removed or renamed since.
 //
-// A directory of S3 without a marker begins with its first object and ends with its last one. To a client it has
-// vanished by the DELE of a file in it. A client that deletes a tree sends RMD next, and gives up after a 550. And a
-// session that is in such a directory could not even leave it.
+// Without a marker object, a directory in S3 exists as long as it contains objects. Therefore a DELE of the last file
+// would also remove the directory. A client that deletes a tree sends RMD next, and would give up after a 550 reply. A
+// session in such a directory could not even leave it.
 //
-// The sessions of a user on one replica share Directories, because many clients work through several connections at
-// once. Pathnames are absolute and clean.
+// The sessions of a user on one replica share Directories, because many clients use several connections. Pathnames are
+// absolute and clean.
 type Directories struct {
 	home string // absolute and clean
 	seed maphash.Seed
 
 	mu       sync.Mutex
 	sessions int
-	clock    uint64 // counts what happens
-	// recent and older have the directories by the hashes of their pathnames, each at most maxSeen. When recent is
-	// full it becomes older, so what was not seen for long is forgotten. A hash takes few bytes, so that a session
-	// which has listed a large tree holds little memory.
+	clock    uint64 // counts events
+	// recent and older map the hashes of pathnames, with at most maxSeen entries each. When recent is full, it becomes
+	// older, and the previous older entries are forgotten. Hashes take little memory, even if a session has listed a
+	// large tree.
 	recent, older map[uint64]sighting
 }
 
-// A sighting is what the sessions know of a directory. The times are those of the clock, 0 for never.
+// A sighting is what the sessions know about a directory. The times are values of the clock, or 0 for never.
 type sighting struct {
-	seen    uint64 // when it was there last
-	removed uint64 // when a session removed or renamed it last, with all that was below it
-	emptied bool   // since it was seen, a session has removed or renamed something in it
+	seen    uint64 // when it last existed
+	removed uint64 // when a session last removed or renamed it, including its contents
+	emptied bool   // since it was seen, a session removed or renamed something in it
 }
 
-// maxSeen is how many directories the sessions remember at least, once they have seen so many. Some clients delete
-// all files of a tree first, and then its directories.
+// maxSeen is the minimum number of directories that are remembered. Some clients delete all files of a tree before its
+// directories.
 const maxSeen = 8192
 
-// NewDirectories returns what exists for a user without sessions: its home, which is "/" if home is empty. A user
-// must be able to log in to upload the first file.
+// NewDirectories returns Directories without sessions. Only home exists, which is "/" if it is empty. Users must be
+// able to log in before they upload the first file.
 func NewDirectories(home string) *Directories {
 	return &Directories{home: path.Clean("/" + home), seed: maphash.MakeSeed()}
 }
 
-// Enter counts a session of the user until it leaves. When the last one leaves, all but the home is forgotten.
+// Enter counts a session of the user. When the last session calls leave, everything except the home is forgotten.
 func (d *Directories) Enter() (leave func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +59,7 @@ func (d *Directories) Enter() (leave func()) {
 	}
 }
 
-// note changes what is known of a directory.
+// note updates the sighting of a directory.
 func (d *Directories) note(dir string, change func(s *sighting, now uint64)) {
 	h := maphash.String(d.seed, dir)
 	d.mu.Lock()
@@ -77,7 +76,7 @@ func (d *Directories) note(dir string, change func(s *sighting, now uint64)) {
 	d.recent[h] = s
 }
 
-// get returns what is known by a hash. The caller holds the lock.
+// get returns the sighting with this hash. The mutex must be locked.
 func (d *Directories) get(hash uint64) sighting {
 	if s, ok := d.recent[hash]; ok {
 		return s
@@ -85,35 +84,35 @@ func (d *Directories) get(hash uint64) sighting {
 	return d.older[hash]
 }
 
-// see remembers a directory that is there.
+// see records that a directory exists.
 func (d *Directories) see(dir string) {
 	d.note(dir, func(s *sighting, now uint64) { s.seen, s.emptied = now, false })
 }
 
-// seePath remembers a directory and all those above it.
+// seePath records that a directory and its parents exist.
 func (d *Directories) seePath(dir string) {
 	for ; dir != "/"; dir = path.Dir(dir) {
 		d.see(dir)
 	}
 }
 
-// seeParent remembers the directory of a file that is there.
+// seeParent records that the directory of an existing file exists.
 func (d *Directories) seeParent(name string) { d.seePath(path.Dir(name)) }
 
-// noteRemoval is for a name that a session has removed, or renamed: the directories above it may have vanished by that.
+// noteRemoval records that a session removed or renamed something, so that the parent directories may have vanished.
 func (d *Directories) noteRemoval(name string) {
 	for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
 		d.note(dir, func(s *sighting, now uint64) { s.seen, s.emptied = now, true })
 	}
 }
 
-// remove is for a directory that a session has removed or renamed, with all that was below it.
+// remove records that a session removed or renamed a directory with its contents.
 func (d *Directories) remove(dir string) {
 	d.note(dir, func(s *sighting, now uint64) { s.removed = now })
 }
 
-// seen reports whether a session has seen a directory, in this spelling of its name, and none has removed it since.
-// It has been emptied if that is what may have let it vanish.
+// seen reports whether a session has seen a directory with this spelling, and none has removed it since. emptied means
+// that a session removed something in it, so that the directory may have vanished.
 func (d *Directories) seen(dir string) (seen, emptied bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

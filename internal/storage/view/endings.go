@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Endings are the uploads of a process that are ending: their client is gone or has sent everything, and the server
-// stores the rest. Until that is done no session can resume such an upload, and no size of it is known. A client
-// whose connection was lost comes back within milliseconds, and believes the reply that it gets then.
+// Endings tracks the uploads of a process that are ending: the client has disconnected or sent everything, and the
+// server is storing the rest. Until that is done, no session can resume such an upload, and its size is unknown. A
+// client that lost its connection comes back within milliseconds, and relies on the reply that it gets.
 //
-// Sessions of one process share Endings. The zero value is ready.
+// The sessions of one process share Endings. The zero value is ready to use.
 type Endings struct {
 	mu      sync.Mutex
 	uploads map[string]*ending // by owner and object
 }
 
-// An ending is what waits for the uploads of one owner to one object.
+// An ending represents all ending uploads of one owner to one object.
 type ending struct {
 	uploads int
-	done    chan struct{} // closed when there is none left
+	done    chan struct{} // closed when uploads is 0
 }
 
-// maxEnding is how long a command waits for an upload to end. Within that time the driver stores the rest of an
-// upload that has lost its client, or gives up. S3 may take longer to put together many parts. Then the command gets
-// what there is.
+// maxEnding limits how long a command waits for an upload to end. The driver stores the rest of an upload without a
+// client within this time, or gives up. S3 may take longer to complete an upload of many parts. In that case the
+// command continues with the current state.
 const maxEnding = 20 * time.Second
 
-// begin notes that an upload ends. The caller calls done once, when it has ended.
+// begin records that an upload is ending. The caller must call done once when it has ended.
 func (e *Endings) begin(key string) (done func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -50,7 +50,7 @@ func (e *Endings) begin(key string) (done func()) {
 	}
 }
 
-// await waits until no upload is ending.
+// await waits until no upload with this key is ending.
 func (e *Endings) await(ctx context.Context, key string) {
 	e.mu.Lock()
 	of := e.uploads[key]

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Stat looks for a file, and then for a directory. It is what clients ask before they make a directory, so one that
-// another user has removed is not there. To change into it, to list it and to remove it works.
+// Stat checks for a file, and then for a directory. Clients use it before they create a directory, so it does not find
+// a directory that another user removed, although changing into it, listing it and removing it still work.
 func (f *Files) Stat(name string) (fs.FileInfo, error) {
 	t := f.resolve(name)
 	if !f.canSee(t) {
@@ -29,7 +29,7 @@ func (f *Files) Stat(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// StatToRename looks for a file or directory that the user may rename.
+// StatToRename checks for a file or directory that the user may rename.
 func (f *Files) StatToRename(name string) (fs.FileInfo, error) {
 	switch t := f.resolve(name); {
 	case t.name == "/" || f.Fixed(name):
@@ -40,7 +40,7 @@ func (f *Files) StatToRename(name string) (fs.FileInfo, error) {
 	return f.Stat(name)
 }
 
-// StatFile looks for a file only.
+// StatFile checks for a file only.
 func (f *Files) StatFile(name string) (fs.FileInfo, error) {
 	t := f.resolve(name)
 	if !f.canSee(t) {
@@ -55,7 +55,7 @@ func (f *Files) StatFile(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// StatDir looks for a directory only. It is what CWD asks.
+// StatDir checks for a directory only. CWD uses it.
 func (f *Files) StatDir(name string) (fs.FileInfo, error) {
 	t := f.resolve(name)
 	if f.canSee(t) {
@@ -64,14 +64,14 @@ func (f *Files) StatDir(name string) (fs.FileInfo, error) {
 	if _, most := f.bounds(t); most == (Rights{}) {
 		return nil, t.denied("stat")
 	}
-	// the form in which it would be created, and a name that nothing can have
+	// The name must be in the form in which it would be created, and must be possible for an object.
 	if f.Form(t.name) != t.name || t.uri() == "" {
 		return nil, t.fail("stat", fs.ErrNotExist)
 	}
 	return Directory(path.Base(t.canonical)), nil
 }
 
-// statDir looks for a directory that the user may know of.
+// statDir checks for a directory that the user may know about.
 func (f *Files) statDir(t *target) (fs.FileInfo, error) {
 	info, err := f.orMount(t, t.mount.Store.StatDir)
 	switch {
@@ -83,7 +83,7 @@ func (f *Files) statDir(t *target) (fs.FileInfo, error) {
 	return info, err
 }
 
-// orMount describes a directory that leads to mounts if the store has none of that name.
+// orMount returns file information for a directory that leads to mounts, if the store has no such directory.
 func (f *Files) orMount(
 	t *target, stat func(ctx context.Context, name string) (fs.FileInfo, error),
 ) (fs.FileInfo, error) {
@@ -97,9 +97,9 @@ func (f *Files) orMount(
 	return info, t.named(err)
 }
 
-// vanished reports whether err says only that S3 has nothing below a directory that the sessions know. A file that
-// has the name now ends the directory. If byUser is set, only a directory counts that a session of the user has
-// emptied.
+// vanished reports whether err only means that S3 has nothing below a directory that the sessions know. A file that
+// now has the name ends the directory. If byUser is set, the directory only counts if a session of the user emptied
+// it.
 func (f *Files) vanished(t *target, err error, byUser bool) bool {
 	if !errors.Is(err, fs.ErrNotExist) || t.past {
 		return false
@@ -117,11 +117,11 @@ func (f *Files) vanished(t *target, err error, byUser bool) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// List reads the first page of a directory, and the others while the caller ranges over the sequence. That is possible
-// once. A missing directory is reported only to a user who may know of it.
+// List reads the first page of a directory, and further pages while the caller ranges over the sequence, which is
+// possible only once. It reports a missing directory only to a user who may know about it.
 //
-// In the listing of the directory above, one that has vanished does not show: it would stay there also when another
-// session has removed it.
+// A vanished directory is not in the listing of its parent. Otherwise it would stay in there even if another session
+// had removed it.
 func (f *Files) List(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	t := f.resolve(name)
 	if !t.rights.List {
@@ -163,8 +163,8 @@ func (f *Files) List(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	}, nil
 }
 
-// PendingUpload describes an own interrupted upload of the user. A user who sees no names may see and resume these.
-// The store says when there is one.
+// PendingUpload describes an interrupted upload of the user. Users without permission to list names may still see and
+// resume their own uploads.
 func (f *Files) PendingUpload(name string) (fs.FileInfo, error) {
 	t := f.resolve(name)
 	if !t.rights.Write {
@@ -181,8 +181,8 @@ func (f *Files) PendingUpload(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// Hash returns the hash of the bytes [from, to) of a file, and where they end. If to is negative or beyond the end,
-// that is the end of the file.
+// Hash returns the hash of the bytes [from, to) of a file, and the end of the range. If to is negative or beyond the
+// end, the range ends with the file.
 func (f *Files) Hash(name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
 	t := f.resolve(name)
 	if !t.rights.Read {
@@ -192,8 +192,8 @@ func (f *Files) Hash(name, algorithm string, from, to int64) (sum []byte, end in
 	return sum, end, t.named(err)
 }
 
-// Presign makes an HTTPS link to a file that is valid for this time. It needs the right to read, because the link lets
-// others read the file.
+// Presign returns an HTTPS link to a file, which is valid for this time. It needs the right to read, because the link
+// lets others read the file.
 func (f *Files) Presign(name string, valid time.Duration) (string, error) {
 	t := f.resolve(name)
 	if !t.rights.Read || t.past {

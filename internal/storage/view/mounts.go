@@ -10,29 +10,28 @@ import (
 	"syscall"
 )
 
-// A Mount is a store under a directory that the user sees.
+// A Mount is a store at a directory that the user sees.
 type Mount struct {
 	Dir     string // absolute and clean, as the user sees it
 	Store   Store
 	Account any // the S3 account, comparable; S3 copies only between mounts of equal accounts
 }
 
-// Mounts are what a user sees: several stores, one of them at "/". Each pathname belongs to the deepest mount above
-// it, which hides what the others have there.
+// Mounts combines several stores, one of them at "/". Each pathname belongs to the deepest mount above it, which hides
+// the files of other stores there.
 //
-// The directory of a mount, and each directory above it, exists without an object. It can be neither removed nor
-// renamed.
-type Mounts []Mount // the deepest first
+// The directory of a mount and its parents exist without an object. They can be neither removed nor renamed.
+type Mounts []Mount // deepest first
 
-// NewMounts returns mounts in their order. One of them must be at "/".
+// NewMounts returns sorted mounts. One of them must be at "/".
 func NewMounts(mounts ...Mount) Mounts {
 	sorted := slices.Clone(mounts)
-	// of those above a name, the deepest is the longest
+	// Of all directories above a name, the deepest one is the longest.
 	slices.SortFunc(sorted, func(a, b Mount) int { return len(b.Dir) - len(a.Dir) })
 	return sorted
 }
 
-// Within returns the pathname that name has below dir, and false if it is not below dir. Both are absolute and clean.
+// Within returns the part of name below dir, and false if name is not below dir. Both are absolute and clean.
 func Within(name, dir string) (string, bool) {
 	switch {
 	case dir == "/":
@@ -45,13 +44,13 @@ func Within(name, dir string) (string, bool) {
 	return "", false
 }
 
-// leadsTo reports whether name is dir, or a directory above it. Both are absolute and clean.
+// leadsTo reports whether name is dir or one of its parents. Both are absolute and clean.
 func leadsTo(name, dir string) bool {
 	_, ok := Within(dir, name)
 	return ok
 }
 
-// find returns the mount of a pathname, which is absolute and clean, and the pathname within it.
+// find returns the mount of a pathname, which is absolute and clean, and the pathname within the mount.
 func (m Mounts) find(name string) (of *Mount, inner string) {
 	for i := range m {
 		if inner, ok := Within(name, m[i].Dir); ok {
@@ -61,13 +60,14 @@ func (m Mounts) find(name string) (of *Mount, inner string) {
 	panic("view: no store is mounted at the root")
 }
 
-// leadTo reports whether a pathname is the directory of a mount, or a directory above one. "/" is not meant.
+// leadTo reports whether a pathname is the directory of a mount or one of its parents. The mount at "/" does not
+// count.
 func (m Mounts) leadTo(name string) bool {
 	return slices.ContainsFunc(m, func(of Mount) bool { return of.Dir != "/" && leadsTo(name, of.Dir) })
 }
 
-// in returns the directories in a directory that lead to mounts, sorted and with a final slash as in keys. The second
-// result has the names of files that a mount hides.
+// in returns the entries of a directory that lead to mounts, sorted and with a trailing slash as in keys. hides has
+// the names of files that a mount hides.
 func (m Mounts) in(name string) (own, hides []string) {
 	for _, of := range m {
 		rest, ok := Within(of.Dir, name)
@@ -84,12 +84,11 @@ func (m Mounts) in(name string) (own, hides []string) {
 	return slices.Compact(own), hides
 }
 
-// ErrOtherAccount reports a move between mounts of two accounts. It is an [errors.ErrUnsupported].
+// ErrOtherAccount reports a move between mounts of two accounts. It wraps [errors.ErrUnsupported].
 var ErrOtherAccount = fmt.Errorf("no S3 account has both folders, so a client must download and upload: %w (%w)",
 	errors.ErrUnsupported, syscall.EXDEV)
 
-// withMounts puts directories that lead to mounts among the entries of a listing, in the order of keys, and leaves out
-// what they hide.
+// withMounts inserts directories that lead to mounts into a listing, in the order of keys, and omits what they hide.
 func withMounts(entries iter.Seq2[fs.FileInfo, error], own, hides []string) iter.Seq2[fs.FileInfo, error] {
 	return func(yield func(fs.FileInfo, error) bool) {
 		left := own
@@ -123,5 +122,5 @@ func withMounts(entries iter.Seq2[fs.FileInfo, error], own, hides []string) iter
 	}
 }
 
-// noEntries is the listing of a directory that is empty.
+// noEntries is the listing of an empty directory.
 func noEntries(func(fs.FileInfo, error) bool) {}

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Names are names of files, by patterns for [path.Match] that count in each directory. The zero value has none.
+// Names is a list of patterns for file names in any directory; see [path.Match]. The zero value matches nothing.
 type Names []string
 
-// NewNames makes Names of patterns, which must be good.
+// NewNames returns Names with these patterns, which must be valid.
 func NewNames(patterns []string) Names {
 	var names Names
 	for _, pattern := range patterns {
@@ -18,11 +18,11 @@ func NewNames(patterns []string) Names {
 	return names
 }
 
-// match reports whether the last segment of a canonical pathname is among the names.
+// match reports whether the last segment of a canonical pathname matches a pattern.
 func (n Names) match(canonical string) bool {
 	name := path.Base(canonical)
 	for _, pattern := range n {
-		if matched, _ := path.Match(pattern, name); matched { // never malformed
+		if matched, _ := path.Match(pattern, name); matched { // patterns are valid
 			return true
 		}
 	}

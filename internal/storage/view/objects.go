@@ -6,18 +6,18 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// Of returns the store of a bucket, or of a part of one. The other store of RenameTo and CopyTo must be one that Of has
-// returned too.
+// Of returns the store of a bucket or of a part of it. RenameTo and CopyTo require that Of also returned the other
+// store.
 func Of(bucket *driver.Fs) Store { return objects{bucket} }
 
-// objects is the driver's file system. Its own methods exist only because Go compares signatures exactly: a method
-// that returns a *driver.Reader does not implement one that returns a Reader.
+// objects is the file system of the driver. It only has methods because Go compares signatures exactly: a method that
+// returns a *driver.Reader does not implement one that returns a Reader.
 type objects struct{ *driver.Fs }
 
 func (o objects) OpenReader(ctx context.Context, name string, offset int64) (Reader, error) {
 	r, err := o.Fs.OpenReader(ctx, name, offset)
 	if err != nil {
-		return nil, err // and not a Reader that holds nil
+		return nil, err // not a non-nil Reader that holds nil
 	}
 	return r, nil
 }

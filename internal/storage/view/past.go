@@ -11,42 +11,41 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// Past is a directory in which users see their files as they were. The zero value has none.
+// Past is a directory with older versions of the user's files. The zero value disables it.
 //
-//	DIR/2026-11-01/...           at the end of that day
-//	DIR/2026-11-01T14-30/...     at that time, perhaps with seconds; with Z at its end in UTC
-//	DIR/deleted/...              what was deleted, and is not there now
+//	DIR/2026-11-01/...           files at the end of that day
+//	DIR/2026-11-01T14-30/...     files at that time, optionally with seconds, and with a trailing Z in UTC
+//	DIR/deleted/...              files that were deleted and do not exist now
 //
-// Below such a name users see and may read what they may read today, and may change nothing. To rename a file or a
-// directory from there to another place copies it. Any time up to now is there, and a listing has the last days.
+// Below such a name, users may list and read what they may list and read today, and change nothing. Renaming a file or
+// directory to a place outside copies it. Any time up to now is valid; listings show the last days.
 //
-// A policy whose patterns name DIR can take rights to the past away, for example all of them by "/DIR".
+// Rules of a policy that name DIR can restrict the access to older versions, for example completely with "/DIR".
 type Past struct {
-	// Dir is absolute and clean, and in "/". It hides what the storage has there.
+	// Dir is absolute, clean, and directly below "/". It hides files in the storage with the same name.
 	Dir string
-	// Zone is that of the user's dates.
+	// Zone is the time zone of the dates.
 	Zone *time.Location
-	// Policy limits what users may do below Dir, in addition to what they may do today.
+	// Policy further restricts what users may do below Dir.
 	Policy Policy
 }
 
-// A Moment chooses the versions of the files that a store shows. The zero value is before everything.
+// A Moment selects the versions of files that a store shows. The zero value is before everything.
 type Moment = driver.Moment
 
-// ErrPast refuses a change of the past.
+// ErrPast reports an attempt to change an older version.
 var ErrPast = fmt.Errorf("%w: the past cannot be changed", fs.ErrPermission)
 
 const (
-	// deletedName is the name of what was deleted, and pastDays is how many days a listing has.
+	// deletedName is the directory of deleted files. pastDays is the number of days in a listing.
 	deletedName = "deleted"
 	pastDays    = 30
 
 	dayLayout = "2006-01-02"
 )
 
-// find returns the moment of a name, which is absolute and clean, and what the name means in the view of that moment.
-// The directory of the past itself, and names in it that are no moment, are before everything. It returns false for a
-// name of the present.
+// find returns the moment in a name, which is absolute and clean, and the rest of the name at that moment. The
+// directory Dir itself and invalid moments in it are before everything. ok is false for a name outside of Dir.
 func (p *Past) find(name string) (today string, m Moment, ok bool) {
 	if p.Dir == "" {
 		return name, m, false
@@ -62,7 +61,7 @@ func (p *Past) find(name string) (today string, m Moment, ok bool) {
 	return rest, Moment{}, true
 }
 
-// moment reads the name of a moment.
+// moment parses the name of a moment.
 func (p *Past) moment(name string, now time.Time) (m Moment, ok bool) {
 	if name == deletedName {
 		return Moment{Deleted: true}, true
@@ -83,8 +82,8 @@ func (p *Past) moment(name string, now time.Time) (m Moment, ok bool) {
 	return Moment{}, false
 }
 
-// endOf is the last second in a zone of a day that is given in UTC. Where the clocks go forward at midnight, the next
-// day has none, and [time.Date] may return a time before the change.
+// endOf returns the last second of a day in a zone. If the clocks go forward at midnight, the next day has no
+// midnight, and [time.Date] may return a time before the change.
 func endOf(date time.Time, zone *time.Location) time.Time {
 	next := time.Date(date.Year(), date.Month(), date.Day()+1, 0, 0, 0, 0, zone)
 	if next.Day() == date.Day() {
@@ -93,7 +92,7 @@ func endOf(date time.Time, zone *time.Location) time.Time {
 	return next.Add(-time.Second)
 }
 
-// days are the names of the days before today.
+// days returns the names of the days before today.
 func (p *Past) days(now time.Time) []string {
 	year, month, today := now.In(p.Zone).Date()
 	names := make([]string, pastDays)
@@ -103,7 +102,7 @@ func (p *Past) days(now time.Time) []string {
 	return names
 }
 
-// list has the days before today, and what was deleted.
+// list yields the days before today, and the directory of deleted files.
 func (p *Past) list(yield func(fs.FileInfo, error) bool) {
 	now := time.Now()
 	for _, name := range p.days(now) {
@@ -115,7 +114,7 @@ func (p *Past) list(yield func(fs.FileInfo, error) bool) {
 	yield(Directory(deletedName), nil)
 }
 
-// A day is a directory with the time at which it shows the files.
+// A day is a directory entry with the time of its moment.
 type day struct {
 	directory
 	end time.Time
@@ -123,11 +122,11 @@ type day struct {
 
 func (d day) ModTime() time.Time { return d.end }
 
-// seenThen are the rights to the past where a user has these today. To rename is to copy.
+// seenThen returns the rights for older versions if a user has these rights today. Renaming is copying.
 func (r Rights) seenThen() Rights { return Rights{List: r.List, Read: r.Read, Rename: r.Read} }
 
-// rightsAt are the rights for a name that means this today. The directory of all moments can be listed by who sees
-// anything in them.
+// rightsAt returns the rights for a name that corresponds to today's name. Users may list Dir if they may list or read
+// anything.
 func (v *View) rightsAt(name, today string, past bool) Rights {
 	switch {
 	case !past:
@@ -139,17 +138,17 @@ func (v *View) rightsAt(name, today string, past bool) Rights {
 	return intersect(v.Past.Policy.At(name), v.Policy.At(today)).seenThen()
 }
 
-// mayShow reports whether the policy of the past leaves the user any right at or below a name in it.
+// mayShow reports whether the policy of the past leaves the user any rights at or below a name.
 func (p *Past) mayShow(name string) bool {
 	_, most := p.Policy.Bounds(name)
 	return most != (Rights{})
 }
 
-// moveBack lets a target be seen at a moment.
+// moveBack makes a target refer to a moment.
 func (v *View) moveBack(t *target, m Moment) {
 	t.past = true
 	t.fixed = t.fixed || t.today == "/"
-	if m == (Moment{}) { // no moment, so that there is nothing
+	if m == (Moment{}) { // invalid moment: show nothing
 		t.mount, _ = v.Mounts.find("/")
 		t.inner, t.fixed = t.today, t.today == "/"
 	}
@@ -158,7 +157,7 @@ func (v *View) moveBack(t *target, m Moment) {
 	t.mount = &then
 }
 
-// bounds are the least and the most rights of the user at or below a target.
+// bounds returns the least and the most rights of the user at or below a target.
 func (f *Files) bounds(t *target) (least, most Rights) {
 	least, most = f.Policy.Bounds(t.today)
 	if t.past {
@@ -168,7 +167,7 @@ func (f *Files) bounds(t *target) (least, most Rights) {
 	return least, most
 }
 
-// deniedChange is denied for an operation that changes something.
+// deniedChange returns the error for a change that is not permitted.
 func (t *target) deniedChange(op string) error {
 	if t.past {
 		return t.fail(op, ErrPast)
@@ -176,7 +175,7 @@ func (t *target) deniedChange(op string) error {
 	return t.denied(op)
 }
 
-// withPast puts the directory of the past among those that lead to mounts.
+// withPast adds Dir to the entries that lead to mounts.
 func (v *View) withPast(t *target, own, hides []string) (allOwn, allHides []string) {
 	if v.Past.Dir == "" || t.name != path.Dir(v.Past.Dir) {
 		return own, hides

@@ -9,38 +9,38 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A Policy says what a user may do with each name: what all of its layers allow. The tenant has layers, and the user
-// has one.
+// A Policy determines what a user may do with each name: what all of its layers allow. There are layers for the
+// tenant, and one for the user.
 type Policy []Layer
 
-// A Layer is one layer of a policy, a list of rules. A rule counts for the names that match its pattern and for all
-// names below them. If several rules match, the most specific one counts. That is the rule with the most segments. Of
-// two rules with as many segments it is the one with a plain segment where, from the left, the other one has the
-// first wildcard. If that does not decide, the user may do what all of these rules allow.
+// A Layer is a list of rules. A rule applies to the names that match its pattern, and to everything below them. If
+// several rules match, the most specific one applies: the rule with the most segments or, if they have the same
+// number, the one that, from the left, has a plain segment where the other one has a wildcard. If rules are equally
+// specific, the user may do what all of them allow.
 //
-// The most specific rule stands first, and the last one counts for everything.
+// The rules are sorted, most specific first. The last rule applies to everything.
 type Layer []rule
 
 type rule struct {
 	pattern []segment
-	shape   string // of the pattern, the same for rules of which none is more specific
+	shape   string // specificity of the pattern; equal for equally specific rules
 	rights  Rights
 }
 
-// A segment is one of a pattern, in NFC.
+// A segment is a segment of a pattern, in NFC.
 type segment struct {
 	text string
-	glob bool // text is for path.Match
+	glob bool // text is a pattern for path.Match
 }
 
-// A shape has one character for each segment. A plain segment sorts before one with wildcards.
+// A shape has one character per segment. A plain segment sorts before a segment with wildcards.
 const (
 	plainShape = "0"
 	globShape  = "1"
 )
 
-// NewLayer makes a layer: what is allowed everywhere, and what instead where a pattern for [path.Match], absolute,
-// says so.
+// NewLayer returns a layer with the rights that apply everywhere, and with exceptions by pattern. Patterns are
+// absolute; see [path.Match].
 func NewLayer(everywhere Rights, byPattern map[string]Rights) Layer {
 	r := Layer{{rights: everywhere}}
 	for pattern, rights := range byPattern {
@@ -59,7 +59,7 @@ func newRule(pattern string, rights Rights) rule {
 		shape := globShape
 		unescaped := strings.NewReplacer(`\\`, "", `\*`, "", `\?`, "", `\[`, "").Replace(text)
 		if !strings.ContainsAny(unescaped, "*?[") {
-			shape = plainShape // although it may hold backslashes
+			shape = plainShape // it may still contain backslashes
 		}
 		r.pattern = append(r.pattern, s)
 		r.shape += shape
@@ -67,7 +67,7 @@ func newRule(pattern string, rights Rights) rule {
 	return r
 }
 
-// segments yields the segments of an absolute, clean pathname. The root has none.
+// segments yields the segments of an absolute, clean pathname. The root has no segments.
 func segments(name string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for rest := name[len("/"):]; rest != ""; {
@@ -80,8 +80,8 @@ func segments(name string) func(yield func(string) bool) {
 	}
 }
 
-// follow matches a pathname against the beginning of the pattern. It returns the segments of the pattern that the
-// pathname does not reach, and false if they differ before.
+// follow matches a pathname against the start of the pattern. It returns the remaining segments of the pattern, and
+// false if they differ.
 func (r *rule) follow(name string) (left []segment, ok bool) {
 	left = r.pattern
 	for text := range segments(name) {
@@ -100,11 +100,11 @@ func (s segment) matches(text string) bool {
 	if !s.glob {
 		return s.text == text
 	}
-	matched, _ := path.Match(s.text, text) // never malformed
+	matched, _ := path.Match(s.text, text) // patterns are valid
 	return matched
 }
 
-// covers reports whether the rule counts for a pathname.
+// covers reports whether the rule applies to a pathname.
 func (r *rule) covers(name string) bool {
 	left, ok := r.follow(name)
 	return ok && len(left) == 0
@@ -146,15 +146,15 @@ func (r Layer) Below(root string) Layer {
 	var seen Layer
 	for _, rule := range r {
 		if left, ok := rule.follow(root); ok && len(left) > 0 {
-			rule.pattern = left // the shape stays, and with it the order of the rules
+			rule.pattern = left // keep the shape, and therefore the order of the rules
 			seen = append(seen, rule)
 		}
 	}
 	return append(seen, rule{rights: r.At(root)})
 }
 
-// Naming returns the rules whose pattern begins with the name of a directory in "/". Without such rules the policy
-// allows everything.
+// Naming returns the rules whose pattern begins with the name of a directory directly below "/". Without such rules,
+// the policy allows everything.
 func (p Policy) Naming(dir string) Policy {
 	var naming Policy
 	for _, layer := range p {
@@ -173,7 +173,7 @@ func (p Policy) Naming(dir string) Policy {
 
 // At returns the rights of the user for a pathname.
 //
-// A listing asks for every entry, so the name is made canonical only if the rights depend on it.
+// Listings call it for every entry, so it makes the name canonical only if the rights depend on the name.
 func (p Policy) At(name string) Rights {
 	may := AllRights()
 	if slices.ContainsFunc(p, func(layer Layer) bool { return len(layer) > 1 }) {
@@ -196,8 +196,8 @@ func (p Policy) Bounds(name string) (least, most Rights) {
 	return least, most
 }
 
-// Canonical returns the form in which rules compare pathnames: absolute, clean, and in NFC. So no variant of a name
-// evades a rule.
+// Canonical returns the form in which rules compare pathnames: absolute, clean, and in NFC. Therefore no variant of a
+// name can evade a rule.
 func Canonical(name string) string {
 	if !path.IsAbs(name) {
 		name = "/" + name
@@ -205,12 +205,12 @@ func Canonical(name string) string {
 	return norm.NFC.String(path.Clean(name))
 }
 
-// AllRights returns the rights to do everything.
+// AllRights returns all rights.
 func AllRights() Rights {
 	return Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
 }
 
-// intersect returns the rights that both sets have.
+// intersect returns the rights in both a and b.
 func intersect(a, b Rights) Rights {
 	return Rights{
 		List: a.List && b.List, Read: a.Read && b.Read, Write: a.Write && b.Write,
@@ -218,7 +218,7 @@ func intersect(a, b Rights) Rights {
 	}
 }
 
-// union returns the rights that either set has.
+// union returns the rights in a or b.
 func union(a, b Rights) Rights {
 	return Rights{
 		List: a.List || b.List, Read: a.Read || b.Read, Write: a.Write || b.Write,

@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// A user who may neither read a file nor list its directory must not learn whether the file exists. Size and time
-// would tell it, and so would resuming an upload, setting the time, or a rename. The user of a drop box is such a
-// user. Clients ask for the size of a file that they have uploaded, and set its time and its final name. So the
-// session remembers the files that it has stored itself. For such a user each directory exists, if the user may do
-// anything in it or below. A directory of S3 begins with its first file.
+// A user without permission to read a file or list its directory must not learn whether the file exists. This would be
+// revealed by its size and time, by resuming an upload, by setting the time, or by a rename. The users of a drop box
+// have such permissions. Clients request the size of a file that they uploaded, and set its time and final name.
+// Therefore the session remembers the files that it stored itself. For such a user every directory exists if the user
+// has any permissions in it or below, because a directory in S3 is created with its first file.
 
-// unseen is what a session remembers of files that its user cannot see. The zero value is ready. All names are
-// canonical.
+// unseen holds what a session remembers about files that its user cannot see. The zero value is ready to use. All
+// names are canonical.
 type unseen struct {
 	mu     sync.Mutex
-	stored []string // files that the session has stored, the last maxStored of them
-	// by name, the size in bytes that the session has reported of an interrupted upload
+	stored []string // the last maxStored files that the session stored
+	// reported sizes of interrupted uploads in bytes, by name
 	reported map[string]int64
 }
 
-// maxStored is how many unseen files a session remembers. Clients ask about a file right after they have stored it.
+// maxStored limits the remembered files. Clients request information about a file right after they store it.
 const maxStored = 100
 
 func (u *unseen) hasStored(name string) bool {
@@ -29,14 +29,14 @@ func (u *unseen) hasStored(name string) bool {
 	return slices.Contains(u.stored, name)
 }
 
-// store remembers a file that the session has stored, or has moved after it stored it.
+// store records a file that the session stored, or moved after storing it.
 func (u *unseen) store(name string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.stored = append(u.stored[max(0, len(u.stored)-maxStored+1):], name)
 }
 
-// report remembers how many bytes of an interrupted upload the session has reported.
+// report records the size of an interrupted upload that the session reported to the user.
 func (u *unseen) report(name string, size int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -46,15 +46,15 @@ func (u *unseen) report(name string, size int64) {
 	u.reported[name] = size
 }
 
-// resumesAt reports whether the session has told the user that an own interrupted upload resumes at this offset. It
-// tells nothing about a file of that name.
+// resumesAt reports whether the session told the user that an interrupted upload can be resumed at this offset. This
+// reveals nothing about an existing file.
 func (u *unseen) resumesAt(name string, offset int64) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return offset == u.reported[name]
 }
 
-// hasReported reports whether the session has told the user of an own interrupted upload of this name.
+// hasReported reports whether the session told the user about an interrupted upload with this name.
 func (u *unseen) hasReported(name string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

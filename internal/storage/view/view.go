@@ -14,45 +14,45 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A View is what a login sees of the storage, and may do there.
+// A View is the storage as one login sees it.
 type View struct {
 	Mounts    Mounts
 	Policy    Policy
-	Form      func(name string) string // gives a name the Unicode form in which it is created
-	Printable bool                     // names with control characters are not created (Unicode category Cc)
-	// Deny are the files that are not stored.
+	Form      func(name string) string // converts a name to the Unicode form in which it is created
+	Printable bool                     // refuse new names with control characters (Unicode category Cc)
+	// Deny matches names of files that are not stored.
 	Deny Names
-	// MaxSize is how many bytes a stored file has at most, 0 for no limit.
+	// MaxSize is the maximum size of a stored file in bytes, or 0.
 	MaxSize     int64
-	Directories *Directories // what exists for the sessions of the user
+	Directories *Directories // directories that exist for the sessions of the user
 
-	Owner   string   // of interrupted uploads
-	Endings *Endings // nil where interrupted uploads are not kept
+	Owner   string   // owner of interrupted uploads
+	Endings *Endings // nil if interrupted uploads are not kept
 
-	User   string // the name in events
-	Events Sink   // nil for none
-	Skip   Names  // files that have no events
+	User   string // user name in events
+	Events Sink   // nil if there is no receiver
+	Skip   Names  // files without events
 
-	Past Past // shows the files as they were
+	Past Past // older versions
 
 	unseen unseen
 }
 
-// Files are the files of a login for one command. Each operation resolves the name to a target, asks for the right,
-// calls the store and notes what has come of it, in this order. So it is all the same to a user who may not do
-// something what the storage has under the name.
+// Files are the files of a login for one command. Each operation resolves the name to a target, checks the rights,
+// calls the store and passes a note, in this order. Therefore a user without the right gets the same result whatever
+// exists with this name.
 type Files struct {
 	*View
-	// Announced is how many bytes the client will store, as far as it has told that. An upload that is too large is
-	// refused before its first byte.
+	// Announced is the number of bytes that the client announced, if any. An upload that is too large is refused
+	// before its first byte.
 	Announced int64
 
 	ctx  context.Context
 	note func(Note)
 }
 
-// For returns the files for a command. The end of ctx ends their operations and transfers. note gets what the command
-// asks; it is called again for each spelling of a name that the command tries. It may be nil.
+// For returns the files for a command. When ctx ends, so do their operations and transfers. note receives the
+// operations of the command; it is called once for each spelling of a name that the command tries. It may be nil.
 func (v *View) For(ctx context.Context, note func(Note)) *Files {
 	if note == nil {
 		note = func(Note) {}
@@ -60,20 +60,20 @@ func (v *View) For(ctx context.Context, note func(Note)) *Files {
 	return &Files{View: v, ctx: ctx, note: note}
 }
 
-// A target is what a name means to the user of a view.
+// A target is the result of resolving a name for the user of a view.
 type target struct {
 	name      string // absolute and clean, as the user sees it
-	today     string // the same without the moment of the past
-	canonical string // today, in the form in which rights are compared
+	today     string // name without the moment of an older version
+	canonical string // today, in the form that rules compare
 	rights    Rights // of the user
 	mount     *Mount
-	inner     string // the name within the mount, with a final slash if only the directory is meant
-	fixed     bool   // it leads to a mount, so it stays where it is
-	past      bool   // it cannot be changed
+	inner     string // name within the mount, with a trailing slash if it must be a directory
+	fixed     bool   // leads to a mount, so it cannot be moved
+	past      bool   // an older version, which cannot be changed
 }
 
-// resolve turns a name into its target, without a request. A name with a final slash means a directory, and the store
-// never treats it as a file.
+// resolve returns the target of a name. It sends no request. A name with a trailing slash means a directory, and the
+// store never treats it as a file.
 func (v *View) resolve(name string) *target {
 	t := &target{name: path.Clean("/" + name)}
 	today, moment, past := v.Past.find(t.name)
@@ -90,7 +90,8 @@ func (v *View) resolve(name string) *target {
 	return t
 }
 
-// Rights is what the user may do with what a pathname names. What leads to a mount stays where it is.
+// Rights returns the rights of the user for a pathname. A directory that leads to a mount cannot be deleted or
+// renamed.
 func (v *View) Rights(name string) Rights {
 	name = path.Clean("/" + name)
 	today, _, past := v.Past.find(name)
@@ -101,22 +102,21 @@ func (v *View) Rights(name string) Rights {
 	return rights
 }
 
-// Fixed reports whether what a pathname names leads to a mount, and so stays where it is.
+// Fixed reports whether a pathname leads to a mount, so that it cannot be moved.
 func (v *View) Fixed(name string) bool {
 	today, _, past := v.Past.find(path.Clean("/" + name))
 	return !past && v.Mounts.leadTo(today)
 }
 
-// URI is the s3 URI of a pathname, empty for a name that no object can have. It needs no right, because it is made of
-// the name alone.
+// URI returns the s3 URI for a pathname, or "" for a name that no object can have. It needs no permission, because it
+// depends on the name alone.
 func (v *View) URI(name string) string {
 	return v.resolve(name).uri()
 }
 
-// uri is the s3 URI of the target.
 func (t *target) uri() string { return t.mount.Store.URI(t.inner) }
 
-// fail is the error of an operation on the target.
+// fail returns an error of an operation on the target.
 func (t *target) fail(op string, err error) error {
 	return &fs.PathError{Op: op, Path: t.name, Err: err}
 }
@@ -124,16 +124,16 @@ func (t *target) fail(op string, err error) error {
 // stays reports whether the target is a directory that cannot be moved, replaced or removed.
 func (t *target) stays() bool { return t.fixed || t.name == "/" }
 
-// ErrFixed reports a change of a directory that stays where it is: the root, or one that leads to a mount.
+// ErrFixed reports an attempt to change the root or a directory that leads to a mount.
 var ErrFixed = fmt.Errorf("%w: the directory is the root, or leads to a mount", fs.ErrPermission)
 
-// errPolicy tells the log apart what the configuration refuses and what S3 refuses.
+// errPolicy distinguishes in the log what the configuration refused from what S3 refused.
 var errPolicy = fmt.Errorf("%w by the permissions in the configuration", fs.ErrPermission)
 
-// denied is the error for an operation that the policy refuses.
+// denied returns the error of an operation that the policy refuses.
 func (t *target) denied(op string) error { return t.fail(op, errPolicy) }
 
-// named lets an error of the store name the path that the user sees.
+// named replaces the path in an error of the store by the path that the user sees.
 func (t *target) named(err error) error {
 	if err == nil || t.inner == t.name {
 		return err
@@ -144,7 +144,7 @@ func (t *target) named(err error) error {
 	return err
 }
 
-// canSee reports whether the user may know what exists under a name.
+// canSee reports whether the user may know what exists at a target.
 func (v *View) canSee(t *target) bool {
 	if t.past && !v.Past.mayShow(t.name) {
 		return false
@@ -153,8 +153,8 @@ func (v *View) canSee(t *target) bool {
 		!t.past && v.unseen.hasStored(t.canonical)
 }
 
-// printable refuses a new name with a control character. What has such a name already can be read, renamed and
-// removed. It looks at the whole pathname, because a file of S3 makes its directories.
+// printable refuses a new name with a control character. Existing files with such names can be read, renamed and
+// removed. It checks the whole pathname, because storing a file also creates its directories.
 func (v *View) printable(op string, t *target) error {
 	if v.Printable && strings.ContainsFunc(t.name, unicode.IsControl) {
 		return t.fail(op, syscall.EILSEQ)
@@ -162,7 +162,7 @@ func (v *View) printable(op string, t *target) error {
 	return nil
 }
 
-// endingKey is the name of a file for all sessions of the owner.
+// endingKey returns the key of a file in Endings, which includes the owner.
 func (v *View) endingKey(t *target) string { return v.Owner + "\x00" + t.uri() }
 
 // await waits for an upload of the owner to the same name that is about to be stored.
@@ -172,12 +172,12 @@ func (f *Files) await(t *target) {
 	}
 }
 
-// linkError is the error of an operation on two names.
+// linkError returns an error of an operation on two names.
 func linkError(op string, from, to *target, err error) error {
 	return &os.LinkError{Op: op, Old: from.name, New: to.name, Err: err}
 }
 
-// namedMove lets an error of the store about two names name the paths that the user sees.
+// namedMove replaces the paths in an error of the store by the paths that the user sees.
 func namedMove(from, to *target, err error) error {
 	if of, ok := errors.AsType[*os.LinkError](err); ok {
 		return linkError(of.Op, from, to, of.Err)
