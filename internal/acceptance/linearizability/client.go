@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// patience limits the time that a client waits for a reply. After that it hangs up, and the command it sent may take
+	// patience limits the wait for a reply. After that it hangs up, and the command it sent may take
 	// effect at any later time.
 	patience = 15 * time.Second
 
