@@ -113,7 +113,7 @@ type Fault struct {
 	LoseResponse bool // break the connection after the request takes effect
 	Forget       bool // drop the request if its client gives up during the delay Before
 
-	Status int    // respond with this status and Code instead of performing the request; 0 for none. A 200 response has the error in its body.
+	Status int    // respond with this error instead of performing the request; also 200 with an error body
 	Code   string // such as "SlowDown"
 
 	Performed bool // perform the request before responding with Status
