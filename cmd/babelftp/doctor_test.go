@@ -73,7 +73,8 @@ func TestDoctorLog(t *testing.T) {
 			}
 		}
 	}
-	t.Setenv("LANG", "fr_FR.UTF-8") // the server translates the findings, but the command renders them in its own language
+	// the server translates the findings, but the command renders them in its own language
+	t.Setenv("LANG", "fr_FR.UTF-8")
 	var out bytes.Buffer
 	_ = run(t.Context(), []string{"doctor", "--address", "192.0.2.7", "--socket", socket}, nil, &out, &out)
 	if !strings.Contains(out.String(), "scanner (192.0.2.7)\u00a0: 192.0.2.7 ne peut pas joindre") {

@@ -50,10 +50,11 @@ func TestUploadFormats(t *testing.T) {
 		t.Helper()
 		c := s.alice(t)
 		data := c.Data()
+		const received = `babelftp_transfer_bytes_total{direction="upload",tenant="acme"}`
+		before := s.metric(t, received)
 		c.Command(150, "STOR "+name)
 		must.Write(t, data, string(whole[:sent]))
-		for !strings.Contains(c.Command(211, "STAT"), fmt.Sprint(sent)) { // until all of it has arrived
-		}
+		s.awaitMetric(t, received, before+sent)
 		c.Command(426, "ABOR")
 		c.Reply(226)
 		_ = data.Close()

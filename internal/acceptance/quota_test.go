@@ -34,7 +34,7 @@ var quotaCases = []struct {
 	{"added", []string{
 		"put bob/old 300", "config bob: {root: /bob}", "bob a 400", "bob quota No quota is set.",
 		"config bob: {root: /bob, quota: 1000}",
-		"bob quota Space used: 700 B / 1000 B", "bob b 301 no", "bob b 300", "bob c 1 no", "bob a 400", "bob delete b", "bob c 300",
+		"bob quota Space used: 700 bytes of 1000 bytes", "bob b 301 no", "bob b 300", "bob c 1 no", "bob a 400", "bob delete b", "bob c 300",
 	}},
 	{"added-to-the-tenant", []string{
 		"config bob: {root: /bob}", "bob a 700", "alice x 100",
@@ -52,15 +52,15 @@ var quotaCases = []struct {
 	}},
 	{"two-users-with-one-root", []string{
 		"config bob: {root: /shared, quota: 1000}\n      carol: {root: /shared/, quota: 1200}",
-		"bob a 700", "carol b 501 no", "carol b 300", "bob c 1 no", "carol quota Space used: 1000 B / 1.2 KiB", "carol c 200",
-		"carol d 1 no", "carol delete a", "bob quota Space used: 500 B / 1000 B", "bob e 500", "bob f 1 no",
+		"bob a 700", "carol b 501 no", "carol b 300", "bob c 1 no", "carol quota Space used: 1000 bytes of 1.2 KiB", "carol c 200",
+		"carol d 1 no", "carol delete a", "bob quota Space used: 500 bytes of 1000 bytes", "bob e 500", "bob f 1 no",
 	}},
 	{"nested-roots", []string{
 		"config bob: {root: /b, quota: 1000}\n      carol: {root: /b/deep, quota: 500}\n    quota: 2000",
 		"carol a 501 no", "carol a 500", "carol b 1 no", "bob x 501 no", "bob x 500", "alice y 1001 no", "alice y 1000",
-		"alice z 1 no", "bob delete deep/a", "carol quota Space used: 0 B / 500 B", "alice b/deep/z 400", "carol a 101 no",
-		"carol a 100", "bob delete x", "bob rename deep/z z", "carol quota Space used: 100 B / 500 B",
-		"bob quota Space used: 500 B / 1000 B", "alice quota Space used: 1.5 KiB / 2 KiB",
+		"alice z 1 no", "bob delete deep/a", "carol quota Space used: 0 bytes of 500 bytes", "alice b/deep/z 400", "carol a 101 no",
+		"carol a 100", "bob delete x", "bob rename deep/z z", "carol quota Space used: 100 bytes of 500 bytes",
+		"bob quota Space used: 500 bytes of 1000 bytes", "alice quota Space used: 1.5 KiB of 2 KiB",
 	}},
 	{"two-tenants-with-one-place", []string{
 		"config bob: {root: /x, quota: 1000}\n" + `  third:
@@ -78,7 +78,7 @@ var quotaCases = []struct {
 	{"moved-to-another-root", []string{
 		"config bob: {root: /old, quota: 1000}", "bob a 600",
 		"config bob: {root: /new, quota: 1000}", "bob b 401 no", "bob b 400", "bob c 1 no",
-		"bob.new quota Space used: 0 B / 1000 B", "bob.new a 1000", "bob.new b 1 no", "bob delete a", "bob c 600",
+		"bob.new quota Space used: 0 bytes of 1000 bytes", "bob.new a 1000", "bob.new b 1 no", "bob delete a", "bob c 600",
 		"config bob: {root: /new, quota: 1100}", "bob d 101 no", "bob.new b 100", "bob.new c 1 no", "bob d 100",
 	}},
 	{"restart", []string{
@@ -93,7 +93,7 @@ var quotaCases = []struct {
 	{"counts-what-an-upload-stores-that-began-before", []string{
 		"config bob: {root: /bob}\n      carol: {root: /bob}", "carol begin a 900",
 		"config bob: {root: /bob, quota: 1000}\n      carol: {root: /bob}", "bob b 100", "carol end", "bob c 1 no",
-		"bob quota Space used: 1000 B / 1000 B",
+		"bob quota Space used: 1000 bytes of 1000 bytes",
 	}},
 	{"replaced-and-appended", []string{
 		"config bob: {root: /bob}\n      carol: {root: /bob}", "bob a 900",

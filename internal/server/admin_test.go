@@ -263,9 +263,7 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 	c := x.as("alice", 0)
 	c.Command(350, "REST 6291455")
 	data := begin(t, c, "STOR f", content[6_291_455:6_500_000])
-	// Wait until the session has resumed the upload.
-	for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(6_500_000-6_291_455)) {
-	}
+	received(t, srv, c, 6_500_000-6_291_455)
 	if err := administrator.Abort(t.Context(), "acme", u.ID); err == nil ||
 		!strings.Contains(err.Error(), "a session works on the upload") {
 		t.Errorf("abort of an upload that goes on: %v", err)
@@ -312,7 +310,8 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	must.OK(t, err)
 	metric(t, srv, `babelftp_bucket_up{folder="",tenant="missing"} 0`)
 	metric(t, srv, `babelftp_bucket_up{folder="",tenant="slow"} 1`)
-	interrupt(t, session(t, srv, "alice"), "f", content)
+	c := session(t, srv, "alice")
+	interrupt(t, c, "f", content, func() { received(t, srv, c, len(content)) })
 	metric(t, srv, `babelftp_uploads_interrupted_total{tenant="acme"} 1`)
 
 	all, err := administrator.Uploads(t.Context(), "")

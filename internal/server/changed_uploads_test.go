@@ -139,8 +139,7 @@ func (x *uploadsTest) changedName(change changedName, hangs bool, replica int) {
 	hung, alice, bob := x.as("alice", 0), x.as("alice", replica), x.as("bob", replica)
 	bob.Command(257, "MKD d")
 	data := begin(x.T, hung, "STOR d/f", old)
-	for !strings.Contains(hung.Command(211, "STAT"), strconv.Itoa(len(old))) { // wait for all bytes
-	}
+	received(x.T, x.servers[0], hung, len(old))
 	end := func() {
 		text := hung.Command(426, "ABOR")
 		hung.Reply(226)

@@ -89,7 +89,7 @@ func TestReloadDisablesUsers(t *testing.T) {
 		if got := alice.Reply(421); got != "This user account is disabled. Please contact the administrator." {
 			t.Errorf("alice: %q", got)
 		}
-		if got := carol.Reply(421); got != "Ce compte d’utilisateur a expiré." {
+		if got := carol.Reply(421); got != "Ce compte d’utilisateur a expiré. Veuillez contacter l’administrateur." {
 			t.Errorf("carol: %q", got)
 		}
 		dave.Command(200, "NOOP")

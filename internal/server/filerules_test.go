@@ -40,7 +40,7 @@ func TestFileRules(t *testing.T) {
 		c.Command(350, "SITE CPFR a")
 		c.Command(553, "SITE CPTO a.exe")
 
-		upload("STOR b", "abcdef", "552 b: The file is too large; the limit is 5 B.")
+		upload("STOR b", "abcdef", "552 b: The file is too large; the limit is 5 bytes.")
 		upload("APPE a", "f", "552 ")
 		c.Command(350, "REST 4")
 		upload("STOR a", "ef", "552 ")

@@ -2,13 +2,14 @@ package server
 
 import (
 	"io"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -49,6 +50,17 @@ func begin(t *testing.T, c *ftptest.Client, command, content string) io.WriteClo
 	return data
 }
 
+// received waits until the server has received size bytes of the client's upload. STAT shows such sizes rounded.
+func received(t *testing.T, srv *Server, c *ftptest.Client, size int) {
+	t.Helper()
+	isReceived := func(s report.ShownSession) bool {
+		return s.Remote == c.LocalAddr().String() && s.Transfer != nil && s.Transfer.Bytes == int64(size)
+	}
+	for !slices.ContainsFunc(srv.control.Sessions(), isReceived) {
+		c.Command(211, "STAT") // fails the test if the upload has ended
+	}
+}
+
 // send sends the rest of a file.
 func send(t *testing.T, c *ftptest.Client, data io.WriteCloser, content string) {
 	t.Helper()
@@ -62,8 +74,7 @@ func (x *uploadsTest) interrupt(content string) {
 	x.Helper()
 	c := x.as("alice", 0)
 	data := begin(x.T, c, "STOR f", content)
-	for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(len(content))) { // wait for all bytes
-	}
+	received(x.T, x.servers[0], c, len(content))
 	c.Command(426, "ABOR")
 	c.Reply(226)
 	_ = data.Close()

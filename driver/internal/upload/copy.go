@@ -118,10 +118,11 @@ func (u *Uploader) copyByParts(
 		beforeCommit()
 		made, err = m.complete(ctx, c, m.entry.IsHolder)
 		phase = committing.settled(err, live, stored)
+		err = c.Failed(err) // and not for a part: its condition is about the source
 	}
 	if err != nil {
 		m.abort(phase)
-		return made, c.Failed(err)
+		return made, err
 	}
 	m.entry.Remove(ctx)
 	return made, nil

@@ -5,8 +5,8 @@ import "github.com/babelftp/babelftp/internal/base/bytesize"
 // Usage limits concurrent use and rates. 0 means no limit. A rate allows a burst of one second. Usage is a section of
 // the configuration, and its comments are the text of the reference.
 type Usage struct {
-	// Maximum number of concurrent sessions. Further ones are refused with 421. For a tenant or a user, they are refused
-	// after the password is verified.
+	// Maximum number of concurrent sessions. Further ones are refused with 421. For a tenant or a user, they are
+	// refused after the password is verified.
 	Sessions int `yaml:"sessions" default:"no limit"`
 	// Maximum number of concurrent transfers and listings. Further ones are refused with 450.
 	Transfers int `yaml:"transfers" default:"no limit"`
