@@ -10,8 +10,8 @@
 //	text := bundle.Localizer(match.Tag).Text(i18n.Goodbye)
 //
 // A lookup takes these steps:
-//   - Negotiate matches the requested language against the offered ones, and returns the closest one as a [Match], or an
-//     error. A tenant may offer fewer languages than the server.
+//   - Negotiate matches the requested language against the offered ones, and returns the closest one as a [Match], or
+//     an error. A tenant may offer fewer languages than the server.
 //   - Localizer returns the texts of that language as a complete map. Each text comes from the tenant
 //     ([Bundle.WithOverrides]), or else from the language or its parent, or else from English.
 //   - Text looks up the message and fills in its arguments.

@@ -601,7 +601,9 @@ greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme"}`})
 	const japanese = "500 コマンドを認識できません。"
 	for _, tt := range []struct {
 		name  string
-		lines []string // commands with expected 2yz or 3yz replies unless they begin with another code; LOGIN and TLS mean several commands
+		// commands with expected 2yz or 3yz replies unless they begin with another code; LOGIN and TLS mean several
+		// commands
+		lines []string
 		marks string   // language marked by FEAT; empty for Japanese, which FEAT does not name
 	}{
 		{"nothing", nil, "ES"},

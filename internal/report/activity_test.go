@@ -93,7 +93,8 @@ func TestRate(t *testing.T) {
 		s := NewActivity(&Client{ID: "0123"})
 		s.CommandBegan(t.Context(), Command{Name: "STOR"})
 		s.Transferring(&Transfer{Progress: upload(t, bytes), Path: "/f"})
-		for look, want := range []int64{bytes * 1000, bytes / 2, 0} { // at once, after two seconds, and when nothing moves
+		// at once, after two seconds, and when nothing moves
+		for look, want := range []int64{bytes * 1000, bytes / 2, 0} {
 			if got := s.Show().Transfer.BytesPerSecond; got != want {
 				t.Errorf("look %d: %d bytes a second, want %d", look, got, want)
 			}

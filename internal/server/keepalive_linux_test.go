@@ -9,8 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// Control connections send TCP keep-alive packets. Load balancers drop idle connections, such as connections of clients that
-// wait for a long transfer. The Kubernetes guide documents the interval.
+// Control connections send TCP keep-alive packets. Load balancers drop idle connections, such as connections of clients
+// that wait for a long transfer. The Kubernetes guide documents the interval.
 func TestKeepAlive(t *testing.T) {
 	const seconds = 15
 	l, err := listenTCP(t.Context(), "listen", "127.0.0.1:0", slog.New(slog.DiscardHandler))

@@ -143,6 +143,14 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 			x.delete("file")
 			x.quotas.Removing(v)(nil)
 		}},
+		"described-while-it-is-stored": {act: func(x *counted) {
+			first, second := x.quotas.Begin("new"), x.quotas.Begin("new")
+			first.Send(300)
+			x.put("new", 300)
+			second.SetCurrent(x.head("new"))
+			first.End(nil)
+			second.End(nil)
+		}},
 		"stored-twice-at-once": {act: func(x *counted) {
 			first, second := x.quotas.Begin("file"), x.quotas.Begin("file")
 			first.SetCurrent(x.head("file"))

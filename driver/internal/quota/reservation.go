@@ -132,9 +132,14 @@ func (c *Reservation) join(u *Usage) {
 }
 
 // SetCurrent records the object that S3 has returned, or the zero value if it does not exist. Without a call to
-// SetCurrent, the change subtracts only the size that the sum is known to include.
+// SetCurrent, the change subtracts only the size that the sum is known to include. SetCurrent does nothing while
+// another request for the key is in flight, because the object may be the one that this request has just stored. The
+// sum does not include such an object until the other change ends.
 func (c *Reservation) SetCurrent(v s3api.Version) {
 	c.each(func(h *held) {
+		if h.sent > 0 {
+			return
+		}
 		if !h.sized && !v.Seen.Before(h.since) {
 			h.size = v.Size
 		}

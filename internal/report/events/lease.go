@@ -41,9 +41,9 @@ const (
 // supports them for writes, but few do for deletions. So if the SDK repeats a release late, it does not affect the
 // next holder.
 //
-// A lease is acquired with a conditional write: If-None-Match if the object does not exist, and If-Match otherwise. Some S3
-// servers ignore or reject conditions. On these, two servers that acquire the lease at the same moment both hold it,
-// until the one that wrote first checks again.
+// A lease is acquired with a conditional write: If-None-Match if the object does not exist, and If-Match otherwise.
+// Some S3 servers ignore or reject conditions. On these, two servers that acquire the lease at the same moment both
+// hold it, until the one that wrote first checks again.
 //
 // The struct holds what one server knows about the lease. It is not safe for concurrent use.
 type lease struct {
@@ -173,7 +173,8 @@ func (l *lease) put(ctx context.Context, text string, before version, bare bool)
 	if etag == "" {
 		in.IfMatch, in.IfNoneMatch = nil, aws.String("*")
 	}
-	once := func(o *s3.Options) { o.Retryer = aws.NopRetryer{} } // the SDK would repeat the request without reading the lease
+	// the SDK would repeat the request without reading the lease
+	once := func(o *s3.Options) { o.Retryer = aws.NopRetryer{} }
 	out, err := l.client().PutObject(ctx, in, once)
 	if s3error.IsUnconditional(err) {
 		in.IfMatch, in.IfNoneMatch, in.Body = nil, nil, strings.NewReader(text)

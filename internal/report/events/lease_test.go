@@ -180,7 +180,8 @@ func lossy(
 	server := s3test.Start(t, "minio")
 	proxy = s3test.StartProxy(t, server)
 	lose = func(operation string, after, times int) *s3test.Injection {
-		return proxy.Inject(s3test.Fault{Operation: operation, After: after, Times: times, Effect: s3test.LoseResponse()})
+		return proxy.Inject(
+			s3test.Fault{Operation: operation, After: after, Times: times, Effect: s3test.LoseResponse()})
 	}
 	return leaseBucket{proxy.Server().Client(s3client.RepeatUnstored("")), server.Bucket(t)}, lose, proxy
 }

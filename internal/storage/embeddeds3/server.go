@@ -42,6 +42,7 @@ import (
 )
 
 const (
+	// Region is the region of the server.
 	Region = "us-east-1"
 
 	// Endpoint is the base URL for requests of [Server.Client], which connects to the socket whatever the host.

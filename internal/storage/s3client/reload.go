@@ -22,8 +22,8 @@ func All(buckets map[string]*Bucket) []*Bucket {
 	return all
 }
 
-// Reuse replaces new buckets by equal ones from before, including the buckets of folders, so that their state is kept. It
-// never reuses a bucket that usable rejects.
+// Reuse replaces new buckets by equal ones from before, including the buckets of folders, so that their state is kept.
+// It never reuses a bucket that usable rejects.
 func Reuse(buckets, before map[string]*Bucket, usable func(*Bucket) bool) {
 	reload.Keep(buckets, before, func(_ string, b, old *Bucket) bool {
 		for i, f := range b.Folders {

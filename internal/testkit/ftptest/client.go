@@ -70,6 +70,7 @@ func (c *Client) WantClosed() {
 	must.OK(c.tb, c.Closed())
 }
 
+// Login logs in as a user.
 func (c *Client) Login(user, password string) {
 	c.tb.Helper()
 	c.Command(331, "USER "+user)

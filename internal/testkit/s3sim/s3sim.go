@@ -232,6 +232,7 @@ func New(opts Options) *Server {
 	return &Server{opts: opts, buckets: map[string]*bucket{}}
 }
 
+// CreateBucket creates a bucket unless it exists.
 func (s *Server) CreateBucket(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
