@@ -600,11 +600,11 @@ greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme"}`})
 	const acme, umbrella = "HOST ftp.acme.example", "HOST ftp.umbrella.example" // its default is German
 	const japanese = "500 コマンドを認識できません。"
 	for _, tt := range []struct {
-		name  string
+		name string
 		// commands with expected 2yz or 3yz replies unless they begin with another code; LOGIN and TLS mean several
 		// commands
 		lines []string
-		marks string   // language marked by FEAT; empty for Japanese, which FEAT does not name
+		marks string // language marked by FEAT; empty for Japanese, which FEAT does not name
 	}{
 		{"nothing", nil, "ES"},
 		{"lang-without-tag", []string{"LANG fr", "LANG"}, "ES"},
