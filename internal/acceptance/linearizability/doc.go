@@ -38,8 +38,8 @@
 //   - A 5xx reply means that the command has no effect, and that the reason for it existed at some point. For RETR,
 //     SIZE, MLST, DELE and RNFR, and for APPE to a file that was deleted concurrently, the reason is a missing file.
 //     For REST with STOR, the file is shorter than the offset. For MKD, the directory exists; for RMD, it does not
-//     exist or contains files. Under overwrite: deny, STOR and RNTO find an existing file. If only another client was in the
-//     way, the reply must be 4xx.
+//     exist or contains files. Under overwrite: deny, STOR and RNTO find an existing file. If only another client was
+//     in the way, the reply must be 4xx.
 //   - A 4xx reply, or no reply, leaves doubt: the command may take effect once at any later time, or never. If S3
 //     responded to all requests, a 4xx reply means that the command has no effect, except for a rename, which may have
 //     copied the file. [Plan.Settle] finds these commands.

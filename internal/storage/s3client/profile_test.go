@@ -194,7 +194,7 @@ func showsItself(t *testing.T, s *s3test.Server) {
 		ExclusivePut: known.ConditionalPut, ExclusiveComplete: known.ConditionalComplete,
 		UnquotedETags:    known.UnquotedETags,
 		UncheckedSources: known.UncheckedSources, PartLimit: known.PartLimit,
-		PersistentUploads: known.PersistentUploads,
+		PersistentUploads:    known.PersistentUploads,
 		CompletesWithoutETag: known.CompletesWithoutETag,
 		ConditionalDelete:    known.ConditionalDelete, ConditionalBatchDelete: known.ConditionalBatchDelete,
 		PartCopy: known.PartCopy, MD5ETags: known.MD5ETags, BatchDelete: known.BatchDelete,
