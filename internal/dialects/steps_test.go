@@ -23,6 +23,9 @@ import (
 const (
 	small = "The quick brown fox jumps over the lazy dog.\r\n"
 	part  = 5 << 20
+	// interrupted is the number of bytes before the interruption of an upload. STAT shows 5.1 MiB when nearly all of
+	// them have arrived, and fewer before.
+	interrupted = part + 54_000
 )
 
 var errCorrupt = errors.New("silent corruption")
@@ -258,7 +261,7 @@ func (s *session) interrupt(path, content string) error {
 	if _, err := io.WriteString(data, content); err != nil {
 		return err
 	}
-	for progress := ""; !strings.Contains(progress, strconv.Itoa(len(content))); { // until all of it has arrived
+	for progress := ""; !strings.Contains(progress, "5.1 MiB"); { // see interrupted
 		if progress, err = s.command("", "STAT"); err != nil {
 			return err
 		}
@@ -441,7 +444,7 @@ func steps(large string) []step {
 		{"APPE", "STOR-small", then(appendTo("/d/small.txt", "more"), retrieve("/d/small.txt", 0))},
 		{"REST-STOR", "STOR-small", then(overwrite("/d/small.txt", 4, "slow "), retrieve("/d/small.txt", 0))},
 		{"STOR-replace", "STOR-medium", then(store("/d/medium.bin", small), retrieve("/d/medium.bin", 0))},
-		{"STOR-interrupted", "login", func(s *session) error { return s.interrupt(begun, large[:part+1000]) }},
+		{"STOR-interrupted", "login", func(s *session) error { return s.interrupt(begun, large[:interrupted]) }},
 		{"STOR-resumed", "STOR-interrupted", then(
 			func(s *session) error { return s.resume(begun, large) }, retrieve(begun, part-3))},
 		{"RNTO", "STOR-empty,STOR-name", then(

@@ -73,7 +73,7 @@ func TestHook(t *testing.T) {
 	bob.Command(550, "MKD /out/new")
 	count(t, srv)
 	bob.Store("small", "0123456789")
-	bob.WantReply(200, "Space used: 17 B / 20 B", "SITE QUOTA")
+	bob.WantReply(200, "Space used: 17 bytes of 20 bytes", "SITE QUOTA")
 	if _, metrics := get(t, srv, "/metrics"); !strings.Contains(
 		metrics, `babelftp_quota_limit_bytes{tenant="acme",user="bob"} 20`+"\n") {
 		t.Error("the metrics lack the quota of the user")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -48,7 +47,7 @@ type multipart struct {
 	parts    []*s3api.Part // the ETags are set once the group has finished
 	number   int32         // of the last part
 	bytes    int64         // of all parts
-	accepted atomic.Bool   // S3 has accepted at least one part
+	last     *partResult   // of the part added last, nil before the first part
 	slots    *slots        // limits the parts that this process sends
 	copies   *slots        // limits the parts that S3 copies, whose bytes do not pass through this process
 }
@@ -129,20 +128,40 @@ func (m *multipart) add(s *slots, bytes int64, transfer func(ctx context.Context
 	m.number++
 	part := &s3api.Part{Number: m.number}
 	m.parts = append(m.parts, part)
-	before := m.bytes
+	size := m.bytes // without this part
 	m.bytes += bytes
+	previous, result := m.last, &partResult{done: make(chan struct{})}
+	m.last = result
 	m.group.Go(func() error {
 		defer s.release()
-		err := panics.Catch(func() error { return transfer(m.ctx, part) })
-		switch {
-		case err == nil:
-			m.accepted.Store(true)
-		case m.accepted.Load() && refusesNumber(err):
-			err = m.tooManyParts(int64(part.Number)-1, before, err)
+		defer close(result.done)
+		result.err = panics.Catch(func() error { return transfer(m.ctx, part) })
+		if previous != nil && refusesNumber(result.err) {
+			result.err = m.explainRefusal(part, size, previous, result.err)
 		}
-		return err
+		return result.err
 	})
 	return nil
+}
+
+// A partResult is the result of a part, available when done is closed.
+type partResult struct {
+	done chan struct{}
+	err  error
+}
+
+// explainRefusal returns the error for a part that S3 may have rejected because of its number. It waits for the previous
+// part: if S3 accepts that one, it accepts no more parts than these.
+func (m *multipart) explainRefusal(part *s3api.Part, size int64, previous *partResult, err error) error {
+	select {
+	case <-previous.done:
+	case <-m.ctx.Done():
+		return err
+	}
+	if previous.err != nil {
+		return previous.err
+	}
+	return m.tooManyParts(int64(part.Number)-1, size, err)
 }
 
 // reserve waits for a slot for the next part, unless one is already reserved. A slot that is still reserved when the
@@ -158,8 +177,8 @@ func (m *multipart) reserve(s *slots) error {
 	return nil
 }
 
-// refusesNumber reports whether S3 may have rejected a part because of its number. If S3 has accepted other parts of
-// the same upload, the number is the only possible reason. Most servers return InvalidArgument.
+// refusesNumber reports whether S3 may have rejected a part because of its number. If S3 has accepted the part before,
+// the number is the only possible reason. Most servers return InvalidArgument.
 func refusesNumber(err error) bool {
 	return s3error.HasCode(err, "InvalidArgument", "InvalidPart", "InvalidPartNumber", "TooManyParts")
 }

@@ -278,7 +278,10 @@ func (w *Writer) resume() error {
 	w.upload = w.u.multipart(w.ctx, w.partsContext(), of, p.PartSize)
 	w.kind, w.upload.entry = p.kind(), e
 	w.upload.parts, w.upload.number, w.upload.bytes = p.parts, int32(len(p.parts)), p.end
-	w.upload.accepted.Store(len(p.parts) > 0)
+	if len(p.parts) > 0 {
+		w.upload.last = &partResult{done: make(chan struct{})}
+		close(w.upload.last.done)
+	}
 	return err
 }
 
