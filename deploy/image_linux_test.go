@@ -260,7 +260,7 @@ func testLogs(t *testing.T, babelftp string) {
 			switch {
 			case !piped:
 			case strings.Contains(pipeline, " audit "):
-				const want = "no line about /in/a.csv"
+				const want = "/in/a.csv not found in the 0 lines about files"
 				if out, err := pipe(t, log.Name(), pipeline); err == nil || !strings.Contains(out, want) {
 					t.Errorf("%s: %s: %v\n%s\nwant %q, because no file came", page, pipeline, err, out, want)
 				}

@@ -66,14 +66,14 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	d := startDemo(t, data)
-	d.run("Type upload", "")
-	if listed, _ := d.run("Type list", ""); !strings.HasSuffix(listed, " hello.txt\n") {
+	d.run("Try upload", "")
+	if listed, _ := d.run("Try list", ""); !strings.HasSuffix(listed, " hello.txt\n") {
 		t.Errorf("list: %q", listed)
 	}
-	if listed, _ := d.run("Type encrypted", ""); !strings.HasSuffix(listed, " hello.txt\n") {
+	if listed, _ := d.run("Try encrypted", ""); !strings.HasSuffix(listed, " hello.txt\n") {
 		t.Errorf("encrypted: %q", listed)
 	}
-	if listed, _ := d.run("Type lftp", d.lines["Change lftp"]+"\ncat hello.txt\nquote PWD\n"); !strings.Contains(
+	if listed, _ := d.run("Try lftp", d.lines["Change lftp"]+"\ncat hello.txt\nquote PWD\n"); !strings.Contains(
 		listed, "bonjour\n") ||
 		!strings.Contains(listed, "現在のディレクトリ") {
 		t.Errorf("lftp: %q", listed)
@@ -87,7 +87,7 @@ func TestDemo(t *testing.T) {
 	d.stop()
 
 	d = startDemo(t, data)
-	if text, _ := d.run("Type download", ""); text != "bonjour\n" {
+	if text, _ := d.run("Try download", ""); text != "bonjour\n" {
 		t.Errorf("the second start has %q", text)
 	}
 	d.stop()

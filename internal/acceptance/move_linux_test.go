@@ -106,8 +106,8 @@ func TestUsersFileForMovesIsReadOnly(t *testing.T) {
 		p := launch(t, "unshare", "--map-root-user", "--mount", "sh", "-c",
 			`mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" "$3" --config "$4"`, "sh", folder, binary(t),
 			command, file)
-		if p.wait() == 0 || !strings.Contains(p.stderr.String(), "auth.ftp stores users in users_file, but it is not writable: "+
-			filepath.Join(folder, "users.yaml")+": read-only file system: name a file") {
+		if p.wait() == 0 || !strings.Contains(p.stderr.String(), "is not writable: "+
+			filepath.Join(folder, "users.yaml")+": read-only file system: use a file that the server can write on every replica") {
 			t.Errorf("%s: %s", command, p.stderr)
 		}
 	}

@@ -265,7 +265,7 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 	data := begin(t, c, "STOR f", content[6_291_455:6_500_000])
 	received(t, srv, c, 6_500_000-6_291_455)
 	if err := administrator.Abort(t.Context(), "acme", u.ID); err == nil ||
-		!strings.Contains(err.Error(), "a session works on the upload") {
+		!strings.Contains(err.Error(), "upload is in use by a session") {
 		t.Errorf("abort of an upload that goes on: %v", err)
 	}
 	send(t, c, data, content[6_500_000:])

@@ -301,8 +301,8 @@ func TestProbeProblems(t *testing.T) {
 			}
 			return nil
 		},
-			"its S3 server does not do what the profile minio promises: PutObject with If-None-Match: name another " +
-				"one in s3.profile"},
+			"its S3 server does not support what the profile minio promises: PutObject with If-None-Match: set another " +
+				"s3.profile"},
 		"no-answer": {"minio", func(in any) error {
 			if _, ok := in.(*s3.CopyObjectInput); ok {
 				return errors.New("no route")

@@ -78,7 +78,7 @@ func TestQuotas(t *testing.T) {
 		}
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER bob@acme")
-		if welcome := c.Command(230, "PASS "+servicetest.Password); !strings.HasPrefix(welcome, "68 B / 100 B\n") {
+		if welcome := c.Command(230, "PASS "+servicetest.Password); !strings.HasPrefix(welcome, "68 bytes of 100 bytes\n") {
 			t.Errorf("the welcome is %q", welcome)
 		}
 	})

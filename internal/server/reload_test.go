@@ -150,7 +150,7 @@ func TestReloadIsRefused(t *testing.T) {
 					next.Tenants["acme"].Resume = config.KeepInterrupted
 				}, "acme"), nil
 			},
-			`conflicts with the values in use of abandoned_uploads, which need a restart: tenants.acme.resume: needs`,
+			`conflicts with the values in use of abandoned_uploads, which need a restart: tenants.acme.resume: requires`,
 		},
 		"many-problems": {
 			func() (*config.Config, error) {

@@ -150,8 +150,8 @@ type partResult struct {
 	err  error
 }
 
-// explainRefusal returns the error for a part that S3 may have rejected because of its number. It waits for the previous
-// part: if S3 accepts that one, it accepts no more parts than these.
+// explainRefusal returns the error for a part that S3 may have rejected because of its number. It waits for the
+// previous part: if S3 accepts that one, it accepts no more parts than these.
 func (m *multipart) explainRefusal(part *s3api.Part, size int64, previous *partResult, err error) error {
 	select {
 	case <-previous.done:
