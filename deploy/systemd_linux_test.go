@@ -80,7 +80,7 @@ func TestServiceObtainsACertificate(t *testing.T) {
 			t.Errorf("user %d checks the configuration: %v\n%s\nwant %s", user, err, out, want)
 		}
 	}
-	check(0, "tls.acme.folder: /var/lib/babelftp/acme does not exist yet: the server makes it")
+	check(0, "tls.acme.folder: /var/lib/babelftp/acme does not exist yet: the server creates it")
 	for kind, folder := range map[string]string{"Runtime": "run", "State": "var/lib", "Logs": "var/log"} {
 		dir := filepath.Join(root, folder, unit[kind+"Directory"])
 		must.OK(t, os.MkdirAll(dir, 0o755))
