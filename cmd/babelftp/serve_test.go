@@ -231,7 +231,7 @@ func TestServesWithoutSystemd(t *testing.T) {
 	p := start(
 		t, []string{"NOTIFY_SOCKET=" + filepath.Join(t.TempDir(), "missing")}, "serve", "--config",
 		writeConfig(t, s, s.Bucket(t)))
-	p.expect(`level=WARN msg="systemd cannot be told`)
+	p.expect(`level=WARN msg="systemd notification failed`)
 	p.stop(syscall.SIGTERM)
 }
 

@@ -152,7 +152,7 @@ func (w *Watcher) check(ctx, checking context.Context, b *Bucket) {
 		s.retry = firstRetry
 	} else {
 		if before == nil || err.Error() != before.Error() {
-			log.Error("bucket not usable; retrying", "users_refused", !usable, "err", err)
+			log.Error("bucket cannot be used; retrying", "users_refused", !usable, "err", err)
 		}
 		s.next = time.Now().Add(s.retry)
 		s.retry = min(2*s.retry, watchInterval)
