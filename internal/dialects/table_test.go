@@ -110,7 +110,7 @@ func dialects() []dialect {
 		{name: "html-200-list", source: "s3tools/s3cmd#730", faults: faults{page("ListObjectsV2", 200, "Apache")},
 			fails: allListings, log: "HTTP 200 from "},
 		{name: "html-200-get", source: "s3tools/s3cmd#730", faults: faults{page("GetObject", 200, "captive")},
-			fails: gets, log: "without an ETag and without the ID of the request"},
+			fails: gets, log: "neither an ETag nor a request ID"},
 		{name: "html-200-put", source: "s3tools/s3cmd#730", faults: faults{page("PutObject", 200, "captive")},
 			fails: puts, log: "HTTP 200 from "},
 		{name: "html-200-complete", source: "s3tools/s3cmd#730",
