@@ -76,7 +76,7 @@ func certificatesIn(name string) (all []*x509.Certificate, err error) {
 // Authenticate implements [Source].
 func (o *oldServer) Authenticate(ctx context.Context, req *Request) (*Response, error) {
 	if name := config.FoldUser(req.User); name == "anonymous" || name == "ftp" {
-		return nil, fmt.Errorf("%s: anonymous users accept any password: %w", o.source, ErrRefused)
+		return nil, fmt.Errorf("%s: guest accounts cannot be moved: %w", o.source, ErrRefused)
 	}
 	if strings.ContainsAny(req.Password, "\r\n\x00") {
 		return nil, fmt.Errorf("%s: the password contains a line break or NUL: %w", o.source, ErrRefused)
