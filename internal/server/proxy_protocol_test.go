@@ -144,16 +144,16 @@ func TestProxyProtocolLimits(t *testing.T) {
 	}
 }
 
-// From a trusted network, a connection without a header gets no session. From another network, a header is an unknown
-// command.
+// From a trusted network, a connection without a header gets no session. From another network, a header
+// is an unknown command that ends the session.
 func TestProxyProtocolRequired(t *testing.T) {
 	srv := behindBalancer(t, nil, Options{})
 	ftptest.New(t, dial(t, balancer, srv.Addr(), "USER alice\r\n")).WantClosed()
 	wantMetrics(t, srv, "babelftp_proxy_protocol_refused_total 1")
 	c, _ := dialFrom(t, srv, "127.0.0.1", 220)
 	c.Command(500, strings.TrimSpace(header4))
-	c.Login("alice", servicetest.Password)
-	c.Store("direct", "some data")
+	c.Reply(421)
+	c.WantClosed()
 }
 
 // A data connection is only accepted if its header names the client and comes from the balancer.
@@ -228,8 +228,8 @@ func TestProxyProtocolActive(t *testing.T) {
 	c.Reply(226)
 }
 
-// A client that starts implicit TLS on the port for explicit TLS is disconnected. Like an untrusted header, this
-// writes one log line per minute and address.
+// A client that starts implicit TLS on the port for explicit TLS is disconnected, and so is one with an untrusted
+// header. Each writes one log line per minute and address.
 func TestForeignProtocolsInTheLog(t *testing.T) {
 	s := s3test.Start(t, "sim-aws")
 	log := &servicetest.Log{}
@@ -251,7 +251,7 @@ func TestForeignProtocolsInTheLog(t *testing.T) {
 		must.OK(t, err)
 		must.Write(t, conn, header)
 		if replies, _ := io.ReadAll(conn); !strings.Contains(string(replies), "\r\n500 ") ||
-			!strings.Contains(string(replies), "\r\n221 ") {
+			!strings.Contains(string(replies), "\r\n421 ") {
 			t.Errorf("the replies to %q are %q", header, replies)
 		}
 		_ = conn.Close()

@@ -69,7 +69,10 @@ func (s *session) begin() bool {
 
 // received handles a line from the client.
 func (s *session) received(l *wire.Line) {
-	s.logForeign(l.Foreign)
+	if l.Foreign != "" {
+		s.refuseForeign(l.Foreign)
+		return
+	}
 	text, refusals := s.identity.commandText(l)
 	s.dialogue.conn.Buffer(refusals...)
 	switch {
@@ -83,15 +86,19 @@ func (s *session) received(l *wire.Line) {
 	}
 }
 
-// logForeign logs that the client speaks another protocol. An empty protocol logs nothing.
-func (s *session) logForeign(protocol string) {
-	if protocol == "" {
-		return
+// refuseForeign ends the session of a client that speaks another protocol. The client behind a load balancer does not
+// know of the PROXY header that was sent for it. If the session went on, this client would take each reply for the
+// reply to its next command.
+func (s *session) refuseForeign(protocol string) {
+	s.dialogue.closing = true
+	if protocol == wire.ForeignPROXY {
+		s.sendReply(500, i18n.UnknownCommand)
+		s.sendReply(421, i18n.Goodbye)
 	}
 	advice := map[string]string{
 		wire.ForeignTLS: "the client was disconnected: let it use explicit TLS, or the port of tls.implicit_listen",
-		wire.ForeignPROXY: "the header was not believed: if a load balancer sent it, name its network in " +
-			"proxy_protocol.trusted",
+		wire.ForeignPROXY: "the header was not believed, and the client was disconnected: if a load balancer sent it, " +
+			"name its network in proxy_protocol.trusted",
 	}[protocol]
 	if more, first := s.log.SampleStranger("foreign", protocol); first {
 		s.log.Info("client began with another protocol; logged once a minute for each address",

@@ -50,7 +50,7 @@ func (c *Conn) Read(done <-chan struct{}) {
 		case <-done:
 			return
 		}
-		if next.Foreign == ForeignTLS {
+		if next.Foreign != "" {
 			return
 		}
 		if !next.mayChangeTLS() {

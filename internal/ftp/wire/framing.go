@@ -96,13 +96,10 @@ func (r *Reader) Next() *Line {
 	if _, err := r.in.Peek(1); err != nil { // most clients are idle, so this wait uses little stack
 		return &Line{Err: err}
 	}
-	foreign := r.detectForeign()
-	if foreign == ForeignTLS {
+	if foreign := r.detectForeign(); foreign != "" {
 		return &Line{Foreign: foreign, None: true} // the rest is not a line
 	}
-	line := r.next()
-	line.Foreign = foreign
-	return line
+	return r.next()
 }
 
 // Other protocols that a client may start with.

@@ -236,9 +236,8 @@ func TestCommandReaderKnowsForeignProtocols(t *testing.T) {
 		want        Line
 	}{
 		{"tls", "\x16\x03\x01\x02\x00\x01\n", Line{None: true, Foreign: ForeignTLS}},
-		{"proxy-1", "PROXY TCP4 192.0.2.7 203.0.113.1 1024 21\r\n",
-			Line{Text: "PROXY TCP4 192.0.2.7 203.0.113.1 1024 21", Foreign: ForeignPROXY}},
-		{"proxy-2", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c", Line{Foreign: ForeignPROXY}},
+		{"proxy-1", "PROXY TCP4 192.0.2.7 203.0.113.1 1024 21\r\n", Line{None: true, Foreign: ForeignPROXY}},
+		{"proxy-2", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c", Line{None: true, Foreign: ForeignPROXY}},
 		{"proxy-without-an-argument", "PROXY\r\n", Line{Text: "PROXY"}},
 		{"empty-lines", "\r\n\r\n", Line{}},
 		{"one-byte", "\x16\r\n", Line{Text: "\x16"}},
