@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
+	"github.com/babelftp/babelftp/internal/storage/cas"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -218,21 +219,17 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// If S3 temporarily refuses a write, the server repeats it, with the same form of ETags.
+// If S3 temporarily refuses a write, the server repeats it.
 func TestRefusedForAMoment(t *testing.T) {
 	on(t, func(t *testing.T, b leaseBucket) {
 		for _, code := range []string{"SlowDown", "ConditionalRequestConflict"} {
 			l := b.lease(t)
 			wantHeld(t, l, true)
 			wantHeld(t, l, true)
-			bare := l.bare
 			refuses := &refusing{Client: b.client, code: code}
-			l.client = func() Client { return refuses }
+			l.bucket.Client = func() cas.Client { return refuses }
 			wantHeld(t, l, true)
-			if l.bare != bare {
-				t.Errorf("%s: the server compares ETags without their quotes: %v", code, l.bare)
-			}
-			l.client = func() Client { return b.client }
+			l.bucket.Client = func() cas.Client { return b.client }
 			if err := l.Release(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -289,13 +286,13 @@ func TestReleaseIsNotRepeated(t *testing.T) {
 	on(t, func(t *testing.T, b leaseBucket) {
 		first, next := b.lease(t), b.lease(t)
 		wantHeld(t, first, true)
-		first.client = func() Client { return overtaken{b.client, func() { wantHeld(t, next, true) }} }
+		first.bucket.Client = func() cas.Client { return overtaken{b.client, func() { wantHeld(t, next, true) }} }
 		if err := first.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
 		now, err := next.read(t.Context())
 		if err != nil || !next.isOwn(now) {
-			t.Errorf("the lease of the next server is %q, %v", now.text, err)
+			t.Errorf("the lease of the next server is %q, %v", now.Data, err)
 		}
 		wantHeld(t, next, true)
 	})
@@ -308,7 +305,7 @@ func TestNotStored(t *testing.T) {
 	b := leaseBucket{server.Client(s3client.RepeatUnstored("")), server.Bucket(t)}
 	other := b.lease(t)
 	l := b.lease(t)
-	l.client = func() Client { return notStored{b.client, func() { wantHeld(t, other, true) }} }
+	l.bucket.Client = func() cas.Client { return notStored{b.client, func() { wantHeld(t, other, true) }} }
 	if held, err := l.Hold(t.Context()); held || l.Held() {
 		t.Errorf("Hold returns %v, %v", held, err)
 	}
@@ -360,8 +357,8 @@ func TestErrors(t *testing.T) {
 // torn is an S3 server whose responses may combine two versions. tear combines the previous and the current version.
 type torn struct {
 	Client
-	tear   func(before, now version) version // nil to return the current version
-	before version
+	tear   func(before, now cas.Version) cas.Version // nil to return the current version
+	before cas.Version
 }
 
 func (s *torn) GetObject(
@@ -375,9 +372,9 @@ func (s *torn) GetObject(
 	if err != nil {
 		return nil, err
 	}
-	answer := s.tear(s.before, version{string(text), *out.ETag})
+	answer := s.tear(s.before, cas.Version{Data: string(text), ETag: *out.ETag})
 	s.tear = nil
-	out.Body, out.ETag = io.NopCloser(strings.NewReader(answer.text)), &answer.etag
+	out.Body, out.ETag = io.NopCloser(strings.NewReader(answer.Data)), &answer.ETag
 	return out, nil
 }
 
@@ -385,10 +382,12 @@ func (s *torn) GetObject(
 // If the text of the released lease were accepted with the ETag of the new version, a server could overwrite the new
 // holder.
 func TestHoldOnATornAnswer(t *testing.T) {
-	for name, tear := range map[string]func(before, now version) version{
-		"old-text": func(before, now version) version { return version{before.text, now.etag} },
-		"old-etag": func(before, now version) version { return version{now.text, before.etag} },
-		"cut-text": func(before, now version) version { return version{now.text[:len(before.text)], now.etag} },
+	for name, tear := range map[string]func(before, now cas.Version) cas.Version{
+		"old-text": func(before, now cas.Version) cas.Version { return cas.Version{Data: before.Data, ETag: now.ETag} },
+		"old-etag": func(before, now cas.Version) cas.Version { return cas.Version{Data: now.Data, ETag: before.ETag} },
+		"cut-text": func(before, now cas.Version) cas.Version {
+			return cas.Version{Data: now.Data[:len(before.Data)], ETag: now.ETag}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s3test.Start(t, "sim-aws")
