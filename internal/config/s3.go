@@ -38,7 +38,7 @@ type Profile string
 // AutoProfile detects the profile.
 const AutoProfile Profile = "auto"
 
-// Profiles returns all profiles except AutoProfile.
+// Profiles returns the names of all profiles in the table of package driver/profile.
 func Profiles() []Profile {
 	return []Profile{"aws", "aws-directory", "minio", "ceph", "r2", "gcs", "versitygw", "swift", "seaweedfs",
 		"backblaze", "scaleway", "ovh", "alibaba", "tencent", "strict"}
