@@ -243,7 +243,7 @@ func TestOverlayErrors(t *testing.T) {
 			[]string{`"goodbye"`, "use plural"}},
 		{"select-by-unknown", "",
 			`{"id": "status-user", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"other": "x"}}}}`, []string{`"status-user"`, `"Bytes" is not`, "{User}"}},
-		{"misspelt-in-text", "", `{"id": "goodbye", "translation": {"message": "Bless."}}`,
+		{"misspelled-in-text", "", `{"id": "goodbye", "translation": {"message": "Bless."}}`,
 			[]string{`"goodbye"`, `"message"`}},
 		{"not-an-object", "", text("goodbye", "Bless.") + `, "Bless."`, []string{"number 2"}},
 		{"line-separator", "", text("goodbye", "Bless.\u2028Bless."), []string{`"goodbye"`, "U+2028"}},

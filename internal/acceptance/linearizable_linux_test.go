@@ -308,8 +308,8 @@ type judge struct {
 	teams    int
 }
 
-// A judgement collects the results of one part of the test.
-type judgement struct {
+// A tally collects the results of one part of the test.
+type tally struct {
 	calm bool // no faults, only other clients
 
 	mu                           sync.Mutex
@@ -323,7 +323,7 @@ type judgement struct {
 func (j *judge) run(t *testing.T, part string) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	seen := &judgement{calm: part == "clean", replies: map[string]int{}, commands: map[string]int{},
+	seen := &tally{calm: part == "clean", replies: map[string]int{}, commands: map[string]int{},
 		refused: map[string]int{}}
 	deadline := time.Now().Add(*historiesTime)
 	var teams, troubles sync.WaitGroup
@@ -400,7 +400,7 @@ func (j *judge) run(t *testing.T, part string) {
 // wantService checks that most commands are served, because a server that always asks clients to try again would
 // satisfy the model. With faults, about 4 % of all commands are refused, and up to 25 % of the commands with one
 // verb.
-func (s *judgement) wantService(t *testing.T) {
+func (s *tally) wantService(t *testing.T) {
 	const enough, most, mostOfVerb = 50, 15, 60 // minimum sample, and percentages
 	commands, refused := 0, 0
 	for verb, n := range s.commands {
@@ -415,14 +415,14 @@ func (s *judgement) wantService(t *testing.T) {
 }
 
 // hasFailed reports whether any history was not explained.
-func (s *judgement) hasFailed() bool {
+func (s *tally) hasFailed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed > 0
 }
 
 // add checks a history and records the result.
-func (s *judgement) add(t *testing.T, rules linearizability.Rules, record *linearizability.Record) {
+func (s *tally) add(t *testing.T, rules linearizability.Rules, record *linearizability.Record) {
 	verdict := rules.Check(record.History, judgedPatience)
 	s.mu.Lock()
 	s.faults += record.Faults

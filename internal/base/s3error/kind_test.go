@@ -67,7 +67,7 @@ func TestKindOf(t *testing.T) {
 	}{
 		{"no-such-key", refusal(404, "NoSuchKey"), fs.ErrNotExist},
 		{"head-not-found", refusal(404, "NotFound"), fs.ErrNotExist},
-		{"modelled-not-found", &smithy.OperationError{Err: &smithyhttp.ResponseError{
+		{"modeled-not-found", &smithy.OperationError{Err: &smithyhttp.ResponseError{
 			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 404}}, Err: &types.NotFound{},
 		}}, fs.ErrNotExist},
 		{"no-such-bucket", refusal(404, "NoSuchBucket"), syscall.ENXIO},

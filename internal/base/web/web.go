@@ -140,7 +140,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// A conn is a connection that counts towards the limits.
+// A conn is a connection that counts toward the limits.
 type conn struct {
 	net.Conn
 	network netip.Prefix

@@ -180,7 +180,7 @@ func TestStopDuringCommand(t *testing.T) {
 		t.Errorf("the command ends by %v", err)
 	}
 	if err := e.Run(op); !errors.Is(err, context.Canceled) || e.conn != nil {
-		t.Errorf("a command that was cancelled ends by %v", err)
+		t.Errorf("error of a canceled command: got %v", err)
 	}
 }
 
