@@ -12,7 +12,7 @@ import (
 )
 
 // WithOverrides returns a bundle for one tenant. It offers the given languages in this order, or all of b if
-// languages is empty. Readers of any other language get the first one. The texts replace those of the
+// languages is empty. Readers of any other language get the first one. The texts replace texts of the
 // catalogs, which the bundle shares with b.
 //
 // The texts work like an overlay that is loaded last. A text applies to its language and to variants of the

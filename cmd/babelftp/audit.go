@@ -31,7 +31,7 @@ func newAuditCommand() *cobra.Command {
 		Use:   "audit --path PATH [FILE...]",
 		Short: "Show what happened to a file, from the audit log",
 		Long: "Show what happened to a file, from the audit log. The command follows the file through renames, including\n" +
-			"those of its parent directories, copies and restores, forward and backward in time.\n\n" +
+			"renames of its parent directories, copies and restores, forward and backward in time.\n\n" +
 			"PATH is the pathname as a user sees it, or the URI of the object. A directory includes everything below it.\n\n" +
 			"FILE is an audit log, plain or compressed (.gz), or - for standard input. Pass the logs of all replicas. Without a\n" +
 			"FILE, the command reads audit.file of the configuration and its files rotated by logrotate.",

@@ -4,7 +4,7 @@ package acceptance_test
 var cameras = []device{
 	// It checks for a marker with size in lower case, and quits when ALLO gets 202:
 	// https://github.com/alienatedsec/yi-hack-v5/issues/337, https://github.com/hassio-addons/app-ftp/issues/245. The
-	// pathname is that of https://github.com/blakejarvis/homeassistant-video-viewer, with brackets as in Dahua's
+	// pathname is from https://github.com/blakejarvis/homeassistant-video-viewer, with brackets as in Dahua's
 	// pictures.
 	{
 		name: "Dahua, Amcrest",

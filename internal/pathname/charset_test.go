@@ -186,7 +186,7 @@ func TestNilEncodingIsUTF8(t *testing.T) {
 func TestEncodingNames(t *testing.T) {
 	tests := []struct{ label, bytes, name string }{
 		{"utf-8", "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", "日本語"},
-		{"utf-8", "\xef\xbb\xbfname", "\ufeffname"}, // a pathname is no start of a stream
+		{"utf-8", "\xef\xbb\xbfname", "\ufeffname"}, // a pathname does not start a stream
 		{"shift_jis", "\x93\xfa\x96\x7b\x8c\xea", "日本語"},
 		{"shift_jis", "\xb6\xc5.txt", "ｶﾅ.txt"},
 		{"shift_jis", "\x95\x5c\x8e\xa6.doc", "表示.doc"}, // 5C, a backslash, is a trail byte

@@ -86,8 +86,8 @@ func (c Codec) decode(workingDirectory, arg string) (name Name, last string, err
 }
 
 // split divides readings at backslashes, if backslashes are separators. It works on decoded text, because the byte of
-// a backslash is part of other characters in some charsets. It drops readings whose backslashes differ from those of
-// the first reading.
+// a backslash is part of other characters in some charsets. It drops readings whose backslashes are not where the
+// first reading has them.
 func (c Codec) split(encoding *Encoding, read *segment) []*segment {
 	if c.Backslash != BackslashSeparates || encoding.Raw() || !strings.Contains(read.name(), `\`) {
 		return []*segment{read}

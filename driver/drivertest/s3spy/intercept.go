@@ -9,11 +9,11 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// An Interceptor is called in place of a request, and calls send for it. in is the input of the request, such as
-// *s3.PutObjectInput, and out its output. The error is that of the request.
+// An Interceptor is called instead of a request, and calls send to make it. in is the input of the request, such as
+// *s3.PutObjectInput, and out its output. It returns the error of the request.
 type Interceptor func(ctx context.Context, in any, send func() (out any, err error)) error
 
-// Intercept returns a client that calls an interceptor in place of each request to another client.
+// Intercept returns a client that calls an interceptor instead of each request to another client.
 func Intercept(client s3api.Client, interceptor Interceptor) s3api.Client {
 	return &intercepted{client: client, interceptor: interceptor}
 }

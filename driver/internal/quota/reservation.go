@@ -29,7 +29,7 @@ type Limit struct {
 type Quotas struct {
 	Usages *Usages // shared by all users of the bucket
 	// Limits returns the limits in force. It is called for each operation and for each part of an upload, so a limit
-	// can be added, changed or removed at any time. The default is no limit.
+	// can be added, changed or removed at any time. By default there is no limit.
 	Limits func() []Limit
 }
 

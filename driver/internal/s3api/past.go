@@ -251,7 +251,7 @@ type chooser struct {
 	state choice // of the current key
 }
 
-// A choice is what the versions received so far have shown about a key.
+// A choice holds what the versions received so far have shown about a key.
 type choice string
 
 const (

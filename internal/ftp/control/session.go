@@ -35,7 +35,7 @@ type session struct {
 	settings settings
 	data     dataPort
 	engine   *engine.Engine
-	op       *operation // current command, nil if there is none
+	op       *operation // current command, nil between commands
 	aborted  bool       // ABOR has stopped a command and is queued for its own reply
 }
 

@@ -12,7 +12,7 @@
 //
 //   - RFC 959, sections 3.2 and 4.1.2: PASV, and the arguments of PORT
 //   - RFC 2428, sections 2 and 3: EPRT, EPSV
-//   - RFC 2577, section 3: where the server connects to, and who may connect
+//   - RFC 2577, section 3: which addresses the server connects to, and which may connect
 //   - RFC 4217, sections 7, 9 and 10: TLS on data connections
 //   - RFC 8446, sections 4.6.1, 5.1 and 6.1: session tickets, records, close_notify
 package dataconn

@@ -13,7 +13,7 @@ type Engine struct {
 	server *Server
 
 	mu   sync.Mutex // Stop may be called while Run waits
-	conn *conn      // to the session of the library, nil if there is none
+	conn *conn      // to the session of the library, nil without a session
 }
 
 // NewEngine returns the engine of a session. The session of the library starts with the first command.

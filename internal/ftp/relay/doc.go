@@ -19,7 +19,7 @@
 //
 // Implemented here:
 //
-//   - RFC 2577, section 3: who may connect
+//   - RFC 2577, section 3: which addresses may connect
 //   - The PROXY protocol, versions 1 and 2 (haproxy.org/download/3.2/doc/proxy-protocol.txt), by
 //     github.com/pires/go-proxyproto, with a type of section 2.2.8 between replicas
 package relay

@@ -58,7 +58,7 @@ func TestDeleteNextToPut(t *testing.T) {
 	all.Wait()
 }
 
-// A flipping object is now one of two objects and then the other. They differ in size, ETag and metadata.
+// A flipping object is replaced again and again by one of two objects with different sizes, ETags and metadata.
 type flipping struct {
 	bucket
 	key string
@@ -68,7 +68,7 @@ func (f *flipping) body(n int) string { return strings.Repeat("x", n+1) }
 
 func (f *flipping) metadata(n int) map[string]string { return map[string]string{"n": strconv.Itoa(n)} }
 
-// etag is that of PutObject and CopyObject, or of CompleteMultipartUpload with one part.
+// etag returns the ETag of object n after PutObject or CopyObject, or after a multipart upload of one part.
 func (f *flipping) etag(n int, uploaded bool) string {
 	sum := md5.Sum([]byte(f.body(n)))
 	if uploaded {
@@ -78,7 +78,7 @@ func (f *flipping) etag(n int, uploaded bool) string {
 	return fmt.Sprintf(`"%x"`, sum)
 }
 
-// isWhole tells whether an answer describes one of the two. The metadata are nil where the answer has none.
+// isWhole reports whether a response describes one of the two objects. metadata is nil if the response has no metadata.
 func (f *flipping) isWhole(etag *string, size *int64, metadata map[string]string) bool {
 	for n := range 2 {
 		if aws.ToInt64(size) == int64(len(f.body(n))) && (metadata == nil || maps.Equal(metadata, f.metadata(n))) {
@@ -88,7 +88,7 @@ func (f *flipping) isWhole(etag *string, size *int64, metadata map[string]string
 	return false
 }
 
-// publishers are the requests that make one of the two visible.
+// publishers returns the requests that store object n.
 func (f *flipping) publishers() map[string]func(ctx context.Context, n int) error {
 	return map[string]func(ctx context.Context, n int) error{
 		"put": func(ctx context.Context, n int) error {
@@ -211,8 +211,8 @@ func TestReadNextToReplace(t *testing.T) {
 	reading.Wait()
 }
 
-// isMissing tells whether there was no object.
+// isMissing reports whether S3 responded that the object does not exist.
 func isMissing(err error) bool {
-	answer, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	return ok && answer.HTTPStatusCode() == http.StatusNotFound
+	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	return ok && response.HTTPStatusCode() == http.StatusNotFound
 }

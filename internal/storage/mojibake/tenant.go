@@ -109,7 +109,7 @@ func hasCharset(t *config.Tenant) bool {
 }
 
 // encodingsOf returns a function that returns the encodings of names in a directory: the one in directory_encodings,
-// or else those of the tenant, its networks, and the users who see the directory.
+// or else the encodings of the tenant, its networks, and the users who see the directory.
 func encodingsOf(t *config.Tenant) func(dir string) []*pathname.Encoding {
 	byDirectory := make(map[string]*pathname.Encoding, len(t.DirectoryEncodings))
 	for dir, e := range t.DirectoryEncodings {

@@ -211,7 +211,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// answer is what came of the operation, whether it was noted, and which event was made.
+// answer returns the kind of the error, whether the operation was noted, and the kinds of its events.
 func (d *decider) answer(err error) string {
 	answer := kindOf(err)
 	if len(d.notes) > 0 {

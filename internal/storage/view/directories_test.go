@@ -96,7 +96,7 @@ func TestVanishedDirectory(t *testing.T) {
 				}
 			}
 
-			put("/a/b") // the name is that of a file now
+			put("/a/b") // now a file has the name
 			if _, err := f.StatDir("/a/b"); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("StatDir of a file: %v", err)
 			}

@@ -8,39 +8,40 @@ import (
 	"github.com/babelftp/babelftp/internal/base/contract"
 )
 
-// A Sink gets the changes that users make, before they are made.
+// A Sink receives the changes of users before they are made.
 type Sink interface {
-	// Begin makes the event of a change durable. After an error the change must not be made.
+	// Begin stores the event of a change durably. If it returns an error, the change must not be made.
 	Begin(ctx context.Context, change Change) (Event, error)
 }
 
-// An Event is that of a change which is being made.
+// An Event describes a change in progress.
 type Event interface {
-	// End says how the change has ended. The ETag is that of an upload. The error that it returns is that of the
-	// change, or says that the change must not be acknowledged.
+	// End records how the change ended. etag is the ETag of an upload. It returns err, or an error if the change must
+	// not be acknowledged.
 	End(ctx context.Context, etag string, err error) error
 }
 
-// A Change is what an event tells.
+// A Change is the content of an event.
 type Change struct {
 	Kind Kind
 	User string
-	// Path is absolute, as the user sees it, and URI that of the object.
+	// Path is the absolute pathname as the user sees it, and URI the address of the object.
 	Path, URI string
-	// ToPath and ToURI are those of a rename or a copy. ToURI is also where a refused file is in the quarantine.
+	// ToPath and ToURI are the destination of a rename or a copy. For a refused file, ToURI is its place in the
+	// quarantine.
 	ToPath, ToURI string
-	// Reason is why a file was refused, as the inspector says it to readers of English.
+	// Reason is the inspector's English text about a refused file.
 	Reason string
-	// Size is that of an upload, in bytes, where it is known.
+	// Size is the size of an upload in bytes, if known.
 	Size *int64
-	// Steps says that the change may fail when a part of it is done.
+	// Steps reports whether the change may fail after a part of it is done.
 	Steps bool
 }
 
 // A Kind is the kind of a change.
 type Kind string
 
-// The kinds of changes that events tell.
+// The kinds of changes.
 const (
 	Upload Kind = "upload"
 	Delete Kind = "delete"
@@ -52,13 +53,13 @@ const (
 	Refused Kind = "refused"
 )
 
-// change makes the event of a change, lets do make the change, and ends the event.
+// change begins the event of a change, calls do to make the change, and ends the event.
 func (f *Files) change(c Change, do func() error) error {
 	return f.changeStored(c, do, func() string { return "" })
 }
 
-// changeStored is change, and asks for the ETag of what the change has stored. A name that no object can have makes no
-// event, because the store refuses it.
+// changeStored is like change, and calls etag for the ETag of the stored object. A name that is invalid as a key gets
+// no event, because the store refuses the change.
 func (f *Files) changeStored(c Change, do func() error, etag func() string) error {
 	if f.Events == nil || c.URI == "" || c.ToPath != "" && c.ToURI == "" {
 		return do()
@@ -74,10 +75,10 @@ func (f *Files) changeStored(c Change, do func() error, etag func() string) erro
 	return event.End(f.ctx, etag(), nil)
 }
 
-// move makes the event of a rename, a copy or a restore, and lets do make the change.
+// move begins the event of a rename, a copy or a restore, and calls do to make the change.
 //
-// Files of skipped names do not exist for the receiver of the events. So a file that gets another name than such a one
-// is an upload, and one that gets such a name is deleted. Directories have no skipped names.
+// Files with skipped names do not exist for the receiver of the events. If a rename changes a skipped name to another
+// one, the event is an upload; in the other direction it is a deletion. Names of directories are never skipped.
 func (f *Files) move(kind Kind, from, to *target, do func() error) error {
 	c := Change{Kind: kind, Path: from.name, URI: from.uri(), ToPath: to.name, ToURI: to.uri(), Steps: true}
 	hidden, hides := f.Skip.match(from.canonical), f.Skip.match(to.canonical)
@@ -106,7 +107,7 @@ func (f *Files) move(kind Kind, from, to *target, do func() error) error {
 		})
 }
 
-// etagOf is the ETag of a file, empty where it is not known.
+// etagOf returns the ETag of a file, empty if it is not known.
 func etagOf(info fs.FileInfo) string {
 	if stored, ok := info.(contract.Tagged); ok {
 		return stored.ETag()

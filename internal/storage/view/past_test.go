@@ -8,7 +8,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// What a listing says that a user may do is what the operations allow.
+// The rights in a listing are the rights that operations check.
 func TestRightsAreThoseOfTargets(t *testing.T) {
 	store := struct{ pastStore }{}
 	for _, rules := range []string{"all", "-", "l", "r", "lr /in=wm", "- /in=lr", "- /in/*=r", "wm /in=lrwdnm",

@@ -265,8 +265,8 @@ func TestDropBoxResumes(t *testing.T) {
 	}
 }
 
-// Directories exist for who does not see them in the form in which they would be made, so that nothing is made in
-// another. One that nothing can have does not.
+// A directory that the user cannot see exists in the normalization form in which it would be created, so that nothing
+// is created in another form. A name that is invalid as a key does not exist.
 func TestUnseenDirectories(t *testing.T) {
 	s := guarded(t, newStorage(t), "- /in/*=w")
 	for name, want := range map[string]error{

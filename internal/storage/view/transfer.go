@@ -176,7 +176,7 @@ func (u *upload) publish() error {
 	event, err := sink.Begin(u.files.ctx, change)
 	if err != nil {
 		u.Abort(err)
-		_ = u.Writer.Close() // returns the cause, or that of an abort before
+		_ = u.Writer.Close() // returns the cause, or the cause of an earlier abort
 		return err
 	}
 	err = u.target.named(u.Writer.Close())
@@ -184,8 +184,8 @@ func (u *upload) publish() error {
 	return u.refused(event.End(u.files.ctx, u.etag(err), err))
 }
 
-// refused tells the receiver of events if the inspector has refused the file, also one of a skipped name. It returns
-// the error of Close.
+// refused sends an event if the inspector has refused the file, even if its name is skipped. It returns the error of
+// Close, joined with an error of the event.
 func (u *upload) refused(err error) error {
 	why := cmp.Or(u.refusal, err)
 	if u.files.Events == nil || !errors.Is(why, inspect.ErrRefused) {
@@ -205,7 +205,7 @@ func (u *upload) refused(err error) error {
 	return errors.Join(err, failed)
 }
 
-// etag is that of the file as it is stored, empty if there was an error or it is not known.
+// etag returns the ETag of the stored file, empty if the upload failed or the ETag is not known.
 func (u *upload) etag(failed error) string {
 	info, err := u.Stat()
 	if err != nil || failed != nil {
