@@ -3,9 +3,9 @@
 //
 // A [Session] observes a session and writes the outcomes of its commands. A [Log] passes the lines to a [Sink], which
 // is usually an [Output] with a [Writer] for each destination: a file, standard output or a webhook. Each Writer has a
-// queue and a goroutine, so that a slow destination does not block sessions for long. If a destination fails, its Writer
-// counts the lost lines, or keeps them for a later attempt ([Writer.Keep]). With audit.required, sessions refuse commands
-// that need a line while [Output.Refuses] returns true.
+// queue and a goroutine, so that a slow destination does not block sessions for long. If a destination fails, its
+// Writer counts the lost lines, or keeps them for a later attempt ([Writer.Keep]). With audit.required, sessions refuse
+// commands that need a line while [Output.Refuses] returns true.
 //
 // [Follow] finds the history of a file in an audit log.
 package audit
