@@ -71,7 +71,7 @@ func TestPolicyOfExperiments(t *testing.T) {
 		"whole-bucket": {bucket: &Bucket{resumable: true, use: everything}},
 		"drop-box":     {bucket: &Bucket{Prefix: "in/", resumable: true, use: Use{Write: true}}},
 		"no-resume": {bucket: &Bucket{Prefix: "in/", use: Use{Write: true}},
-			lacks: map[string][]string{ListUploadParts: {"uploads that end when they are completed"}}},
+			lacks: map[string][]string{ListUploadParts: {"multipart uploads that no longer exist once completed"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lacking := map[string][]string{}

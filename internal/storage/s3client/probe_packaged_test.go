@@ -30,7 +30,7 @@ func TestProbePackaged(t *testing.T) {
 			"auto": "", "minio": "the ETag in the response to CompleteMultipartUpload", "aws": "checksums in requests",
 			"r2": "PutObject with If-Match", // the ETag has quotes
 		},
-		"swift": {"auto": "", "ceph": "uploads that end when they are completed", "gcs": "10,000 parts"},
+		"swift": {"auto": "", "ceph": "multipart uploads that no longer exist once completed", "gcs": "10,000 parts"},
 	}
 	s3test.RunPackaged(t, func(t *testing.T, s *s3test.Server) {
 		probe := func(t *testing.T, cfg *config.Config) *s3client.Report {

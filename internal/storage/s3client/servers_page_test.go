@@ -42,21 +42,27 @@ func TestServersPage(t *testing.T) {
 // serversTable writes one line per fact that does not hold for all profiles.
 func serversTable(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("| what | which profiles lack it |\n| --- | --- |\n")
+	b.WriteString("| feature | profiles without it |\n| --- | --- |\n")
 	var order []string
 	titles := map[string][]string{} // by the list of profiles that lack the feature
 	for _, fact := range facts() {
-		var lacking []string
+		var having, lacking []string
 		for _, name := range driver.ProfileNames() {
 			p, ok := driver.ProfileNamed(name)
 			if !ok {
 				t.Fatalf("unknown profile %q", name)
 			}
-			if !fact.of(p) {
+			if fact.of(p) {
+				having = append(having, "`"+name+"`")
+			} else {
 				lacking = append(lacking, "`"+name+"`")
 			}
 		}
-		if of := strings.Join(lacking, ", "); of != "" {
+		of := strings.Join(lacking, ", ")
+		if len(having) < len(lacking) {
+			of = "all except " + strings.Join(having, ", ")
+		}
+		if of != "" {
 			if titles[of] == nil {
 				order = append(order, of)
 			}
@@ -84,31 +90,45 @@ func facts() []fact {
 		}})
 	}
 	return append(all, []fact{
-		{"tags of copies and of uploads by parts", func(p driver.Profile) bool { return !p.LosesTags }},
+		{"tags of copies and of multipart uploads", func(p driver.Profile) bool { return !p.LosesTags }},
 		{"tags", func(p driver.Profile) bool { return !p.NoTags }},
-		{"bucket names in the path", func(p driver.Profile) bool { return !p.VirtualHosts }},
-		{"404 for missing files with the policy of a prefix", func(p driver.Profile) bool { return !p.UnprefixedLookups }},
-		{"in-place `CopyObject`", func(p driver.Profile) bool { return p.InPlaceCopy }},
+		{"bucket names in the path (`path_style`)", func(p driver.Profile) bool { return !p.VirtualHosts }},
+		{"404 for missing files if the IAM policy allows a prefix only", func(p driver.Profile) bool {
+			return !p.UnprefixedLookups
+		}},
+		{"`CopyObject` of an object onto itself that cannot bring back replaced bytes", func(p driver.Profile) bool {
+			return p.InPlaceCopy
+		}},
 		{"`UploadPartCopy` of a key with a percent sign", func(p driver.Profile) bool {
 			return p.PartCopy && !p.MisreadPartSources
 		}},
 		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }},
-		{"`HeadObject` responses of the announced length", func(p driver.Profile) bool { return !p.UnframedHeads }},
-		{"writes that a later one overtook", func(p driver.Profile) bool {
+		{"`HeadObject` responses without a body", func(p driver.Profile) bool { return !p.UnframedHeads }},
+		{"an error for writes that a later write has overtaken", func(p driver.Profile) bool {
 			return !p.OvertakenSuccess
 		}},
-		{"resumed uploads", func(p driver.Profile) bool { return p.Resumes() }},
-		{"markers and files in one `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }},
-		{"listings without prefixes of delete markers", func(p driver.Profile) bool {
+		{"resuming interrupted uploads", func(p driver.Profile) bool { return p.Resumes() }},
+		{"directory markers and files in one `DeleteObjects` request", func(p driver.Profile) bool {
+			return p.BatchDeletesMarkers
+		}},
+		{"listings without directories that have only delete markers", func(p driver.Profile) bool {
 			return !p.GhostPrefixes
 		}},
-		{"delete markers among versions in listings", func(p driver.Profile) bool { return !p.MarkersApart }},
-		{"`DeleteObject` of markers under Object Lock", func(p driver.Profile) bool { return !p.LockedMarkers }},
-		{"uploads into a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }},
-		{"responses about one object", func(p driver.Profile) bool { return p.AtomicReads }},
-		{"200 only for what is stored", func(p driver.Profile) bool { return !p.FalseSuccess }},
-		{"ACLs and keys of KMS in policies of IAM", func(p driver.Profile) bool { return p.FullIAM }},
-		{"gzip objects as stored", func(p driver.Profile) bool {
+		{"listings of versions with delete markers in their order", func(p driver.Profile) bool {
+			return !p.MarkersApart
+		}},
+		{"`DeleteObject` of directory markers under Object Lock", func(p driver.Profile) bool {
+			return !p.LockedMarkers
+		}},
+		{"uploads into a directory whose last file is being deleted", func(p driver.Profile) bool {
+			return p.EmptyDirectoryCode == ""
+		}},
+		{"responses about a single object while it is replaced", func(p driver.Profile) bool {
+			return p.AtomicReads
+		}},
+		{"200 only for stored objects", func(p driver.Profile) bool { return !p.FalseSuccess }},
+		{"actions for ACLs and KMS keys in IAM policies", func(p driver.Profile) bool { return p.FullIAM }},
+		{"gzip objects as they are stored", func(p driver.Profile) bool {
 			return !p.Decompresses
 		}},
 	}...)
