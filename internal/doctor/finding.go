@@ -127,7 +127,7 @@ func Kinds() []Kind {
 			[]string{"msg=^(refused by a limit|banned)"}},
 		{unavailable, Wrong, i18n.LoginUnavailable, "doctor-do-log", []string{"limits.bans", "tenants.TENANT.bucket", "s3", "auth"},
 			true,
-			[]string{"msg=^login failed by an error"}},
+			[]string{"msg=^login failed because of an error"}},
 		{tlsMissing, Note, "doctor-tls-missing", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts"},
 			true, nil},
 		{tlsRequired, Wrong, i18n.TLSRequired, "doctor-do-encrypt", []string{"tls.required", "tls.optional_networks", "tenants.TENANT.tls.required"},

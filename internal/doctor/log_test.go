@@ -150,7 +150,7 @@ func TestReadLog(t *testing.T) {
 			`network from proxy_protocol.trusted" from=192.0.2.7 others=0 err="no PROXY header: read tcp ` +
 			`10.0.0.7:21->192.0.2.7:1: i/o timeout"`, []string{"proxy-header 192.0.2.7  1"}},
 		{"proxy-header-that-is-not-believed", logged + `"client began with another protocol; logged once a minute for each ` +
-			`address" session=1 remote=192.0.2.7:1 protocol=PROXY advice="" more=0` + "\n" + logged + `"TLS handshake failed; ` +
+			`address" session=1 remote=192.0.2.7:1 protocol=PROXY hint="" more=0` + "\n" + logged + `"TLS handshake failed; ` +
 			`logged once a minute for each address" session=2 remote=192.0.2.7:2 err=EOF hint="the client may not trust the ` +
 			`certificate, or the certificate may not have the name that the client connects to" more=0`,
 			[]string{"proxy-header 192.0.2.7  1"}},
@@ -200,7 +200,7 @@ func TestReadLog(t *testing.T) {
 			`file: Eicar"`, []string{"content-refused 192.0.2.7 scanner 1"}},
 		{"inspector-is-away", `level=ERROR msg="inspector failed" tenant=acme err="the inspector could not judge ` +
 			`the file: dial tcp 127.0.0.1:3310: connect: connection refused"`, []string{"not-judged   1"}},
-		{"directory-is-away", logged + `"login failed by an error, not by a wrong password; logged once a minute for each ` +
+		{"directory-is-away", logged + `"login failed because of an error, not a wrong password; logged once a minute for each ` +
 			`tenant" session=1 remote=192.0.2.7:1 tenant=acme err="ldap: dial tcp 10.0.0.3:636: connect: connection refused" more=0`,
 			[]string{"unavailable 192.0.2.7  1"}},
 		{"proxy-of-S3", logged + `transfer` + scanner + ` command=STOR code=550 storage="close /a.bin: PutObject: HTTP 413 from ` +

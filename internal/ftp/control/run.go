@@ -95,14 +95,14 @@ func (s *session) refuseForeign(protocol string) {
 		s.sendReply(500, i18n.UnknownCommand)
 		s.sendReply(421, i18n.Goodbye)
 	}
-	advice := map[string]string{
+	hint := map[string]string{
 		wire.ForeignTLS: "the client was disconnected: let it use explicit TLS, or the port of tls.implicit_listen",
 		wire.ForeignPROXY: "the header was not believed, and the client was disconnected: if a load balancer sent it, " +
 			"name its network in proxy_protocol.trusted",
 	}[protocol]
 	if more, first := s.log.SampleStranger("foreign", protocol); first {
 		s.log.Info("client began with another protocol; logged once a minute for each address",
-			"protocol", protocol, "advice", advice, "more", more)
+			"protocol", protocol, "hint", hint, "more", more)
 	}
 }
 

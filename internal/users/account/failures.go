@@ -58,9 +58,9 @@ func (l *FailureLog) LogUnavailable(log *slog.Logger, err error) {
 	}
 	if more, first := l.sampler.Pass(key); first {
 		write(
-			"login failed by an error, not by a wrong password; logged once a minute for each tenant", "err", err,
+			"login failed because of an error, not a wrong password; logged once a minute for each tenant", "err", err,
 			"more", more)
 		return
 	}
-	log.Debug("login failed by an error", "err", err)
+	log.Debug("login failed because of an error", "err", err)
 }
