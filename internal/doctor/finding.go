@@ -235,7 +235,7 @@ func Kinds() []Kind {
 			[]string{"err storage=disk quota exceeded|no space left"}},
 		{fileTooLarge, Note, i18n.FileTooLarge, "doctor-do-limit", []string{"tenants.TENANT.files.max_size", "part_size"},
 			true,
-			[]string{"err storage=file too large"}},
+			[]string{`err storage=file too large|larger than files\.max_size|more than the \d+ parts`}},
 		{fileDenied, Note, i18n.FileNameDenied, "doctor-do-user", []string{"tenants.TENANT.files.deny"},
 			true,
 			[]string{`err storage=files\.deny in the configuration`}},

@@ -196,6 +196,11 @@ func TestReadLog(t *testing.T) {
 			`in the configuration has the name"`, []string{"file-denied 192.0.2.7 scanner 1"}},
 		{"too-large", logged + `transfer` + scanner + ` command=STOR code=552 storage="write /a.bin: file too large"`,
 			[]string{"file-too-large 192.0.2.7 scanner 1"}},
+		{"larger-than-max-size", logged + `transfer` + scanner + ` command=STOR code=552 storage="write /a.bin: the file is ` +
+			`larger than files.max_size in the configuration, 1048576 bytes"`, []string{"file-too-large 192.0.2.7 scanner 1"}},
+		{"too-many-parts", logged + `transfer` + scanner + ` command=STOR code=552 storage="write /a.bin: file needs more ` +
+			`than the 1000 parts that S3 accepts: configure a part_size above 5242880 bytes"`,
+			[]string{"file-too-large 192.0.2.7 scanner 1"}},
 		{"virus", logged + `transfer` + scanner + ` command=STOR code=550 storage="close /a.bin: the inspector has refused the ` +
 			`file: Eicar"`, []string{"content-refused 192.0.2.7 scanner 1"}},
 		{"inspector-is-away", `level=ERROR msg="inspector failed" tenant=acme err="the inspector could not judge ` +
