@@ -50,21 +50,21 @@ func group(name string) string {
 
 // purposes describes the groups of packages.
 var purposes = map[string]string{
-	"cmd":               "the command line, one file a subcommand",
-	"driver":            "S3 as a file system whose methods take a context, and as an `afero.Fs`; usable without FTP",
+	"cmd":               "the command line, with one file for each subcommand",
+	"driver":            "S3 as a file system, with and without the interface `afero.Fs`; does not depend on FTP",
 	"i18n":              "chooses a language and renders texts",
-	"internal/admin":    "API, page and socket for administrators; metrics and probes",
-	"internal/base":     "what everything else builds on",
-	"internal/certs":    "certificates for TLS, and ACME",
+	"internal/admin":    "API, web page and socket for administrators; metrics and probes",
+	"internal/base":     "small packages that all others may use",
+	"internal/certs":    "TLS certificates, and ACME",
 	"internal/config":   "reads and checks the configuration",
-	"internal/doctor":   "why FTP does not work: logs, configuration, and a server as clients see it",
-	"internal/ftp":      "what speaks FTP",
-	"internal/pathname": "pathnames and charsets on the wire and in storage",
-	"internal/report":   "what a session does, for log, audit log, events and traces",
-	"internal/server":   "puts it together: listeners, reload, shutdown",
-	"internal/storage":  "clients of S3, and what a user sees of a bucket",
-	"internal/users":    "tenants and users: logins, bans, users_file",
-	"locales":           "one folder of texts for each language",
+	"internal/doctor":   "finds out why FTP does not work, from logs, from the configuration, or by connecting to a server",
+	"internal/ftp":      "sessions, commands, replies and data connections",
+	"internal/pathname": "converts pathnames between the charsets of clients and keys",
+	"internal/report":   "reports what sessions do to the log, the audit log, webhooks and traces",
+	"internal/server":   "starts, reloads and stops everything",
+	"internal/storage":  "clients for S3 servers, and the view that a user has of the buckets",
+	"internal/users":    "tenants and users: logins, limits, bans, users file",
+	"locales":           "the texts, in one folder for each language",
 }
 
 // table returns a Markdown table of the packages by group.

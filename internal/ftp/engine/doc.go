@@ -1,6 +1,5 @@
 // Package engine runs FTP commands with ftpserverlib, which performs logins, file commands and transfers.
 //
-// [Server] is one server of the library for all sessions, and [Server.NewEngine] returns the [Engine] of one session.
 // [Server] is one server of the library for all sessions, and [Server.NewEngine] returns the [Engine] of one
 // session. [Engine.Run] passes one command to the library, an [Operation], and returns when the library has
 // replied. The session owns all state, such as the login, the working directory, the offset of REST and the source
