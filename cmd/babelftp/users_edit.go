@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -41,35 +42,56 @@ func findAccount(cmd *cobra.Command, configFile, name string, add bool, inFile s
 	if configFile == "" {
 		return account{}, errNoConfig(cmd)
 	}
-	files, err := config.UsersFiles(configFile, os.Environ())
+	if !utf8.ValidString(name) {
+		return account{}, newUsageError(cmd, "the user %q is not UTF-8", name)
+	}
+	tenants, err := config.TenantPlaces(configFile, os.Environ())
 	if err != nil {
 		return account{}, err
 	}
 	a := account{config: configFile, user: name, warn: cmd.ErrOrStderr()}
 	if at := strings.LastIndexByte(name, '@'); at >= 0 {
-		if _, known := files[name[at+1:]]; known {
+		if tenants[name[at+1:]] != nil {
 			a.user, a.tenant = name[:at], name[at+1:]
 		}
 	}
-	tenants := slices.Sorted(maps.Keys(files))
+	names := slices.Sorted(maps.Keys(tenants))
 	switch {
 	case a.tenant != "":
-	case len(tenants) == 1:
-		a.tenant = tenants[0]
+	case len(names) == 1:
+		a.tenant = names[0]
 	default:
 		return account{}, newUsageError(cmd, "missing tenant in %q: want USER@TENANT, with one of %s", name,
-			strings.Join(tenants, ", "))
+			strings.Join(names, ", "))
 	}
-	if files[a.tenant] == "" {
-		return account{}, fmt.Errorf("tenant %s has no users_file: add `users_file: users.yaml` below tenants.%[1]s in "+
-			"%s, and move the users there", a.tenant, configFile)
+	place := tenants[a.tenant]
+	if place.UsersFile == "" {
+		return account{}, a.noUsersFile(place)
 	}
-	a.file, err = a.choose(files[a.tenant], add, inFile)
+	a.file, err = a.choose(place, add, inFile)
 	return a, err
 }
 
+// noUsersFile returns the error for a tenant without users_file. It says where to set it.
+func (a account) noUsersFile(place *config.TenantPlace) error {
+	where, move := "below tenants."+a.tenant+" in "+place.File, ""
+	if place.Own {
+		where = "to " + place.File
+	}
+	if len(place.Users) > 0 {
+		move = ", and move its users there"
+	}
+	advice := fmt.Sprintf("add `users_file: %s` %s%s", place.Free, where, move)
+	if at := place.Users[config.NormalizeUser(a.user)]; at != "" {
+		return fmt.Errorf("tenant %s has no users_file, and the user %s is set in %s: change the user there, or %s", a.tenant, a, at,
+			advice)
+	}
+	return fmt.Errorf("tenant %s has no users_file: %s", a.tenant, advice)
+}
+
 // choose returns the file that has the user, or the file for a new user.
-func (a account) choose(usersFile string, add bool, inFile string) (string, error) {
+func (a account) choose(place *config.TenantPlace, add bool, inFile string) (string, error) {
+	usersFile := place.UsersFile
 	candidates, isFolder, err := documentsOf(usersFile)
 	if err != nil {
 		return "", err
@@ -93,16 +115,17 @@ func (a account) choose(usersFile string, add bool, inFile string) (string, erro
 		case err != nil:
 			return "", err
 		case d.Has(a.user) && add:
-			return "", fmt.Errorf("user %s already exists in %s: use babelftp users passwd, disable, enable or remove to change it", a,
-				file)
+			return "", fmt.Errorf("user %s already exists in %s: use babelftp users set, passwd, disable, enable or remove to change it",
+				a, file)
 		case d.Has(a.user):
 			return file, nil
 		}
 	}
-	switch {
+	switch at := place.Users[config.NormalizeUser(a.user)]; {
+	case at != "":
+		return "", fmt.Errorf("user %s is set in %s: change the user there, or move it to %s", a, at, usersFile)
 	case !add:
-		return "", fmt.Errorf("user %s not found in %s: see babelftp users list, and change users that are defined in %s itself "+
-			"there", a, usersFile, a.config)
+		return "", fmt.Errorf("user %s not found in %s: see babelftp users list", a, usersFile)
 	case inFile != "":
 		return filepath.Join(filepath.Dir(candidates[len(candidates)-1]), filepath.Base(inFile)), nil
 	case len(candidates) != 1:
@@ -285,7 +308,7 @@ func newUsersAddCommand() *cobra.Command {
 				if s.value == "" {
 					continue
 				}
-				if err := d.Set(a.user, s.key, s.value); err != nil {
+				if err := d.Set(a.user, s.value, s.key); err != nil {
 					return err
 				}
 			}
@@ -318,7 +341,7 @@ func newUsersPasswdCommand() *cobra.Command {
 						"hash-password`", a, file)
 				}
 				disabled = d.Get(a.user, "disabled") == "true"
-				return d.Set(a.user, "password_hash", hash)
+				return d.Set(a.user, hash, "password_hash")
 			})
 			if disabled {
 				message += ", and is still disabled: babelftp users enable " + a.String()
@@ -336,7 +359,7 @@ func newUsersDisableCommand() *cobra.Command {
 		"  babelftp users disable alice@acme",
 		func(a account) (string, error) {
 			return a.String() + " is disabled", a.change(func(d *usersfile.Document) error {
-				return d.Set(a.user, "disabled", true)
+				return d.Set(a.user, true, "disabled")
 			})
 		})
 }
@@ -357,7 +380,7 @@ func newUsersEnableCommand() *cobra.Command {
 						return err
 					}
 				case *expires != "":
-					if err := d.Set(a.user, "expires", *expires); err != nil {
+					if err := d.Set(a.user, *expires, "expires"); err != nil {
 						return err
 					}
 				}
@@ -380,8 +403,7 @@ func newUsersRemoveCommand() *cobra.Command {
 		"  babelftp users disable alice@acme && babelftp users remove alice@acme",
 		func(a account) (string, error) {
 			return a.String() + " is removed from " + a.file, a.change(func(d *usersfile.Document) error {
-				d.Remove(a.user)
-				return nil
+				return d.Remove(a.user)
 			})
 		})
 }

@@ -3,13 +3,30 @@ package config
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
 
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// UsersFiles returns the path of the users_file of each tenant, or an empty string for tenants without one. The
-// configuration is not validated, because it may be invalid as long as the file has no users.
-func UsersFiles(file string, environ []string) (map[string]string, error) {
+// A TenantPlace says where the settings and the users of a tenant are.
+type TenantPlace struct {
+	// File has the settings of the tenant. Own reports whether it is a file of tenants_dir, which has the keys of this
+	// tenant only.
+	File string
+	Own  bool
+	// UsersFile is the path of users_file, or empty.
+	UsersFile string
+	// Free is a value for users_file in File, with a path that tenants_dir does not cover.
+	Free string
+	// Users has the file and the line of each user in the configuration and in users_file, by normalized name.
+	Users map[string]string
+}
+
+// TenantPlaces returns the place of each tenant in a configuration. The configuration is not validated, because it may
+// be invalid as long as the file has no users.
+func TenantPlaces(file string, environ []string) (map[string]*TenantPlace, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration %s: %w", file, yamlconf.WithoutPath(err))
@@ -20,9 +37,55 @@ func UsersFiles(file string, environ []string) (map[string]string, error) {
 	if positions == nil {
 		return nil, problems
 	}
-	found := make(map[string]string, len(cfg.Tenants))
+	found := make(map[string]*TenantPlace, len(cfg.Tenants))
 	for name, t := range cfg.Tenants {
-		found[name] = t.UsersFile
+		p := &TenantPlace{UsersFile: t.UsersFile, Users: map[string]string{}}
+		at := yamlconf.Path{"tenants", name}
+		p.File, _ = positions.Source(at)
+		p.Own = p.File != file
+		p.Free = freePath(filepath.Dir(p.File), cfg.TenantsDir, name+"-users.yaml")
+		for user := range t.Users {
+			source, line := positions.Source(at.Child("users").Child(user))
+			p.Users[NormalizeUser(user)] = fmt.Sprintf("%s:%d", source, line)
+		}
+		found[name] = p
 	}
 	return found, nil
+}
+
+// freePath returns the path, relative to dir, of a file with this name in dir or in the nearest folder above it that is
+// none of the folders.
+func freePath(dir string, folders []string, name string) string {
+	taken := func(dir string) bool {
+		return slices.ContainsFunc(folders, func(folder string) bool { return absolute(folder) == dir })
+	}
+	path, dir := name, absolute(dir)
+	for taken(dir) && dir != filepath.Dir(dir) {
+		path, dir = filepath.Join("..", path), filepath.Dir(dir)
+	}
+	return path
+}
+
+// absolute returns an absolute path without symbolic links, as far as possible.
+func absolute(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	return path
+}
+
+// ParseUserSetting parses KEY=VALUE, where KEY is a key of a user; see [yamlconf.ParseSetting].
+func ParseUserSetting(text string) (yamlconf.Setting, error) {
+	return yamlconf.ParseSetting(reflect.TypeFor[User](), text)
+}
+
+// UserKeys returns the keys of a user; see [yamlconf.KeysOf].
+func UserKeys() []string { return yamlconf.KeysOf(reflect.TypeFor[User]()) }
+
+// CompleteUserSetting completes KEY=VALUE; see [yamlconf.CompleteSetting].
+func CompleteUserSetting(begun string) []string {
+	return yamlconf.CompleteSetting(reflect.TypeFor[User](), begun)
 }

@@ -116,6 +116,12 @@ func (ps Positions) Given(p Path) bool {
 	return given
 }
 
+// Source returns the file that sets the value at p and the line, or "" and 0 if the value is not set.
+func (ps Positions) Source(p Path) (file string, line int) {
+	at := ps[p.key()]
+	return at.source, at.line
+}
+
 // Broken reports whether a problem with the value at p was reported.
 func (ps Positions) Broken(p Path) bool { return ps[p.key()].broken }
 

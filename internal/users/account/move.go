@@ -80,7 +80,7 @@ func addMoved(d *usersfile.Document, u *User, hash string, now time.Time) error 
 		if !s.given {
 			continue
 		}
-		if err := d.Set(u.Name, s.key, s.value); err != nil {
+		if err := d.Set(u.Name, s.value, s.key); err != nil {
 			return fmt.Errorf("%s: %w", s.key, err)
 		}
 	}

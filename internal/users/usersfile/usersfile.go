@@ -97,75 +97,174 @@ func (d *Document) Add(user string) {
 }
 
 // Remove removes a user.
-func (d *Document) Remove(user string) {
-	if i, found := d.find(user); found != nil {
-		d.users.Content = slices.Delete(d.users.Content, i, i+2)
+func (d *Document) Remove(user string) error {
+	i, found := d.find(user)
+	if found == nil {
+		return nil
 	}
+	if err := d.mayDrop(pathOf(user), found); err != nil {
+		return err
+	}
+	drop(d.users, i)
+	return nil
 }
-
-// errAlias reports settings that are shared with other users.
-var errAlias = errors.New("the settings of the user are a YAML alias (*name) that other users share: expand it first")
 
 // settings returns the settings of a user.
 func (d *Document) settings(user string) (*yaml.Node, error) {
 	_, found := d.find(user)
-	switch {
-	case found == nil:
+	if found == nil {
 		return nil, errors.New("user not found")
-	case found.Kind == yaml.AliasNode:
-		return nil, errAlias
-	case found.Tag == "!!null":
-		*found = *mapping()
-	case found.Kind != yaml.MappingNode:
-		return nil, errors.New("the settings of the user must be a mapping")
 	}
-	return found, nil
+	return found, d.open(pathOf(user), found)
 }
 
-// Get returns the value of a setting, or an empty string.
-func (d *Document) Get(user, key string) string {
-	settings, err := d.settings(user)
-	if err != nil {
+// pathOf returns the path of a setting for errors.
+func pathOf(user string, path ...string) string {
+	return strings.Join(append([]string{usersKey, user}, path...), ".")
+}
+
+// open returns an error if n is not a mapping whose keys can be changed without a change for other users. A null node
+// becomes an empty mapping.
+func (d *Document) open(path string, n *yaml.Node) error {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return fmt.Errorf("%s is a YAML alias (*%s) that other users share: expand it first", path, n.Value)
+	case n.Tag == "!!null":
+		*n = *mapping()
+	case n.Kind != yaml.MappingNode:
+		return fmt.Errorf("%s must be a mapping", path)
+	case d.aliases()[n]:
+		return sharedError(path, n)
+	}
+	return nil
+}
+
+// sharedError returns an error for a node that cannot be changed because an alias refers to it.
+func sharedError(path string, n *yaml.Node) error {
+	return fmt.Errorf("%s is shared by a YAML anchor (&%s): expand its aliases (*%[2]s) first", path, n.Anchor)
+}
+
+// aliases returns the nodes that aliases refer to.
+func (d *Document) aliases() map[*yaml.Node]bool {
+	found := map[*yaml.Node]bool{}
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		if n.Alias != nil {
+			found[n.Alias] = true
+		}
+		for _, inner := range n.Content {
+			walk(inner)
+		}
+	}
+	walk(d.root)
+	return found
+}
+
+// mayDrop returns an error if an alias refers to n or to a node in it.
+func (d *Document) mayDrop(path string, n *yaml.Node) error {
+	aliases := d.aliases()
+	var first *yaml.Node
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		if first == nil && aliases[n] {
+			first = n
+		}
+		for _, inner := range n.Content {
+			walk(inner)
+		}
+	}
+	if walk(n); first != nil {
+		return sharedError(path, first)
+	}
+	return nil
+}
+
+// Get returns the value of a setting, or an empty string. The path has the keys that lead to the value.
+func (d *Document) Get(user string, path ...string) string {
+	_, at := d.find(user)
+	for _, key := range path {
+		if at == nil || at.Kind != yaml.MappingNode {
+			return ""
+		}
+		_, at = find(at, func(k string) bool { return k == key })
+	}
+	if at == nil {
 		return ""
 	}
-	if _, value := find(settings, func(k string) bool { return k == key }); value != nil {
-		return value.Value
-	}
-	return ""
+	return at.Value
 }
 
-// Set sets a setting to a value or a list of values. Comments are kept.
-func (d *Document) Set(user, key string, value any) error {
-	settings, err := d.settings(user)
+// Set sets a setting to a value, a list of values or a node. The path has the keys that lead to it; missing sections
+// are added. Comments are kept.
+func (d *Document) Set(user string, value any, path ...string) error {
+	section, err := d.settings(user)
 	if err != nil {
 		return err
 	}
-	node := new(yaml.Node)
-	if err := node.Encode(value); err != nil {
-		return err
+	node, isNode := value.(*yaml.Node)
+	if !isNode {
+		node = new(yaml.Node)
+		if err := node.Encode(value); err != nil {
+			return err
+		}
 	}
-	if node.Kind == yaml.SequenceNode {
+	last := len(path) - 1
+	switch {
+	case node.Tag == "!!binary":
+		return fmt.Errorf("%s: %q is not UTF-8", pathOf(user, path...), value)
+	case node.Kind == yaml.SequenceNode:
 		node.Style = yaml.FlowStyle
 	}
-	if _, before := find(settings, func(k string) bool { return k == key }); before != nil {
+	for i, key := range path[:last] {
+		_, inner := find(section, func(k string) bool { return k == key })
+		if inner == nil {
+			inner = mapping()
+			put(section, key, inner)
+		}
+		if err := d.open(pathOf(user, path[:i+1]...), inner); err != nil {
+			return err
+		}
+		section = inner
+	}
+	if _, before := find(section, func(k string) bool { return k == path[last] }); before != nil {
+		if err := d.mayDrop(pathOf(user, path...), before); err != nil {
+			return err
+		}
 		node.HeadComment, node.LineComment = before.HeadComment, before.LineComment
 		node.FootComment = before.FootComment
 		*before = *node
 		return nil
 	}
-	put(settings, key, node)
+	put(section, path[last], node)
 	return nil
 }
 
-// Unset removes a setting.
-func (d *Document) Unset(user, key string) error {
-	settings, err := d.settings(user)
+// Unset removes a setting, and the sections around it that would be empty. The path has the keys that lead to it.
+func (d *Document) Unset(user string, path ...string) error {
+	section, err := d.settings(user)
 	if err != nil {
 		return err
 	}
-	if i, found := find(settings, func(k string) bool { return k == key }); found != nil {
-		settings.Content = slices.Delete(settings.Content, i, i+2)
+	from, name, index := section, "", 0 // what to remove
+	for at, key := range path {
+		i, found := find(section, func(k string) bool { return k == key })
+		if found == nil {
+			return nil
+		}
+		if at == 0 || len(section.Content) > 2 {
+			from, name, index = section, pathOf(user, path[:at+1]...), i
+		}
+		if at < len(path)-1 {
+			if err := d.open(pathOf(user, path[:at+1]...), found); err != nil {
+				return err
+			}
+		}
+		section = found
 	}
+	if err := d.mayDrop(name, from.Content[index+1]); err != nil {
+		return err
+	}
+	drop(from, index)
 	return nil
 }
 
@@ -238,6 +337,30 @@ func put(in *yaml.Node, key string, value *yaml.Node) {
 		name.FootComment, last.FootComment = last.FootComment, ""
 	}
 	in.Content = append(in.Content, name, value)
+}
+
+// drop removes the key at index i and its value from a mapping. A comment at the end of the mapping stays there, also
+// if the parser has attached it to the last key in the value.
+func drop(in *yaml.Node, i int) {
+	var feet []string
+	for key, value := in.Content[i], in.Content[i+1]; ; {
+		if key.FootComment != "" {
+			feet = append(feet, key.FootComment)
+		}
+		last := len(value.Content) - 1
+		if value.Kind != yaml.MappingNode || last < 0 {
+			break
+		}
+		key, value = value.Content[last-1], value.Content[last]
+	}
+	if i > 0 && len(feet) > 0 {
+		before := in.Content[i-2]
+		if before.FootComment != "" {
+			feet = append([]string{before.FootComment}, feet...)
+		}
+		before.FootComment = strings.Join(feet, "\n\n")
+	}
+	in.Content = slices.Delete(in.Content, i, i+2)
 }
 
 func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"} }

@@ -40,14 +40,14 @@ func parse(t *testing.T, text string) *Document {
 func TestDocument(t *testing.T) {
 	d := parse(t, before)
 	for _, err := range []error{
-		d.Set("alice", "password_hash", "$6$new"), d.Set("bob", "disabled", true), d.Unset("bob", "permissions"),
+		d.Set("alice", "$6$new", "password_hash"), d.Set("bob", true, "disabled"), d.Unset("bob", "permissions"),
 		d.Unset("carol", "disabled"), d.Unset("carol", "home"),
 	} {
 		must.OK(t, err)
 	}
 	d.WithoutReason("carol")
 	d.Add("no")
-	must.OK(t, d.Set("no", "permissions", []string{"list", "write"}))
+	must.OK(t, d.Set("no", []string{"list", "write"}, "permissions"))
 	if got := d.Get("alice", "password_hash"); got != "$6$new" {
 		t.Errorf("the hash is %q", got)
 	}
@@ -71,9 +71,9 @@ users:
 	if string(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
-	d.Remove("alice")
-	d.Remove("nobody")
-	if d.Has("alice") || !d.Has("bob") || d.Set("alice", "root", "/") == nil {
+	must.OK(t, d.Remove("alice"))
+	must.OK(t, d.Remove("nobody"))
+	if d.Has("alice") || !d.Has("bob") || d.Set("alice", "/", "root") == nil {
 		t.Error("the user is not removed")
 	}
 }
@@ -90,7 +90,7 @@ func TestParse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := parse(t, tc.text)
 			d.Add("alice")
-			must.OK(t, d.Set("alice", "root", "/a"))
+			must.OK(t, d.Set("alice", "/a", "root"))
 			if got, err := d.Text(); err != nil || string(got) != tc.want {
 				t.Errorf("got %v\n%s\nwant\n%s", err, got, tc.want)
 			}
@@ -99,13 +99,108 @@ func TestParse(t *testing.T) {
 	if !parse(t, "users: {Jos\u00e9: {}}").Has("Jose\u0301") {
 		t.Error("the other Unicode form of a name is not found")
 	}
-	if parse(t, "users: {a: &a {root: /a}, b: *a}").Set("b", "root", "/b") == nil {
+	if parse(t, "users: {a: &a {root: /a}, b: *a}").Set("b", "/b", "root") == nil {
 		t.Error("an alias is changed")
 	}
 	for _, text := range []string{"- a\n", "users: [a]\n", "users: {a: ]\n"} {
 		if _, err := Parse([]byte(text)); err == nil {
 			t.Errorf("%q is read", text)
 		}
+	}
+}
+
+// Nested settings are added to their section. Sections that become empty are removed, and comments are kept.
+func TestDocumentSections(t *testing.T) {
+	const before = `users:
+  # Sales.
+  alice:
+    limits: # for the scanner
+      sessions: 5 # two devices
+      # at night
+      transfers: 3
+    root: /alice
+    # the end of alice
+  bob: {files: {deny: ['*.exe']}}
+`
+	for _, tc := range []struct {
+		name   string
+		change func(d *Document) error
+		want   string
+	}{
+		{"set", func(d *Document) error { return d.Set("alice", 7, "limits", "sessions") },
+			strings.Replace(before, "sessions: 5", "sessions: 7", 1)},
+		{"add", func(d *Document) error { return d.Set("alice", []string{"::1"}, "limits", "allow") },
+			strings.Replace(before, "transfers: 3", "transfers: 3\n      allow: [\"::1\"]", 1)},
+		{"add-section", func(d *Document) error { return d.Set("alice", []string{"read"}, "path_permissions", "/a.b") },
+			strings.Replace(before, "    # the end", "    path_permissions:\n      /a.b: [read]\n    # the end", 1)},
+		{"add-section-in-flow", func(d *Document) error { return d.Set("bob", 1, "limits", "sessions") },
+			strings.Replace(before, "']}}", "']}, limits: {sessions: 1}}", 1)},
+		{"unset", func(d *Document) error { return d.Unset("alice", "limits", "sessions") },
+			strings.Replace(before, "      sessions: 5 # two devices\n", "", 1)},
+		{"unset-last", func(d *Document) error { return d.Unset("bob", "files", "deny") },
+			strings.Replace(before, "bob: {files: {deny: ['*.exe']}}", "bob: {}", 1)},
+		{"unset-section", func(d *Document) error { return d.Unset("alice", "limits") },
+			before[:strings.Index(before, "    limits")] + before[strings.Index(before, "    root"):]},
+		{"unset-at-the-end", func(d *Document) error { return d.Unset("alice", "root") },
+			strings.Replace(before, "    root: /alice\n", "", 1)},
+		{"unset-unknown", func(d *Document) error { return d.Unset("bob", "limits", "sessions") }, before},
+		{"remove", func(d *Document) error { return d.Remove("bob") }, strings.Replace(before, "  bob: {files: {deny: ['*.exe']}}\n", "", 1)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := parse(t, before)
+			must.OK(t, tc.change(d))
+			text, err := d.Text()
+			must.OK(t, err)
+			if string(text) != tc.want {
+				t.Errorf("got\n%s\nwant\n%s", text, tc.want)
+			}
+		})
+	}
+	if got := parse(t, before).Get("alice", "limits", "sessions"); got != "5" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A change of one user never changes another user who shares settings by a YAML alias, and never removes the anchor of
+// the alias.
+func TestSharedSettings(t *testing.T) {
+	const before = "users:\n  a: &a {root: /a, limits: &l {sessions: 5}, home: &h /in}\n  b: *a\n" +
+		"  c: {limits: *l, home: *h}\n  d: {files: &unused {max_size: 1GiB}, root: [x]}\n"
+	const shared = "is shared by a YAML anchor"
+	for _, tc := range []struct {
+		name   string
+		change func(d *Document) error
+		want   string // of the error
+	}{
+		{"user", func(d *Document) error { return d.Set("a", "/", "root") }, "users.a " + shared + " (&a): expand its aliases (*a) first"},
+		{"alias-of-user", func(d *Document) error { return d.Set("b", "/", "root") }, "users.b is a YAML alias (*a)"},
+		{"alias-of-section", func(d *Document) error { return d.Set("c", 1, "limits", "sessions") }, "users.c.limits is a YAML alias (*l)"},
+		{"unset-in-alias", func(d *Document) error { return d.Unset("c", "limits", "sessions") }, "users.c.limits is a YAML alias (*l)"},
+		{"remove", func(d *Document) error { return d.Remove("a") }, "users.a " + shared},
+		{"replace-aliases", func(d *Document) error {
+			return errors.Join(d.Set("c", 3, "limits"), d.Set("c", "/", "home"), d.Remove("b"))
+		}, ""},
+		{"section", func(d *Document) error {
+			return errors.Join(d.Remove("b"), d.Set("a", 1, "limits", "sessions"))
+		}, "users.a.limits " + shared},
+		{"whole-section", func(d *Document) error { return errors.Join(d.Remove("b"), d.Unset("a", "limits")) }, "users.a.limits " + shared},
+		{"value", func(d *Document) error { return errors.Join(d.Remove("b"), d.Set("a", "/", "home")) }, "users.a.home " + shared},
+		{"anchor-without-alias", func(d *Document) error { return d.Set("d", "2GiB", "files", "max_size") }, ""},
+		{"not-a-section", func(d *Document) error { return d.Set("d", "x", "root", "y") }, "users.d.root must be a mapping"},
+		{"not-utf-8", func(d *Document) error { return d.Set("d", "\xff", "root") }, "users.d.root: \"\\xff\" is not UTF-8"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := parse(t, before)
+			err := tc.change(d)
+			if tc.want == "" {
+				must.OK(t, err)
+				text, err := d.Text()
+				must.OK(t, err)
+				parse(t, string(text))
+			} else if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+		})
 	}
 }
 
