@@ -20,6 +20,8 @@ func TestCompletion(t *testing.T) {
 		{"shells", []string{"completion", ""}, []string{"bash", "fish", "powershell", "zsh"}},
 		{"subcommands", []string{"users", "i"}, []string{"import"}},
 		{"flags", []string{"users", "import", "--str"}, []string{"--strip"}},
+		{"settings", []string{"users", "set", "alice", "limits.s"}, []string{"limits.sessions="}},
+		{"values", []string{"users", "set", "alice", "permissions=list,r"}, []string{"permissions=list,read", "permissions=list,rename"}},
 		{"kinds-of-servers", []string{"users", "import", ""}, []string{"proftpd", "pureftpd", "sftpgo", "vsftpd"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

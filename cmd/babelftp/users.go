@@ -26,6 +26,7 @@ func newUsersCommand() *cobra.Command {
 		Long: "Add, change and remove users in a users_file, list the users of a configuration, and import users from " +
 			"another server.",
 		Example: "  babelftp users add alice@acme --root /alice\n" +
+			"  babelftp users set alice@acme quota=10GiB language=fr expires=2027-01-31\n" +
 			"  babelftp users passwd alice@acme\n" +
 			"  babelftp users disable alice@acme\n" +
 			"  babelftp users list\n" +
@@ -35,7 +36,7 @@ func newUsersCommand() *cobra.Command {
 	}
 	cmd.AddCommand(
 		newUsersAddCommand(), newUsersPasswdCommand(), newUsersDisableCommand(), newUsersEnableCommand(),
-		newUsersListCommand(), newUsersRemoveCommand(), newUsersImportCommand(),
+		newUsersListCommand(), newUsersRemoveCommand(), newUsersSetCommand(), newUsersImportCommand(),
 	)
 	return cmd
 }
