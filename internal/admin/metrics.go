@@ -81,7 +81,7 @@ func NewMetrics(version string) *Metrics {
 		sessions:      gauge("sessions", "Open control connections."),
 		sessionsTotal: count("sessions_total", "Control connections since the start."),
 		logins: tenants.NewCounter(
-			"logins_total", "Logins: accepted, refused, failed by an error, or abandoned by the client.", "result"),
+			"logins_total", "Logins: accepted, refused, failed because of an error, or abandoned by the client.", "result"),
 		refusals: tenants.NewCounter(
 			"refusals_total", "What a limit (its key, or descriptors) or inspect refused or ended.", "limit"),
 		bans:      counter("bans_total", "Bans since the start.", "kind"),
