@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the view decides to testdata")
 
-// decided are the names of the table, by what is special about them.
+// decided lists the names of the table, each with what is special about it.
 var decided = []struct{ what, name string }{
 	{"a file", "/file"},
 	{"a directory", "/dir"},
@@ -60,7 +60,7 @@ var decided = []struct{ what, name string }{
 
 func today() string { return time.Now().UTC().Format(dayLayout) }
 
-// decisions are the operations, on one name each.
+// decisions lists the operations on a name.
 var decisions = []struct {
 	name string
 	do   func(f *Files, name string) error
@@ -111,7 +111,7 @@ var decisions = []struct {
 	{"Hash", func(f *Files, name string) error { _, _, err := f.Hash(name, "MD5", 0, -1); return err }},
 }
 
-// A decider keeps the notes and the events of one operation.
+// A decider records the notes and the events of one operation.
 type decider struct {
 	notes  []Note
 	events []Change
@@ -126,7 +126,8 @@ type noEvent struct{}
 
 func (noEvent) End(_ context.Context, _ string, err error) error { return err }
 
-// decidedView has folders in a second bucket and one of another account, a home, and places with few rights.
+// decidedView returns a view with mounts in a second bucket and in a bucket of another account, a home, and directories
+// with few rights.
 func decidedView(t *testing.T, s *s3test.Server, d *decider) *View {
 	t.Helper()
 	client, first, second := s.Client(), s.VersionedBucket(t), s.VersionedBucket(t)
@@ -147,7 +148,7 @@ func decidedView(t *testing.T, s *s3test.Server, d *decider) *View {
 	}
 }
 
-// kindOf is a word for an error.
+// kindOf returns a word that describes the kind of an error.
 func kindOf(err error) string {
 	for _, kind := range []struct {
 		err  error
@@ -169,15 +170,16 @@ func kindOf(err error) string {
 	return "ok"
 }
 
-// The table has what each operation answers for each name, whether it is noted for the audit log, and whether an event
-// is made. It is the order of the decisions: of denied, not printable, mounted, and what S3 says.
+// The table in testdata shows for each operation and name the result, whether there is a note for the audit log, and
+// whether there is an event. It documents the order of the checks: permission, control characters, mounts, and then the
+// response of S3.
 func TestDecisions(t *testing.T) {
 	const golden = "testdata/decisions.txt"
 	s := s3test.Start(t, "sim-aws")
 	var table strings.Builder
 	for _, of := range decided {
 		var answers []string
-		operations := map[string][]string{} // by what they answer
+		operations := map[string][]string{} // by their result
 		for _, op := range decisions {
 			d := &decider{}
 			v := decidedView(t, s, d)
@@ -223,7 +225,7 @@ func (d *decider) answer(err error) string {
 	return answer
 }
 
-// check holds the names in errors, notes and events against what the user sees and the storage has.
+// check compares the names in errors, notes and events with the names that the user sees and the URIs of the storage.
 func (d *decider) check(t *testing.T, v *View, name, op string, err error) {
 	t.Helper()
 	old, renamed := name, ""
@@ -248,7 +250,7 @@ func (d *decider) check(t *testing.T, v *View, name, op string, err error) {
 	if uri := v.URI("/archive/file"); !strings.HasSuffix(uri, "/2024/file") {
 		t.Errorf("the URI in a mount is %s", uri)
 	}
-	// an upload is noted when it is open, and may fail later
+	// the note of an upload comes when the file is opened, and the upload may fail later
 	upload := op == "OpenWriter" || op == "append" || op == "resume"
 	for _, n := range d.notes {
 		if n.Path != old || n.To != renamed || n.URI != at(old) || n.ToURI != at(renamed) ||

@@ -10,7 +10,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// The home and what leads there exist without an object; nothing else does, and what is there shows.
+// The home and its parents exist without an object, and so does nothing else. Existing files and directories take
+// precedence.
 func TestHome(t *testing.T) {
 	storage := newStorage(t)
 	h := filesOf(t, storage, NewDirectories("/teams/alice"))
@@ -55,7 +56,8 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// A directory that a session has seen stays one for it until it removes it. What is there now comes first.
+// A directory that a session has seen exists for the session until the session removes it. What exists in S3 takes
+// precedence.
 func TestVanishedDirectory(t *testing.T) {
 	storage := newStorage(t)
 	put := func(name string) {
@@ -117,7 +119,8 @@ func TestVanishedDirectory(t *testing.T) {
 	}
 }
 
-// A login removes a tree without markers from its leaves, or moves the files away, and has looked at nothing before.
+// A session removes a tree without markers from its leaves, or moves the files out of it, without having seen the
+// directories before.
 func TestRemoveTreeWithoutMarkers(t *testing.T) {
 	storage := newStorage(t)
 	for name, removeFile := range map[string]func(f *Files) error{
@@ -143,7 +146,7 @@ func TestRemoveTreeWithoutMarkers(t *testing.T) {
 	}
 }
 
-// Sessions remember at least the last maxSeen directories, and hold no more than twice as many.
+// Sessions remember at least the last maxSeen directories, and at most twice as many.
 func TestManyDirectories(t *testing.T) {
 	known := NewDirectories("/")
 	name := func(n int) string { return "/" + strconv.Itoa(n) }
@@ -163,8 +166,8 @@ func TestManyDirectories(t *testing.T) {
 	}
 }
 
-// The sessions of a user share what they know, as the connections of one client do. What one of them removes or
-// renames is gone for all, with what was below it.
+// The sessions of a user share what they know, because a client may use several connections. If one session removes or
+// renames a directory, it is gone for all of them, with its contents.
 func TestDirectoriesOfSeveralSessions(t *testing.T) {
 	storage := newStorage(t)
 	known := NewDirectories("/")
@@ -203,8 +206,8 @@ func TestDirectoriesOfSeveralSessions(t *testing.T) {
 	}
 }
 
-// A client asks by MLST whether there is a directory before it makes it. One that another user has removed is not
-// there.
+// Clients send MLST to check whether a directory exists before they create it. A directory that another user has
+// removed must not be found.
 func TestDirectoryThatAnotherUserRemoved(t *testing.T) {
 	storage := newStorage(t)
 	must.OK(t, storage.Mkdir("/d", 0o755))
@@ -216,7 +219,7 @@ func TestDirectoryThatAnotherUserRemoved(t *testing.T) {
 	if _, err := f.Stat("/d"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Stat: %v", err)
 	}
-	if _, err := f.StatDir("/d"); err != nil { // a session that is in it can still leave
+	if _, err := f.StatDir("/d"); err != nil { // a session whose working directory it is can still leave it
 		t.Errorf("StatDir: %v", err)
 	}
 	if err := f.Mkdir("/d"); err != nil {
@@ -224,7 +227,7 @@ func TestDirectoryThatAnotherUserRemoved(t *testing.T) {
 	}
 }
 
-// What the sessions have seen is forgotten when the last of them ends.
+// The directories that sessions have seen are forgotten when the last session ends.
 func TestDirectoriesWithoutSessions(t *testing.T) {
 	known := NewDirectories("/")
 	leaveOne, leaveOther := known.Enter(), known.Enter()

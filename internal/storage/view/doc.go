@@ -35,18 +35,19 @@
 // A method of Files takes these steps:
 //
 //  1. It resolves the name to a target: the name in NFC, the user's rights, the mount, and the name within the mount.
-//     This makes no request.
-//  2. It asks the rights. A user without the right gets [io/fs.ErrPermission], whether the name exists or not.
-//  3. It refuses what cannot be, such as a new name with a control character, or a move to another S3 account.
-//  4. For a change, it makes the event durable.
+//     This sends no request.
+//  2. It checks the rights. A user without the right gets [io/fs.ErrPermission], whether the name exists or not.
+//  3. It refuses operations that are impossible, such as creating a name with a control character, or moving a file to
+//     another S3 account.
+//  4. For a change, it stores the event durably.
 //  5. It calls the store of the mount. An upload is published when its file is closed, so steps 4 to 6 are in Close.
 //  6. It ends the event with the result. A change that was refused in an earlier step has no event.
-//  7. It hands a [Note] to the session, for each transfer, each change and each link, also for a refused one. The note
-//     of an upload comes when the file is opened.
+//  7. It passes a [Note] to the session for each transfer, change and link, including refused ones. The note of an
+//     upload comes when the file is opened.
 //
-// The error is the result of the command. The session makes the reply, the log line and the audit line of the error and
-// the note. Errors, events and notes have the path that the user sees. Events and notes also have the URI of the
-// object.
+// The error is the result of the command. The session makes the reply, the log line and the audit line from the error
+// and the note. Errors, events and notes contain the path that the user sees. Events and notes also contain the URI of
+// the object.
 //
 // Pathnames are absolute and in UTF-8. A final slash means a directory. RFC 959 and RFC 3659 leave the rest to the
 // server. Section 7.5.5 of RFC 3659 ("perm") describes how clients learn the [Rights].
@@ -54,6 +55,6 @@
 // # Limits
 //
 // A View does not check passwords, decode names from other charsets, choose replies, or count quotas and sessions. It
-// does not cache objects: what S3 says at the time of the request counts. It does not lock files either. If two users
-// change the same file, the driver and S3 decide by conditional requests.
+// does not cache objects: every request gets the current state from S3. It does not lock files either. If two users
+// change the same file, the driver and S3 decide with conditional requests.
 package view

@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// endingStore has one upload, whose Close waits.
+// endingStore has one upload, whose Close blocks.
 type endingStore struct {
 	Store
 	closing chan struct{}
@@ -47,8 +47,8 @@ func (u slowUpload) Close() error {
 	return nil
 }
 
-// Only what asks for the size of a file, or resumes it, waits for an upload of the same user to the same name, from
-// its abort on until it is closed.
+// Only commands that need the size of a file, or resume it, wait for an upload of the same user to the same name, from
+// the time it is aborted until it is closed.
 func TestEndings(t *testing.T) {
 	const write = os.O_CREATE
 	open := func(flag int, offset int64) func(f *Files) {

@@ -49,7 +49,7 @@ const (
 	Copy   Kind = "copy"
 	// Restore is a copy of a file or a directory from the past.
 	Restore Kind = "restore"
-	// Refused is an upload that the inspector has refused. It changes nothing.
+	// Refused is an upload that the inspector refused. It changes nothing.
 	Refused Kind = "refused"
 )
 
@@ -87,7 +87,7 @@ func (f *Files) move(kind Kind, from, to *target, do func() error) error {
 	}
 	info, err := from.mount.Store.StatFile(f.ctx, from.inner)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // a directory, or nothing
+	case errors.Is(err, fs.ErrNotExist): // a directory, or nothing with this name
 		return f.change(c, do)
 	case err != nil:
 		return from.named(err)

@@ -17,7 +17,7 @@ var ErrNameDenied = fmt.Errorf("%w: files.deny in the configuration has the name
 // upload for its user to resume.
 type SizeError struct{ Most int64 }
 
-// Error is for the log.
+// Error returns a text for the log.
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("the file is larger than files.max_size in the configuration, %d bytes", e.Most)
 }
@@ -25,7 +25,7 @@ func (e *SizeError) Error() string {
 // Unwrap returns EFBIG.
 func (*SizeError) Unwrap() error { return syscall.EFBIG }
 
-// CheckSize refuses a file of so many bytes, which the client has announced.
+// CheckSize returns an error if a file of the announced number of bytes is too large.
 func (v *View) CheckSize(bytes int64) error {
 	if v.MaxSize > 0 && bytes > v.MaxSize {
 		return &SizeError{v.MaxSize}
@@ -33,7 +33,7 @@ func (v *View) CheckSize(bytes int64) error {
 	return nil
 }
 
-// mayStore refuses a name that no file may get, whatever has it now.
+// mayStore refuses names that no file may have, even if a file with this name exists.
 func (v *View) mayStore(op string, t *target) error {
 	if v.Deny.match(t.canonical) {
 		return t.fail(op, ErrNameDenied)
@@ -43,11 +43,11 @@ func (v *View) mayStore(op string, t *target) error {
 
 // A bound counts the bytes of an upload. The zero value has no limit.
 type bound struct {
-	most int64 // of the whole file, 0 for no limit
-	size int64 // up to the last byte that has come
+	most int64 // maximum size of the whole file; 0 for no limit
+	size int64 // offset of the last byte received
 }
 
-// take counts bytes, and returns an error where they are too many.
+// take counts n bytes, and returns an error if the file becomes too large.
 func (b *bound) take(n int) error {
 	b.size += int64(n)
 	if b.most > 0 && b.size > b.most {
@@ -56,7 +56,7 @@ func (b *bound) take(n int) error {
 	return nil
 }
 
-// reader is r for as many bytes as the file may have. The byte after those is an error.
+// reader returns a reader that fails when the file becomes larger than the limit.
 func (b *bound) reader(r io.Reader) io.Reader {
 	if b.most == 0 {
 		return r
@@ -73,7 +73,7 @@ func (r *boundReader) Read(p []byte) (int, error) {
 	if err := r.bound.take(0); err != nil {
 		return 0, err
 	}
-	if room := r.bound.most - r.bound.size + 1; int64(len(p)) > room { // one byte tells that there are more
+	if room := r.bound.most - r.bound.size + 1; int64(len(p)) > room { // one byte shows that the file is too large
 		p = p[:room]
 	}
 	n, err := r.Reader.Read(p)
@@ -85,7 +85,7 @@ func (r *boundReader) Read(p []byte) (int, error) {
 
 var _ contract.ReadDeadliner = (*boundReader)(nil)
 
-// SetReadDeadline lets the store end a Read that waits.
+// SetReadDeadline lets the store interrupt a blocked Read.
 func (r *boundReader) SetReadDeadline(t time.Time) error {
 	if conn, ok := r.Reader.(contract.ReadDeadliner); ok {
 		return conn.SetReadDeadline(t)

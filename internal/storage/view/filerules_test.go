@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A file of a denied name is not stored, by whatever way. What has the name already can be read and removed.
+// A file with a denied name is not stored by any operation. An existing file with such a name can be read and removed.
 func TestDeniedNames(t *testing.T) {
 	s := newStorage(t)
 	s.fill(t, "old.exe", "file")
@@ -53,7 +53,7 @@ func TestDeniedNames(t *testing.T) {
 	}
 }
 
-// The whole file counts, and nothing of one that is too large becomes visible.
+// The limit applies to the whole file, and no part of a file that is too large becomes visible.
 func TestLargestSize(t *testing.T) {
 	const most = 10
 	for _, tc := range []struct {
@@ -117,7 +117,7 @@ func TestLargestSize(t *testing.T) {
 	}
 }
 
-// Write counts as ReadFrom does, also after it.
+// Write counts bytes in the same way as ReadFrom, also after a call of ReadFrom.
 func TestLargestSizeOfWrites(t *testing.T) {
 	v := &View{Mounts: at(newStorage(t)), Directories: NewDirectories("/"), MaxSize: 10}
 	files := v.For(t.Context(), nil)

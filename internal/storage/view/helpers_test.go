@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
-// A bucket of the test's server.
+// A bucket is a bucket on the server of the test.
 type bucket struct {
 	name   string
 	client *s3.Client
@@ -38,7 +38,7 @@ type storage struct {
 	*drivertest.Fs
 }
 
-// newStorage is a fresh bucket that holds the file /dir/file and the empty directory /empty.
+// newStorage returns a new bucket with the file /dir/file and the empty directory /empty.
 func newStorage(t *testing.T) storage {
 	t.Helper()
 	s := s3test.Start(t, "sim-aws")
@@ -52,13 +52,13 @@ func newStorage(t *testing.T) storage {
 // at mounts a bucket at "/".
 func at(s storage) Mounts { return NewMounts(Mount{Dir: "/", Store: Of(s.Driver)}) }
 
-// filesOf are the files of a user with all rights.
+// filesOf returns the files of a user with all rights.
 func filesOf(t *testing.T, s storage, known *Directories) *Files {
 	t.Helper()
 	return (&View{Mounts: at(s), Directories: known}).For(t.Context(), nil)
 }
 
-// guarded are the files of a user with a policy of one layer.
+// guarded returns the files of a user with a policy of one layer.
 func guarded(t *testing.T, s storage, rules string) *Files {
 	t.Helper()
 	return (&View{
@@ -85,7 +85,7 @@ func write(files *Files, name, content string) error {
 	return file.Close()
 }
 
-// read returns what a file holds.
+// read returns the content of a file.
 func read(files *Files, name string) (string, error) {
 	file, err := files.OpenReader(name, 0)
 	if err != nil {

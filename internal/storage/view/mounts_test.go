@@ -17,7 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// mounted is a storage with folders in a second bucket, in the first one, and one on another client.
+// mounted returns a storage with mounts in its own bucket, in a second bucket, and with another client.
 func mounted(t *testing.T, s *s3test.Server) (storage *Files, first, second *bucket) {
 	t.Helper()
 	client := s.Client()
@@ -46,7 +46,7 @@ func (b *bucket) has(t *testing.T, key string) bool {
 	return err == nil
 }
 
-// names lists a directory, directories with a slash.
+// names lists a directory. The names of directories end with a slash.
 func names(t *testing.T, storage *Files, dir string) string {
 	t.Helper()
 	entries, err := storage.List(dir)
@@ -65,14 +65,14 @@ func names(t *testing.T, storage *Files, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// A listing shows the folders among the other entries, each once, and nothing that they hide.
+// A listing shows each mount once, in the order of the names, and nothing that a mount hides.
 func TestListMounts(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		storage, first, second := mounted(t, s)
 		if got := names(t, storage, "/"); got != "archive/ deep/" {
 			t.Errorf("of empty buckets: %s", got)
 		}
-		// Around "archive/", which ends with the byte 2F, and the second in its own way.
+		// The first bucket has names that sort before and after "archive/", whose slash is the byte 2F.
 		first.fill(
 			t, "home/a", "home/archive-1", "home/archive.txt", "home/archive/hidden", "home/archive0", "home/deep/x",
 			"home/zzz/y")
@@ -103,12 +103,12 @@ func TestListMounts(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			break // and no goroutine continues
+			break // no goroutine may continue
 		}
 	})
 }
 
-// A folder hides a file of its name. A file with the name of a directory above a folder stays visible.
+// A mount hides a file with its name. A file with the name of a directory above a mount stays visible.
 func TestMountsHideFiles(t *testing.T) {
 	storage, first, second := mounted(t, s3test.Start(t, "sim-aws"))
 	first.fill(t, "home/archive", "home/deep")
@@ -129,7 +129,7 @@ func TestMountsHideFiles(t *testing.T) {
 	}
 }
 
-// A listing of more than one page goes through the pages once, with the folders in their places.
+// A listing of several pages reads each page once, and shows the mounts at their positions.
 func TestListMountsOfManyEntries(t *testing.T) {
 	storage, first, _ := mounted(t, s3test.Start(t, "minio"))
 	var want []string
@@ -193,7 +193,7 @@ func TestMountsRoute(t *testing.T) {
 	})
 }
 
-// A rename from one folder to another is S3's, and refused where the folders are of two accounts.
+// S3 renames files from one mount to another. The rename is refused if the mounts belong to two accounts.
 func TestRenameAcrossMounts(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		storage, first, second := mounted(t, s)

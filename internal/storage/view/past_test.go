@@ -60,12 +60,12 @@ func TestPastPolicy(t *testing.T) {
 	}
 }
 
-// A pastStore has a past that is as empty as itself.
+// A pastStore is an empty store whose past is empty too.
 type pastStore struct{ Store }
 
 func (s pastStore) At(Moment) Store { return s }
 
-// Where the clocks go forward at midnight, a day has its last hour, and a listing has each day once.
+// If the clocks go forward at midnight, the day before still has its last hour, and a listing shows each day once.
 func TestDaysWithoutMidnight(t *testing.T) {
 	for _, tc := range []struct{ zone, before, day, change string }{
 		{"America/Santiago", "2019-09-07", "2019-09-08", "2019-09-08T04:00:00Z"},

@@ -18,8 +18,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// Each operation works with the permissions it needs and no others, and fails without any one of them. Where it tells
-// of what is there the user must also see that, by being allowed to read it or to list it.
+// Each operation needs exactly these permissions, and fails without any one of them. If its result reveals whether a
+// file exists, the user must also be allowed to read or list the file.
 func TestPermissions(t *testing.T) {
 	now := time.Now()
 	for _, tc := range []struct {
@@ -103,7 +103,7 @@ func TestPathPermissions(t *testing.T) {
 		{"list-a-file-in-a-directory", "lr /dir/file=r", func(s *Files) error {
 			_, err := s.List("/dir/file")
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // no directory, so it may be a file
+				return nil // not a directory, so it may be a file
 			}
 			return err
 		}, true},
@@ -146,7 +146,7 @@ func TestPathPermissions(t *testing.T) {
 	}
 }
 
-// A parent that is there is one in either Unicode form, also where the user may not make it.
+// An existing parent is found in either Unicode form, even if the user may not create it.
 func TestParentsInEitherForm(t *testing.T) {
 	for _, parent := range []string{"/caf\u00e9", "/cafe\u0301"} {
 		storage := newStorage(t)
@@ -157,7 +157,8 @@ func TestParentsInEitherForm(t *testing.T) {
 	}
 }
 
-// The user of a drop box learns nothing of what others have stored, and works with what the session has stored itself.
+// The user of a drop box learns nothing about the files of others, but can work with files that the session itself
+// stored.
 func TestDropBox(t *testing.T) {
 	storage := newStorage(t)
 	s := guarded(t, storage, "wnm")
@@ -188,7 +189,7 @@ func TestDropBox(t *testing.T) {
 	if info, err := s.StatFile("/dir/é.tmp"); err != nil || info.Size() != 4 {
 		t.Errorf("the size of what was stored: %v, %v", info, err)
 	}
-	if _, err := s.StatFile("/dir/é.tmp"); !errors.Is(err, fs.ErrNotExist) { // and then control asks for the other form
+	if _, err := s.StatFile("/dir/é.tmp"); !errors.Is(err, fs.ErrNotExist) { // control then tries the other form
 		t.Errorf("the other form of its name: %v", err)
 	}
 	if err := s.Rename("/dir/é.tmp", "/dir/mine"); err != nil {
@@ -223,7 +224,7 @@ func TestDropBox(t *testing.T) {
 	}
 }
 
-// The user of a drop box resumes an interrupted upload, and does not learn by that whether a file of its name exists.
+// The user of a drop box resumes an interrupted upload, which does not reveal whether a file with this name exists.
 func TestDropBoxResumes(t *testing.T) {
 	s3 := s3test.Start(t, "sim-aws")
 	client, name := s3.Client(), s3.Bucket(t)
@@ -281,8 +282,8 @@ func TestUnseenDirectories(t *testing.T) {
 	}
 }
 
-// ALLO reaches the driver from a user who sees no names, because S3 servers that want equal parts must know the size
-// of a large file before its first part.
+// The size in ALLO reaches the driver even if the user cannot see names, because S3 servers that require equal parts
+// need the size of a large file before its first part.
 func TestAnnounceUnseen(t *testing.T) {
 	announced := &announcedStore{Store: Of(newStorage(t).Driver)}
 	v := &View{
@@ -298,7 +299,7 @@ func TestAnnounceUnseen(t *testing.T) {
 	}
 }
 
-// announcedStore keeps the size that a client has announced.
+// announcedStore records the size that a client announces.
 type announcedStore struct {
 	Store
 	size int64
@@ -319,7 +320,7 @@ type announcedFile struct {
 
 func (f announcedFile) Announce(size int64) { f.store.size = size }
 
-// A name with a control character that is there can be read, renamed and removed.
+// An existing name with a control character can be read, renamed and removed.
 func TestPrintable(t *testing.T) {
 	storage := newStorage(t)
 	s := (&View{Mounts: at(storage), Directories: NewDirectories("/"), Printable: true}).For(t.Context(), nil)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// letters writes rights as perm does, for short tables: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
+// letters formats rights as in the fact "perm", for short tables: l(ist) r(ead) w(rite) d(elete) n (rename) m(kdir).
 func letters(may Rights) string {
 	text := ""
 	for i, right := range []bool{may.List, may.Read, may.Write, may.Delete, may.Rename, may.Mkdir} {
@@ -17,13 +17,13 @@ func letters(may Rights) string {
 	return text
 }
 
-// granted reads what letters writes.
+// granted parses the format of letters.
 func granted(text string) Rights {
 	has := func(letter string) bool { return strings.Contains(text, letter) }
 	return Rights{List: has("l"), Read: has("r"), Write: has("w"), Delete: has("d"), Rename: has("n"), Mkdir: has("m")}
 }
 
-// layer makes rules of a text such as "lr /inbox=w /out/*.pdf=r".
+// layer parses a layer such as "lr /inbox=w /out/*.pdf=r".
 func layer(text string) Layer {
 	fields := strings.Fields(text)
 	byPattern := map[string]Rights{}
@@ -37,7 +37,7 @@ func layer(text string) Layer {
 	return NewLayer(granted(strings.Trim(fields[0], "-")), byPattern)
 }
 
-// A rule counts for what its pattern means and below, and the most specific one counts.
+// A rule applies to the names that match its pattern and to everything below them, and the most specific rule wins.
 func TestRules(t *testing.T) {
 	for _, tc := range []struct {
 		name, rules string
@@ -79,7 +79,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// All layers must allow a thing.
+// All layers must allow an operation.
 func TestLayers(t *testing.T) {
 	p := Policy{layer("lrw /shared=lr"), layer("all /shared/mine=lrw /other=")}
 	for name, want := range map[string]string{"/": "lrw", "/shared": "lr", "/shared/mine": "lr", "/other/x": ""} {
@@ -89,7 +89,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// Bounds of what is allowed in a tree take in each rule that may be about something in it.
+// The bounds of a tree include each rule that may apply to something in it.
 func TestBounds(t *testing.T) {
 	p := Policy{layer("lrd /a=lrwdn /a/b/keep=lr /*/drop=w /a/x*/y=m")}
 	for name, want := range map[string]string{
@@ -110,7 +110,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A user with a root sees the same rules about the same files.
+// For a user with a root, the same rules apply to the same files.
 func TestRulesBelow(t *testing.T) {
 	whole := layer("l /a=r /a/b=w /a/*/c=d /*/b/x=n /a/b/x?=m")
 	for _, root := range []string{"", "/", "/a", "/a/b", "/a/b/", "/z/b"} {
@@ -127,7 +127,7 @@ func TestRulesBelow(t *testing.T) {
 	}
 }
 
-// BenchmarkRights asks for the rights of each entry of a long listing.
+// BenchmarkRights computes the rights of each entry of a long listing.
 func BenchmarkRights(b *testing.B) {
 	text := "lr"
 	for i := range 10 {

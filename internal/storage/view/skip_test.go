@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A recorder keeps the events of changes that have succeeded.
+// A recorder records the events of changes that have succeeded.
 type recorder struct{ events []string }
 
 func (r *recorder) Begin(_ context.Context, c Change) (Event, error) { return &recorded{r, c}, nil }
@@ -39,7 +39,7 @@ func (r *recorded) End(_ context.Context, etag string, err error) error {
 	return nil
 }
 
-// The event of an upload has the size and the ETag of the whole file, also where the client has sent a part of it.
+// The event of an upload has the size and the ETag of the whole file, even if the client has sent only a part of it.
 func TestSizeInEvent(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -69,7 +69,7 @@ func TestSizeInEvent(t *testing.T) {
 	}
 }
 
-// To the receiver of events, files of skipped names do not exist.
+// For the receiver of events, files with skipped names do not exist.
 func TestSkippedNames(t *testing.T) {
 	for _, tc := range []struct {
 		name string

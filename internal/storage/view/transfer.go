@@ -52,8 +52,8 @@ func (d *download) WriteTo(w io.Writer) (int64, error) {
 
 func (d *download) Close() error { return d.target.named(d.Reader.Close()) }
 
-// OpenWriter opens a file for an upload that starts at offset bytes. The flag has os.O_CREATE, os.O_APPEND and
-// os.O_TRUNC as the upload needs them.
+// OpenWriter opens a file for an upload that starts at offset bytes. flag contains os.O_CREATE, os.O_APPEND and
+// os.O_TRUNC as needed.
 func (f *Files) OpenWriter(name string, flag int, offset int64) (Writer, error) {
 	t := f.resolve(name)
 	file, err := f.openWriter(t, flag, offset)
@@ -73,14 +73,14 @@ func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 	if err := f.mayStore("open", t); err != nil {
 		return nil, err
 	}
-	if err := f.CheckSize(max(offset, f.Announced)); err != nil { // what stays of the file counts
+	if err := f.CheckSize(max(offset, f.Announced)); err != nil { // the bytes of the file that stay count too
 		return nil, t.fail("open", err)
 	}
-	if offset > 0 || appends { // bytes of the file are to stay; an upload of all of them needs to know of no other
+	if offset > 0 || appends { // the upload keeps bytes of the file, so it must wait for other uploads to it
 		f.await(t)
 	}
-	// A file to which the session appends may hold bytes of others, and its size would tell how many. Only an own
-	// interrupted upload holds none.
+	// Do not remember a file to which the session appends: it may hold bytes of other users, and its size would reveal
+	// how many. An interrupted upload of the user holds none.
 	remember := !seen && (!appends || f.unseen.hasReported(t.canonical))
 	file, err := t.mount.Store.OpenWriter(f.ctx, t.inner, flag, offset)
 	if err != nil {
@@ -93,7 +93,7 @@ func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 	if info, err := file.Stat(); err == nil {
 		u.bound.size = info.Size()
 	}
-	if err := f.CheckSize(u.bound.size); err != nil { // the file is too large already
+	if err := f.CheckSize(u.bound.size); err != nil { // the file is already too large
 		u.Abort(err)
 		_ = u.Writer.Close() // returns the cause
 		return nil, t.fail("open", err)
@@ -101,19 +101,19 @@ func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 	return u, nil
 }
 
-// An upload is a file whose Close is the change. It begins to end when it is aborted or closed, and has ended when the
-// store has closed it.
+// An upload is a file open for writing. The change happens in Close. The upload counts as ending from Abort or Close
+// until the store has closed the file.
 type upload struct {
 	Writer
 	files    *Files
 	target   *target
-	remember bool // as stored by the session, because the user cannot see it otherwise
+	remember bool // record the file as stored by the session, because the user cannot see it otherwise
 	aborted  atomic.Bool
-	refusal  error // of the inspector, before Close
+	refusal  error // error of the inspector before Close
 	bound    bound
 
 	mu    sync.Mutex
-	ended func() // nil before it begins to end
+	ended func() // nil until the upload is ending
 }
 
 func (u *upload) Write(b []byte) (int, error) {
@@ -140,7 +140,7 @@ func (u *upload) Abort(cause error) {
 	u.Writer.Abort(cause)
 }
 
-// end lets other sessions wait for the upload until the function that it returns is called.
+// end makes other sessions wait for the upload. Call the returned function when the upload has ended.
 func (u *upload) end() (ended func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
