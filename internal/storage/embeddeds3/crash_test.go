@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveHalfAnUpload stores an object, begins a multipart upload and half of another object, says so and blocks.
+// serveHalfAnUpload starts a server in dir, stores an object, uploads a part of a multipart upload, and sends half of
+// another object. Then it prints a line and blocks.
 func serveHalfAnUpload(dir string) error {
 	ctx := context.Background()
 	s, err := embeddeds3.Start(ctx, embeddeds3.Options{Dir: dir})
@@ -66,7 +67,8 @@ func serveHalfAnUpload(dir string) error {
 	return putHalf(ctx, client, "half", taken)
 }
 
-// A server that starts after one was killed has all objects with their attributes, and nothing of what came half.
+// After a server was killed, the next one has all complete objects with their attributes, and nothing of the incomplete
+// uploads.
 func TestKilledServerLeavesNoHalves(t *testing.T) {
 	dir := t.TempDir()
 	executable, err := os.Executable()

@@ -19,8 +19,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Clients delete an object on the condition that it is still the old one, while another client replaces it. The new
-// one stays.
+// Several clients delete an object with a condition on its old ETag, while another client replaces it. The new object
+// must stay.
 func TestDeleteNextToPut(t *testing.T) {
 	const keys, rounds, deleters = 4, 25, 6
 	b := newBucket(t)
@@ -132,7 +132,8 @@ func (f *flipping) publishers() map[string]func(ctx context.Context, n int) erro
 	}
 }
 
-// readers are the requests that describe the object. Each returns whether it got one of the two, or an error.
+// readers returns the requests that describe the object. Each reports whether the response describes exactly one
+// content.
 func (f *flipping) readers() map[string]func(ctx context.Context) (whole bool, err error) {
 	head := func(ctx context.Context, key *string) (bool, error) {
 		out, err := f.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &f.name, Key: key})
@@ -171,7 +172,7 @@ func (f *flipping) readers() map[string]func(ctx context.Context) (whole bool, e
 	}
 }
 
-// Clients read an object while others replace it. What they get is of one object, whichever of its two it was.
+// Clients read an object while others replace it. Each response must describe one of the two contents, never a mixture.
 func TestReadNextToReplace(t *testing.T) {
 	const rounds = 25
 	b := newBucket(t)

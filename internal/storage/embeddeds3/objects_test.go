@@ -21,7 +21,7 @@ import (
 
 const mib = 1 << 20
 
-// bucket is a bucket as a client of the SDK's defaults sees it.
+// A bucket is a bucket with a client that uses the defaults of the SDK.
 type bucket struct {
 	*s3.Client
 	name string
@@ -96,8 +96,7 @@ func TestRefusedNameLeavesNothing(t *testing.T) {
 	}
 }
 
-// endlessly is a body that stops in its middle: it tells after the first bytes that they were taken and blocks until
-// its context ends.
+// endlessly is a request body that blocks after its first bytes until ctx ends. It closes taken when it blocks.
 type endlessly struct {
 	ctx   context.Context
 	taken chan<- struct{}
@@ -117,22 +116,22 @@ func (e *endlessly) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// putHalf sends half of an object and returns when ctx ends. The object comes with a checksum, as all that the driver
-// sends: of one without, versitygw takes what has come for the whole.
+// putHalf sends half of an object and returns when ctx ends. Like the requests of the driver, the request has a
+// checksum: without one, versitygw would store the received half as the whole object.
 func putHalf(ctx context.Context, client *s3.Client, key string, taken chan<- struct{}) error {
 	_, err := client.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: aws.String("bucket"), Key: &key,
 		Body: &endlessly{ctx: ctx, taken: taken}, ContentLength: aws.Int64(64 * mib),
 		ChecksumCRC32C: aws.String("AAAAAA=="),
 	}, func(o *s3.Options) {
-		// Over plain HTTP the SDK has no checksum of its own for a body that cannot be read twice.
+		// Over plain HTTP, the SDK computes no checksum for a body that cannot be read twice.
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.APIOptions = append(o.APIOptions, v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
 	})
 	return err
 }
 
-// objectFiles lists the files under a data folder, temporary ones too.
+// objectFiles lists the files below a data folder, including temporary ones.
 func objectFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	files := []string{}

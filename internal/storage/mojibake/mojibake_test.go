@@ -38,7 +38,7 @@ func aws() driver.Profile {
 	return p
 }
 
-// A bucket is one of a simulated server.
+// A bucket is a bucket on a simulated S3 server.
 type bucket struct{ server *s3sim.Server }
 
 func newBucket(keys map[string]string) *bucket {
@@ -58,7 +58,7 @@ func (b *bucket) open(ctx context.Context, client driver.Client) *drivertest.Fs 
 func (b *bucket) put(key, content string) {
 	files := drivertest.MustNew(context.Background(), b.server.Client(nil), "bucket", nil)
 	if strings.HasSuffix(key, "/") {
-		_ = files.Mkdir(key, 0) // it may be there
+		_ = files.Mkdir(key, 0) // it may exist
 		return
 	}
 	if err := afero.WriteFile(files, key, []byte(content), 0); err != nil {
@@ -66,7 +66,7 @@ func (b *bucket) put(key, content string) {
 	}
 }
 
-// objects returns the content of each key. Markers of directories have none.
+// objects returns the content of each key. It omits the markers of directories.
 func (b *bucket) objects(t *testing.T) map[string]string {
 	t.Helper()
 	files, found := b.open(t.Context(), b.server.Client(nil)), map[string]string{}
@@ -90,7 +90,7 @@ func (b *bucket) objects(t *testing.T) map[string]string {
 	return found
 }
 
-// tenant returns a tenant with clients that write GBK.
+// tenant returns a tenant whose clients send names in GBK.
 func (b *bucket) tenant(ctx context.Context, t *testing.T, client driver.Client) *Tenant {
 	t.Helper()
 	encoding, err := pathname.ParseEncoding("gbk")
@@ -102,7 +102,7 @@ func (b *bucket) tenant(ctx context.Context, t *testing.T, client driver.Client)
 	}
 }
 
-// list returns the lines of a tenant, as the command shows them.
+// list scans and checks the names of a tenant, as the command does.
 func list(t *testing.T, tenant *Tenant) []Line {
 	t.Helper()
 	var seen atomic.Int64
@@ -210,7 +210,7 @@ func scene(t *testing.T) (before, after map[string]string) {
 		}
 }
 
-// TestApply renames everything, and nothing a second time.
+// TestApply renames everything. A second run finds nothing to rename.
 func TestApply(t *testing.T) {
 	before, after := scene(t)
 	b := newBucket(before)
@@ -236,8 +236,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestInterruptedApply ends the command ahead of each request that changes something, or by a signal, and runs it
-// again. Nothing is lost or there twice, and the second run completes the first.
+// TestInterruptedApply ends the command before each request that changes something, by a signal or by killing the
+// process, and then runs it again. The second run must complete the renames, without losing or duplicating an object.
 func TestInterruptedApply(t *testing.T) {
 	before, after := scene(t)
 	for _, killed := range []bool{false, true} {
@@ -280,7 +280,7 @@ func TestInterruptedApply(t *testing.T) {
 	}
 }
 
-// asked returns the lines as an operator changes them who insists on a rename.
+// asked sets the state Rename for lines whose new name exists, like an operator who insists on the rename.
 func asked(lines []Line) []Line {
 	for i := range lines {
 		if lines[i].State == Exists {
@@ -290,13 +290,13 @@ func asked(lines []Line) []Line {
 	return lines
 }
 
-// TestConflicts has names that cannot be renamed. They stay, with the reason.
+// TestConflicts tries to rename to names that exist. The objects stay, and the problem contains the reason.
 func TestConflicts(t *testing.T) {
 	old := misread(t, "目录")
 	for name, tc := range map[string]struct {
 		keys   map[string]string // besides old.txt
 		state  State
-		reason string // of Apply, if the operator insists
+		reason string // reason of the problem that Apply returns
 	}{
 		"file":      {map[string]string{"目录.txt": "theirs"}, Exists, "a file has the new name"},
 		"directory": {map[string]string{"目录.txt/a": "theirs"}, Exists, "a directory has the new name"},
@@ -323,11 +323,11 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// TestOtherClients has another client store something between the list and the rename.
+// TestOtherClients lets another client store an object between the scan and the rename.
 func TestOtherClients(t *testing.T) {
 	old := misread(t, "目录")
 	for name, tc := range map[string]struct {
-		operation, key string // before the first such request, the other client stores this key
+		operation, key string // the other client stores key before the first request of this operation
 		want           map[string]string
 	}{
 		"target": {"CopyObject", "目录", map[string]string{old: "mine", "目录": "theirs"}},
@@ -355,7 +355,7 @@ func TestOtherClients(t *testing.T) {
 	}
 }
 
-// TestFile reads a list that was written, and rejects mistakes of people who edit it.
+// TestFile reads a file from Write, and rejects mistakes that people make when they edit it.
 func TestFile(t *testing.T) {
 	lines := []Line{
 		{State: Rename, Charset: "gbk", Objects: 3, Path: "/Ŀ¼/", Name: "目录", Note: "joins"},
@@ -400,7 +400,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-// TestTrust renames names that people may have chosen, but none that needs another decision.
+// TestTrust renames names that people may have chosen, but not names that need another decision.
 func TestTrust(t *testing.T) {
 	b := newBucket(map[string]string{"größe": "", "größe.d/a": "", "Ŀ¼": ""})
 	tenant := b.tenant(t.Context(), t, b.server.Client(nil))

@@ -29,8 +29,8 @@ const (
 
 // Probe tries the requests that the server sends for a bucket, depending on the permissions of its users.
 //
-// It stores its objects where no user sees them. It also uses one key below the prefix of the users that no object
-// has: it reads the key, deletes it, and starts an upload there that it aborts. Probe deletes the objects that it
+// It stores its objects where no user sees them. It also uses one key below the prefix of the users at which no object
+// exists: it reads and deletes the key, and starts an upload to it that it aborts. Probe deletes the objects that it
 // stores, even if ctx ends, and stores nothing that it has no permission to delete.
 func Probe(ctx context.Context, b *Bucket, log *slog.Logger) *Report {
 	r := &Report{Bucket: b}
@@ -218,7 +218,7 @@ func (p *prober) verifyProfile(ctx context.Context) {
 	}
 }
 
-// remove deletes a key that no object has.
+// remove sends DeleteObject for a key at which no object exists.
 func (p *prober) remove(ctx context.Context, key string) bool {
 	in := &s3.DeleteObjectInput{Bucket: &p.bucket.Name, Key: &key}
 	if p.bucket.Profile.ConditionalDelete {

@@ -33,8 +33,8 @@ type sample struct {
 	fewParts bool
 }
 
-// newSample returns a sample below the prefix of a bucket, with a key that no object has. It adds If-None-Match to a
-// profile that supports If-Match.
+// newSample returns a sample below the prefix of a bucket, with an unused key. It adds If-None-Match to a profile that
+// supports If-Match.
 func newSample(s *scratch, prefix string, p *driver.Profile) *sample {
 	p.ExclusivePut, p.ExclusiveComplete = p.PutsOn(true), p.CompletesOn(true)
 	return &sample{scratch: s, key: prefix + reserved + "overwrite-" + strings.ToLower(rand.Text()), profile: p,
