@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// readings returns what bytes can mean.
+// readings returns the possible meanings of bytes.
 func readings(t testing.TB, e *pathname.Encoding, bytes string) (names []string) {
 	t.Helper()
 	all, err := e.Readings(bytes)
@@ -42,7 +42,7 @@ func parseEncoding(t testing.TB, labels ...string) *pathname.Encoding {
 	return e
 }
 
-// charsets returns all charsets that pathnames can have.
+// charsets returns all charsets that are supported for pathnames.
 func charsets(t testing.TB) []*pathname.Encoding {
 	t.Helper()
 	var allowed []*pathname.Encoding
@@ -182,7 +182,7 @@ func TestNilEncodingIsUTF8(t *testing.T) {
 	}
 }
 
-// TestEncodingNames has bytes that systems of each charset write.
+// TestEncodingNames tests bytes that systems with each charset write.
 func TestEncodingNames(t *testing.T) {
 	tests := []struct{ label, bytes, name string }{
 		{"utf-8", "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", "日本語"},
@@ -209,7 +209,7 @@ func TestEncodingNames(t *testing.T) {
 		{"euc-kr", "\x8c\x63", "똠"}, // Microsoft's extension
 		{"koi8-r", "\xe6\xc1\xca\xcc", "Файл"},
 		{"macintosh", "caf\x8e", "café"},
-		{"iso-8859-1", "\x93quoted\x94 \x80", "“quoted” €"}, // as Windows means it
+		{"iso-8859-1", "\x93quoted\x94 \x80", "“quoted” €"}, // Windows writes these bytes under this label
 		{"iso-8859-9", "\xddstanbul", "İstanbul"},
 		{"iso-8859-15", "5\xa4 caf\xe9", "5€ café"},
 		{"ibm852", "\x9d\xa2d\xab", "Łódź"},
@@ -274,8 +274,8 @@ func TestEncodingRefuses(t *testing.T) {
 	}
 }
 
-// TestEncodingFallsBackToUTF8 has names whose bytes in the charset are not to be
-// sent.
+// TestEncodingFallsBackToUTF8 tests names that the charset cannot encode, or only with bytes that mean another
+// character.
 func TestEncodingFallsBackToUTF8(t *testing.T) {
 	tests := []struct{ label, name, why string }{
 		{"iso-8859-1", "日本語", "not in the charset"},
@@ -306,9 +306,8 @@ func TestEncodeNotUTF8(t *testing.T) {
 	}
 }
 
-// TestCharsetBytes decodes each byte and each pair of bytes in every charset. A
-// slash and a dot come only from their own bytes, and Encode returns the same
-// bytes.
+// TestCharsetBytes decodes each byte and each pair of bytes in every charset. Only the bytes of "/" and "." decode to
+// these characters, and Encode returns the same bytes.
 func TestCharsetBytes(t *testing.T) {
 	for _, e := range charsets(t) {
 		t.Run(e.String(), func(t *testing.T) {
@@ -356,7 +355,7 @@ func TestCharsetCharacters(t *testing.T) {
 	for _, e := range charsets(t) {
 		last := rune(0xffff)
 		if e.String() == "gb18030" || e.String() == "big5" {
-			last = 0x2ffff // they have characters beyond
+			last = 0x2ffff // they have characters outside the Basic Multilingual Plane
 		}
 		t.Run(e.String(), func(t *testing.T) {
 			t.Parallel()
@@ -374,15 +373,15 @@ func TestCharsetCharacters(t *testing.T) {
 	}
 }
 
-// TestBig5Itself holds that nothing of Big5 itself is refused, for what Hong
-// Kong's supplement has a second time. It has a few characters twice itself.
+// TestBig5Itself checks that no bytes of Big5 itself are refused because Hong Kong's supplement has the same character
+// a second time. Big5 itself has a few characters twice.
 func TestBig5Itself(t *testing.T) {
 	e := parseEncoding(t, "big5")
 	twice := []string{"\xa2\xa4", "\xa2\xa5", "\xa2\xa6", "\xa2\xa7", "\xa2\xcc", "\xa2\xce"}
 	for lead := 0xa1; lead <= 0xf9; lead++ {
 		for trail := 0x40; trail <= 0xfe; trail++ {
 			bytes := string([]byte{byte(lead), byte(trail)})
-			// From C6A1 and from F9D6 on others have put characters of their own.
+			// In the ranges that start at C6A1 and F9D6, vendors have defined their own characters.
 			if 0x7f <= trail && trail <= 0xa0 || "\xc6\xa1" <= bytes && bytes < "\xc9\x40" || "\xf9\xd6" <= bytes {
 				continue
 			}
@@ -397,7 +396,7 @@ func TestBig5Itself(t *testing.T) {
 	}
 }
 
-// FuzzEncodings holds every encoding to its promises.
+// FuzzEncodings checks the documented properties of every encoding.
 func FuzzEncodings(f *testing.F) {
 	for _, seed := range []string{"", "name", "日本語", "\x93\xfa\x96\x7b\x8c\xea", "\xc6\xfc\xcb\xdc", "caf\xe9",
 		"\xc3\xa9", "\x84\x31\xa4\x37", "\x81\x30\x81\x30", "\x8f\xb0\xa1", "‛FF", "‛‛", "\xed\xa0\x80", "\x88\x66/."} {
@@ -427,7 +426,7 @@ func FuzzEncodings(f *testing.F) {
 	})
 }
 
-// checkDecode returns the first reading, zero if there is none.
+// checkDecode checks the readings of bytes and returns the first one, or the zero Reading if there is none.
 func checkDecode(t *testing.T, e *pathname.Encoding, bytes string) pathname.Reading {
 	t.Helper()
 	all, err := e.Readings(bytes)

@@ -18,14 +18,14 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
 
-// A store has the names of one directory.
+// A store holds the names in one directory.
 type store map[string]bool
 
 // A visit is a session of a device with the store.
 type visit struct {
 	codec pathname.Codec
 	store store
-	asked int // how often the storage was asked
+	asked int // number of requests to the storage
 }
 
 func (s store) visit(rules pathname.Rules) *visit {
@@ -40,7 +40,7 @@ func (v *visit) stat(name string) error {
 	return fs.ErrNotExist
 }
 
-// do lets a resolver work on the bytes of a name, as a session does for each command.
+// do calls work with a resolver and the decoded name, like a session does for each command.
 func (v *visit) do(
 	bytes string, work func(r *pathname.Resolver, name string) (string, error),
 ) (key string, err error) {
@@ -72,13 +72,13 @@ func (v *visit) find(bytes string) (string, error) {
 	return v.do(bytes, func(r *pathname.Resolver, name string) (string, error) { return r.Lookup(name, v.stat) })
 }
 
-// list returns how the session sees a key.
+// list returns the bytes with which a listing shows a key.
 func (v *visit) list(key string) string {
 	v.codec.Listed = true
 	return v.codec.EncodeName("/", path.Base(key))
 }
 
-// wordLists are languages of the catalogs, by the charset in which old devices write them.
+// wordLists pairs charsets of old devices with languages that they write, for which there are catalogs.
 var wordLists = []struct{ charset, language string }{
 	{"gbk", "zh-Hans"}, {"gb18030", "zh-Hans"}, {"big5", "zh-Hant"}, {"euc-jp", "ja"}, {"shift_jis", "ja"},
 	{"euc-kr", "ko"}, {"koi8-r", "ru"}, {"koi8-u", "uk"}, {"windows-1251", "ru"}, {"windows-1251", "uk"},
@@ -88,8 +88,8 @@ var wordLists = []struct{ charset, language string }{
 	{"windows-1254", "tr"}, {"windows-1257", "lt"}, {"windows-1258", "vi"}, {"macintosh", "it"},
 }
 
-// wordsOf returns the words of a language in the bytes of a charset, and parts of words where words are long or have
-// no spaces between them.
+// wordsOf returns the words of a language as bytes in a charset. It includes parts of words, because some languages
+// have no spaces between words.
 func wordsOf(t *testing.T, charset, language string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../locales/" + language + "/messages.gotext.json")
@@ -110,7 +110,7 @@ func wordsOf(t *testing.T, charset, language string) []string {
 				for i := 0; i+length <= len(runes); i++ {
 					name := string(runes[i : i+length])
 					if strings.Trim(name, "\u200c\u00a0\u202f") != name {
-						continue // no name begins or ends with a joiner of Persian, or with a space of French
+						continue // names do not begin or end with a Persian joiner or a French space
 					}
 					bytes, _ := encoding.Encode(name)
 					if all := readings(t, encoding, bytes); bytes != name && all[0] == name {
@@ -128,8 +128,8 @@ func wordsOf(t *testing.T, charset, language string) []string {
 	return words
 }
 
-// TestWordsComeBack: a device gets all words of its language back byte for byte, each as the first name of a session
-// too, and no word takes the place of another.
+// TestWordsComeBack: a device gets all words of its language back byte for byte, even if the word is the first name of
+// a session, and no word replaces another.
 func TestWordsComeBack(t *testing.T) {
 	for _, list := range wordLists {
 		t.Run(list.charset+"/"+list.language, func(t *testing.T) {
@@ -154,8 +154,8 @@ func TestWordsComeBack(t *testing.T) {
 	}
 }
 
-// TestNamesOfFourBytes: where clients of UTF-8 come too, four bytes are two characters of the charset, unless they are
-// a character in UTF-8.
+// TestNamesOfFourBytes: if clients with UTF-8 use the same tenant, four bytes are read as two characters of the
+// charset, unless they are a known character in UTF-8.
 func TestNamesOfFourBytes(t *testing.T) {
 	for _, test := range []struct{ charset, bytes, key string }{
 		{"gbk", "\xf0\xaf\xbd\xad", "/鸠江"},
@@ -180,8 +180,8 @@ func TestNamesOfFourBytes(t *testing.T) {
 	}
 }
 
-// TestNamesWithInvisibleReadings: a name whose reading in the charset has an invisible character, and could not be
-// created, is in UTF-8. A session that has decided on the charset gets the error.
+// TestNamesWithInvisibleReadings: a name is read as UTF-8 if its reading in the charset has an invisible character and
+// therefore could not be created. A session that has decided on the charset gets an error.
 func TestNamesWithInvisibleReadings(t *testing.T) {
 	for _, test := range []struct{ charset, before, bytes, key string }{
 		{"windows-1252", "", "día.txt", "/día.txt"},
@@ -213,15 +213,16 @@ func TestNamesWithInvisibleReadings(t *testing.T) {
 	}
 }
 
-// onlyTheSessionTells returns names that are common in UTF-8, which other clients of a tenant may write.
+// onlyTheSessionTells returns names in a charset whose bytes are also common names in UTF-8, which other clients of the
+// tenant may write.
 func onlyTheSessionTells(charset string) []string {
 	return map[string][]string{
 		"iso-8859-1": {"\xc2\xb0C", "\xc3\xa9t\xc3\xa9"}, "windows-1256": {"\xd8\xba"}, "koi8-u": {"\xd0\xa6"},
 	}[charset]
 }
 
-// TestNormalFormsComeBack: some charsets have characters that Unicode's normal forms replace. KS X 1001 has Chinese
-// characters twice, and Shift_JIS the sign of Ångström.
+// TestNormalFormsComeBack: some charsets have characters that Unicode's normal forms replace. KS X 1001 has some
+// Chinese characters twice, and Shift_JIS has the ångström sign.
 func TestNormalFormsComeBack(t *testing.T) {
 	for _, charset := range []string{
 		"big5", "euc-jp", "euc-kr", "gbk", "shift_jis", "windows-1255", "windows-1256", "windows-1258",
@@ -243,7 +244,7 @@ func TestNormalFormsComeBack(t *testing.T) {
 	}
 }
 
-// wantBack lets a device write a name and read it in other sessions.
+// wantBack checks that a device can create a name, and that other sessions list and find it with the same bytes.
 func wantBack(t *testing.T, s store, rules pathname.Rules, bytes string) {
 	t.Helper()
 	first := s.visit(rules)
@@ -265,8 +266,8 @@ func wantBack(t *testing.T, s store, rules pathname.Rules, bytes string) {
 	}
 }
 
-// TestShownNamesLeadBack: whatever keys there are, a session that has sent nothing before finds each by the bytes that
-// it is shown, unless two keys are shown alike.
+// TestShownNamesLeadBack: for random keys, a new session finds each key by the bytes with which a listing shows it,
+// unless two keys are shown with the same bytes.
 func TestShownNamesLeadBack(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	letters := []rune("aé中目录日本与辿Ŀ¼一λ位ΩŴƻΆωЖжїдا،؛ُﾃｽ港髙한글樂樂🎉ñ")
@@ -304,7 +305,7 @@ func TestShownNamesLeadBack(t *testing.T) {
 	}
 }
 
-// TestRequestsForNames: names that can be in one charset only cost no request.
+// TestRequestsForNames: names that are valid in only one charset cost no additional request.
 func TestRequestsForNames(t *testing.T) {
 	for _, test := range []struct {
 		bytes        string
@@ -332,7 +333,7 @@ func TestRequestsForNames(t *testing.T) {
 	}
 }
 
-// FuzzHistories: a device that writes any bytes gets these back, or an error.
+// FuzzHistories: whatever bytes a device writes as a name, it gets the same bytes back, or an error.
 func FuzzHistories(f *testing.F) {
 	f.Add("gbk", "\xc4\xbf\xc2\xbc", "\xce\xbb", false)
 	f.Add("euc-jp", "\x8f\xab\xb1", "\xc3\xa9", true)
@@ -369,7 +370,7 @@ func FuzzHistories(f *testing.F) {
 	})
 }
 
-// inCharset reports whether a device can write the bytes, and may create a file of this name.
+// inCharset reports whether a device with this charset can write the bytes, and may create a file with this name.
 func inCharset(e *pathname.Encoding, bytes string) bool {
 	all, err := e.Readings(bytes)
 	return err == nil && (all[0].Charset != nil || e.UTF8() || e.Raw()) &&
@@ -377,7 +378,7 @@ func inCharset(e *pathname.Encoding, bytes string) bool {
 }
 
 // TestExistingNameInUTF8: if the configuration lists UTF-8, an existing name in UTF-8 decides for the session, unless
-// the client may have it from a listing.
+// the client may have copied it from a listing.
 func TestExistingNameInUTF8(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -386,7 +387,7 @@ func TestExistingNameInUTF8(t *testing.T) {
 		listed   bool
 		existing string
 		first    string
-		want     string // of a new name with the bytes C5 B4 C6 BC
+		want     string // expected key of a new name with the bytes C5 B4 C6 BC
 	}{
 		{"user", []string{"euc-jp", "shift_jis", "utf-8"}, false, false, "/Ŵƻ", "Ŵƻ", "/ŴƼ"},
 		{"tenant", []string{"euc-jp", "shift_jis", "utf-8"}, true, false, "/Ŵƻ", "Ŵƻ", "/ŴƼ"},
@@ -408,7 +409,8 @@ func TestExistingNameInUTF8(t *testing.T) {
 	}
 }
 
-// TestSyllablesByLetters: devices with KS X 1001 write a syllable that it lacks by its letters, behind a filler.
+// TestSyllablesByLetters: devices with KS X 1001 write a syllable that it lacks as a filler and the letters of the
+// syllable.
 func TestSyllablesByLetters(t *testing.T) {
 	rules := pathname.Rules{Encoding: parseEncoding(t, "euc-kr")}
 	for _, bytes := range []string{

@@ -50,7 +50,8 @@ func TestURI(t *testing.T) {
 	}
 }
 
-// What a listing shows of a name leads back to it, and what it shows of no name stays what it is.
+// A name in the form of a listing is converted back to the name. A text that is not in the form of a listing stays
+// unchanged.
 func TestLineBreaks(t *testing.T) {
 	for name, shown := range map[string]string{
 		"a\nb": "a\u240ab", "\u240a\r\u201b": "\u201b\u240a\u240d\u201b\u201b", "a\u240ab": "a\u240ab",

@@ -25,7 +25,7 @@ type Resolver struct {
 	WorkingDirectory string // known to exist, so no request checks it
 	// StatDir checks for a directory in the storage.
 	StatDir func(name string) (fs.FileInfo, error)
-	// Choice is the charset that the names of the client have proved, Undecided if there are several possible ones.
+	// Choice is the charset that the names of the client have proved, or Undecided if several are possible.
 	Choice Choice
 	// Read is the charset chosen for the last ambiguous name, or Undecided.
 	Read Choice

@@ -14,7 +14,7 @@ import (
 
 const composed, decomposed = "caf\u00e9", "cafe\u0301"
 
-// A tree is a storage: the pathnames that are there, and which were asked for.
+// A tree simulates the storage. It records the pathnames that were looked up.
 type tree struct {
 	there []string
 	asked []string
@@ -124,7 +124,7 @@ func TestLongPathnames(t *testing.T) {
 	}
 }
 
-// Each directory has the encoding of the nearest one above it that has one.
+// Each directory has the encoding of the nearest parent with an encoding.
 func TestCodec(t *testing.T) {
 	latin, err := pathname.ParseEncoding("windows-1252")
 	must.OK(t, err)
@@ -198,8 +198,8 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
-// TestEchoOfLongPathnames repeats a pathname that is longer than any name, of as many segments as a line can have.
-// The work ends where no name can be so long.
+// TestEchoOfLongPathnames: Echo of a pathname with as many segments as a line can have takes little time, because it
+// stops decoding at the maximum length of a name.
 func TestEchoOfLongPathnames(t *testing.T) {
 	raw, err := pathname.ParseEncoding("raw")
 	must.OK(t, err)
@@ -210,7 +210,8 @@ func TestEchoOfLongPathnames(t *testing.T) {
 	}
 }
 
-// TestEncodingOf: a directory has the encoding of the nearest one, in any Unicode form of its name.
+// TestEncodingOf: a directory has the encoding of the nearest parent with an encoding, whatever the Unicode form of its
+// name.
 func TestEncodingOf(t *testing.T) {
 	first, second := new(pathname.Encoding), new(pathname.Encoding)
 	rules := pathname.Rules{DirectoryEncodings: map[string]*pathname.Encoding{"/café": first, "/café/old/é": second}}

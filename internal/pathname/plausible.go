@@ -105,8 +105,8 @@ func isBeyondASCII(r rune) bool { return r >= utf8.RuneSelf }
 
 func isASCIIRune(r rune) bool { return r < utf8.RuneSelf }
 
-// plausibleRun reports whether people may write a run of non-ASCII characters between two ASCII characters, 0 if there
-// are none.
+// plausibleRun reports whether people may write a run of non-ASCII characters between two ASCII characters, which are 0
+// at the start or the end of the name.
 func plausibleRun(run string, before, after rune) bool {
 	const endOfTwoBytes = 0x800
 	if strings.ContainsFunc(run, func(r rune) bool { return r >= endOfTwoBytes }) {

@@ -2,7 +2,7 @@ package pathname
 
 import "testing"
 
-// TestPlausible has names that people write in UTF-8, and names of devices whose bytes are valid UTF-8 by chance.
+// TestPlausible tests names that people write in UTF-8, and names of devices whose bytes are valid UTF-8 by chance.
 func TestPlausible(t *testing.T) {
 	for name, want := range map[string]bool{
 		"":                     true,
@@ -69,7 +69,7 @@ func TestPlausible(t *testing.T) {
 		"\u0085":               false,
 		"ȣȭ":                   false, // 호화 in EUC-KR
 		"Сα":                   false,
-		"Ŵļ.txt":               false, // letters of no one language
+		"Ŵļ.txt":               false, // not the letters of any single language
 		"ǰĿ¼":                  false, // 前目录 in GBK
 		"report Ŀ¼ für Müller": false,
 	} {
@@ -81,7 +81,7 @@ func TestPlausible(t *testing.T) {
 	}
 }
 
-// TestPlausibleInCharset has names in charsets from before UTF-8 that people write, and bytes that mean nothing there.
+// TestPlausibleInCharset tests names that people write in legacy charsets, and bytes that make no sense in them.
 func TestPlausibleInCharset(t *testing.T) {
 	for _, test := range []struct {
 		charset, name string

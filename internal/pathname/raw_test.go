@@ -39,7 +39,7 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// TestRawNamesNothing has names that no bytes stand for.
+// TestRawNamesNothing tests names that do not represent any bytes.
 func TestRawNamesNothing(t *testing.T) {
 	e := parseEncoding(t, "raw")
 	for _, name := range []string{"‛", "a‛b", "‛F", "‛ff", "‛G0", "‛41", "‛C3‛A9", "‛2F", "‛‛‛", "‛‛‛E9‛", "caf\xe9"} {
@@ -49,8 +49,7 @@ func TestRawNamesNothing(t *testing.T) {
 	}
 }
 
-// TestRawIsInjective decodes all that one and two bytes can be, alone and after
-// the escape.
+// TestRawIsInjective decodes every byte and every pair of bytes, pairs also after the escape.
 func TestRawIsInjective(t *testing.T) {
 	e := parseEncoding(t, "raw")
 	seen := make(map[string]string)

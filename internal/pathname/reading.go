@@ -10,7 +10,7 @@ type Name struct {
 	// Path is absolute, clean and UTF-8. The command creates this pathname if no reading exists. It ends with a slash
 	// if it must be a directory.
 	Path string
-	// Choice is the charset that the client must have used, Undecided if there are several possible ones.
+	// Choice is the charset that the client must have used, or Undecided if several are possible.
 	Choice Choice
 
 	ambiguous map[string]*segment // by the prefix of Path that ends with the segment
