@@ -68,9 +68,9 @@ func (r *treeMove) stampCopy(v s3api.Version, a *s3object.Attributes, to string)
 // renameTime limits how long a rename waits for another replica that may be about to delete the source of a copy.
 const renameTime = 5 * time.Second
 
-// waitForRename returns the file at a key. If made, which was stored this long ago, is the copy of that very file in a
-// rename, then the rename is running on another replica or was interrupted. In this case waitForRename waits until the
-// file is gone or the copy is renameTime old.
+// waitForRename returns the file at a key. If made, which was stored age ago, is a stamped copy of that file, then a
+// rename of the file is running on another replica or was interrupted. In this case waitForRename waits until the file
+// is gone or the copy is renameTime old.
 //
 // Without waiting, two replicas could both complete the same rename, or one could rename the file back just before the
 // delete of the other one reaches S3. S3 compares only ETags, so it would delete the file that has come back.

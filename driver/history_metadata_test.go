@@ -116,7 +116,7 @@ func (m *model) checkAttributes(e s3sim.Event, op *operation, content []byte) {
 	m.wantAttributes(e, op, got, allowed)
 }
 
-// follows reports whether an upload makes a content from an older content.
+// follows reports whether an upload can have turned the content old into this content.
 func (m *model) follows(op *operation, old, content []byte) bool {
 	return bytes.Equal(content, slices.Concat(old, op.content)) ||
 		op.Do == "rest" && op.Offset <= len(old) && bytes.HasPrefix(content, slices.Concat(old[:op.Offset], op.content))

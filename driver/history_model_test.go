@@ -62,7 +62,7 @@ type operation struct {
 	faulty   atomic.Bool // a fault affects one of its requests
 
 	// The following fields are guarded by the mutex of the model.
-	start, end int // numbers of the requests before which it began and after which it ended
+	start, end int // counts of requests: all later ones came after it began, and none after end came before it ended
 	ended      bool
 	err        error
 
@@ -538,7 +538,8 @@ func (m *model) restarted(e s3sim.Event, op *operation) (made [][]byte) {
 	return made
 }
 
-// bases returns what the bytes of an upload may follow, except for uploads that overwrite the middle of an object.
+// bases returns the contents to which an upload may have added its bytes, except for uploads that overwrite the middle
+// of an object.
 func (m *model) bases(e s3sim.Event, op *operation) [][]byte {
 	objects, absent := m.replaced(e, op)
 	switch resumed := heads(m.interrupted(op), op.reportedSize); op.Do {
@@ -625,7 +626,7 @@ func (m *model) replacedSince(interrupted, op *operation) bool {
 	})
 }
 
-// startsOf returns what the bytes of an interrupted upload may follow.
+// startsOf returns the contents to which an interrupted upload may have added its bytes.
 func (m *model) startsOf(op *operation) [][]byte {
 	if op.Do == "stor" || op.Do == "appe" && !op.sizeReported || !op.sizeReported && op.Do != "rest" {
 		return [][]byte{nil}

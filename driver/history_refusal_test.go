@@ -146,7 +146,7 @@ func (m *model) disturbed(op *operation) bool {
 }
 
 // mostStored returns the maximum number of bytes that a quota may have counted, including uploads in progress. The
-// count may be as old as the history.
+// bytes may have been counted at any time since the history began.
 func (m *model) mostStored(op *operation) (most int64) {
 	for moment := 0; moment <= op.end; moment++ {
 		sum := int64(0)

@@ -217,7 +217,7 @@ func randomHistory(seed uint64) *history {
 			sizes[:1+r.IntN(2)]
 	}
 	g.dirs = historyDirs
-	if h.Quota == 0 && chance(r, 25) { // the quota of a bucket counts nothing else
+	if h.Quota == 0 && chance(r, 25) { // a quota counts only its own bucket
 		g.files, g.dirs = append(g.files, inOther+g.files[0]),
 			append(slices.Clone(historyDirs), inOther+"d", inOther+"e")
 	}

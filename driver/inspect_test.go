@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/driver/drivertest"
 )
 
-// An acceptance accepts every file after a call of before.
+// An acceptance calls before, and then accepts the file.
 type acceptance struct {
 	io.Writer
 	before func()

@@ -895,8 +895,8 @@ func TestRecordRefused(t *testing.T) {
 	}
 }
 
-// A session takes over an upload that it resumes, and the response to this write is lost. The server says that the
-// upload is kept, and its client can resume it at once.
+// A session takes over an upload that it resumes, and the response to the request that writes its record is lost. The
+// server says that the upload is kept, and its client can resume it at once.
 func TestResumeWithoutResponse(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string]int{"parts": 2*journalPart + 1, "tail": 2*journalPart + 4000} {
@@ -1101,7 +1101,7 @@ func TestConcurrentAppends(t *testing.T) {
 	}
 }
 
-// A heartbeat whose response is lost, and that takes effect late, must not look like another session.
+// A heartbeat whose response is lost, and that takes effect late, must not be mistaken for a write of another session.
 func TestLateHeartbeat(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, func(x *journalTest) {

@@ -44,8 +44,8 @@ func (f *Fs) openReader(ctx context.Context, name, key string, offset int64) (*R
 	ctx, cancel := context.WithCancelCause(ctx)
 	v, a, body, err := f.bucket.Get(ctx, key, offset)
 	if offset > 0 && errors.Is(err, fs.ErrInvalid) {
-		// The object ends at or before offset. This is not an error at the end of the file, but few servers return the
-		// size together with the error.
+		// The object ends at or before offset. This is not an error if offset is the end of the file, but few servers
+		// return the size together with the error.
 		var headErr error
 		if v, a, headErr = f.bucket.Head(ctx, key); headErr != nil || v.Size == offset {
 			err = headErr

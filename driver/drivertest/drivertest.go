@@ -107,7 +107,7 @@ const (
 	Tags Limit = "tags"
 )
 
-// Servers with these limits refuse redirections of websites, or the checksums of parts.
+// Servers with these limits refuse website redirects, or the checksums of parts.
 const (
 	Redirections     Limit = "redirections"
 	ChecksumsOfParts Limit = "checksums-of-parts"
@@ -536,7 +536,7 @@ func wantError(t testing.TB, err error, kind error) {
 
 // random returns pseudo-random bytes. The result is the same for the same size.
 func random(size int) []byte {
-	const step = 4099 // distance of the positions for two sizes, a prime
+	const step = 4099 // distance between the positions for two consecutive sizes; a prime
 	all := randomBytes()
 	from := size * step % (len(all) / 4)
 	return bytes.Clone(all[from:][:size])

@@ -71,7 +71,7 @@ func testNoOverwrite(t *testing.T, h Harness) {
 	x.run("rename-a-directory-onto-another-file", func(x *fixture) {
 		x.put("source/file", random(100))
 		x.put("target/file", random(100))                                      // with the same bytes
-		if err := x.Rename("source", "target"); !errors.Is(err, fs.ErrExist) { // or because the directory is not empty
+		if err := x.Rename("source", "target"); !errors.Is(err, fs.ErrExist) { // ENOTEMPTY matches fs.ErrExist too
 			x.Error(err)
 		}
 		x.wantContent("source/file", random(100))

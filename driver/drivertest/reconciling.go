@@ -20,7 +20,7 @@ import (
 )
 
 // testReconcile loses the responses of S3. What the driver reports must match the content of the bucket on every
-// server, because the metadata show which request has stored an object.
+// server, because the metadata shows which request has stored an object.
 func testReconcile(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for _, test := range []struct {

@@ -192,7 +192,7 @@ func testUnpublished(t *testing.T, h Harness) {
 	errTest := errors.New("made by the test")
 	for _, test := range []struct {
 		label  string
-		kind   error           // that Close must return
+		kind   error           // error that Close must return
 		before func(*fixture)  // before the upload; may be nil
 		after  func(u *upload) // after its first bytes; may be nil
 	}{

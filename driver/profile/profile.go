@@ -185,11 +185,9 @@ type Profile struct {
 	// versitygw does this in these cases:
 	//   - PutObject or CopyObject creates a directory that another request has just created and is removing again.
 	//   - PutObject stores a file while another request creates a directory with the same name, on a file system
-	//     without
-	//     O_TMPFILE.
+	//     without O_TMPFILE.
 	//   - CompleteMultipartUpload names an upload that was aborted, and an older object has the key, or the same
-	//     request
-	//     is in progress already.
+	//     request is already in progress.
 	FalseSuccess bool
 
 	// UnprefixedLookups is set if HeadObject and GetObject return 404 for a missing key only if a policy allows

@@ -94,13 +94,13 @@ func (c *Changes) below(prefix string, age time.Duration) []string {
 	return keys
 }
 
-// An Open is an upload that a session of this process works on. It is nil for an upload that cannot be resumed, because
-// a change of its key does not matter.
+// An Open is an upload that a session of this process works on. It is nil for an upload that cannot be resumed, for
+// which a change of its key does not matter.
 type Open struct {
 	changes *Changes
 	key     string
 	Began   time.Time
-	changed bool // since Began; guarded by changes.mu
+	changed bool // the key has changed since the upload began; guarded by changes.mu
 }
 
 // begin registers an upload.

@@ -192,7 +192,7 @@ func (m *memory) Reservations() int {
 // Block returns a block with arbitrary content. The caller must account for it with a buffer or a reservation.
 func (m *memory) Block() *Block { return m.arena.get() }
 
-// Recycle returns a block.
+// Recycle returns a block to the arena.
 func (m *memory) Recycle(block *Block) { m.arena.put(block) }
 
 // Buffer returns an empty buffer for size bytes, but at most for [Budget.Share].

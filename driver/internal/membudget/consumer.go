@@ -3,8 +3,8 @@ package membudget
 // A consumer is a member of a group that uses memory. The zero value is limited only by the limit of all.
 type consumer struct{ group, member string }
 
-// fair returns the share of one consumer of the bytes that others leave. Some bytes are therefore always left for the
-// next consumer, and a single consumer gets most of them.
+// fair returns how much of the bytes that others leave one consumer may hold: three quarters. So some bytes are always
+// left for the next consumer, and a consumer that is alone gets most of them.
 func fair(left int64) int64 { return left / 4 * 3 }
 
 // holdings count the bytes that consumers hold.

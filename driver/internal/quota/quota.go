@@ -71,7 +71,7 @@ func (t *Usages) Of(client s3api.Client, bucketName, prefix string) (u *Usage, a
 	return u, true
 }
 
-// Forget drops the usages that were not requested for this long.
+// Forget drops the usages that nobody has requested for the given age.
 func (t *Usages) Forget(age time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,7 +144,7 @@ type Usage struct {
 	reserved  int64             // by uploads in progress
 	known     bool              // at least one count has succeeded
 	due       time.Time         // when [Usage.Due] will return true again
-	requested time.Time         // when [Usages.Of] returned it the last time
+	requested time.Time         // when [Usages.Of] last returned it
 	entries   map[string]*entry // by key
 	closed    int               // number of entries without an operation in progress
 	late      int64             // size of the entries that were forgotten since the last count began

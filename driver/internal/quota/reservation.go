@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
-// noLimit is the limit of a usage that has none.
+// noLimit stands for the limit of a usage without one.
 const noLimit = math.MaxInt64
 
 // A Limit is the maximum of a usage in bytes.
@@ -70,7 +70,7 @@ type Reservation struct {
 	sent bool
 }
 
-// A held is the part of a change in one usage that contains its key.
+// A held is a usage that contains the key of a change, with the room that the change has reserved in it.
 type held struct {
 	*Usage
 	*entry

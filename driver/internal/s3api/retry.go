@@ -53,7 +53,7 @@ const (
 
 // Retries configures how requests are repeated. The zero value means the defaults.
 type Retries struct {
-	// Patience limits the time; it is twelve times as long for requests of a multipart upload.
+	// Patience limits how long a request is repeated. It is twelve times as long for requests of a multipart upload.
 	Patience time.Duration
 	Attempts int  // maximum number; 0 for no limit except the patience
 	Steady   bool // use pauses without a random part
@@ -114,8 +114,8 @@ func (t *tries) again(ctx context.Context, err error) bool {
 	return Sleep(ctx, pause) == nil
 }
 
-// withoutExpect keeps the SDK from sending "Expect: 100-continue" with large bodies. It costs a round trip, and some
-// proxies respond with 417.
+// withoutExpect keeps the SDK from sending "Expect: 100-continue" with large bodies. The header costs a round trip, and
+// some proxies respond with 417.
 const withoutExpect = -1
 
 // requestOptions has the options of every request. It switches off the SDK's retries, and sets the attempt number of

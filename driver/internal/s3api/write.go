@@ -20,14 +20,15 @@ import (
 // the session ends.
 const headAfterWriteTimeout = 30 * time.Second
 
-// A conditionalWrite is a request that makes an object. Other clients may change the same object at any time.
+// A conditionalWrite is a request that creates an object. Other clients may change the same object at any time.
 //
-// S3 may perform a request whose response is lost, also some time later. The metadata of what a change makes hold a
-// random name ([s3object.WriteKey]). After a lost response, the change checks the object before it repeats the request:
+// If the response to a request is lost, S3 may have performed the request, or may perform it some time later. Each
+// write therefore puts a random name into the metadata of its object ([s3object.WriteKey]). After a lost response,
+// perform checks the object before it repeats the request:
 //
 //   - The object has the name of this request: S3 has performed it.
 //   - The object is the version of the caller's condition, and its name proves that: S3 has not performed the request,
-//     and the change repeats it with this condition.
+//     and perform repeats it with this condition.
 //   - Anything else: S3 may have performed the request, and another client may have changed the object since.
 //     Repeating the request could undo that. The error is EAGAIN.
 //
@@ -35,13 +36,13 @@ const headAfterWriteTimeout = 30 * time.Second
 // b to b, another client that stores b restores the ETag, and a repeated append would make bb, which no client stored.
 //
 // A proxy may repeat a request too and return only the second response: nginx does that for PUT when it loses its
-// connection to S3. S3 has then performed the first request and refused the second one because of its condition. So a
-// change also checks the object after such a refusal. Some proxies repeat the POST that completes an upload, and S3
+// connection to S3. S3 has then performed the first request and refused the second one because of its condition. So
+// perform also checks the object after such a refusal. Some proxies repeat the POST that completes an upload, and S3
 // then responds that the upload does not exist. The name in the metadata is the name of the upload, which another
 // session may have taken over and completed. So it is proof only while the upload belongs to this session.
 type conditionalWrite struct {
 	key       string
-	name      string    // in the metadata of the object that the change makes
+	name      string    // in the metadata of the object
 	condition Condition // as the caller requested it
 	supported bool      // whether S3 supports the condition
 	timeout   time.Duration
@@ -50,11 +51,11 @@ type conditionalWrite struct {
 	// send makes one attempt with a condition.
 	send func(ctx context.Context, c Condition) (Result, error)
 
-	// pending reports whether S3 has certainly not performed the request, and performs it once at most, however often
-	// it is sent. It is nil if only the object shows whether S3 has performed the request.
+	// pending reports whether S3 has certainly not performed the request, and performs it at most once, no matter how
+	// often it is sent. It is nil if only the object shows whether S3 has performed the request.
 	pending func(ctx context.Context) bool
 
-	// owns reports whether no other session may have made an object with the name. It is nil if none ever can.
+	// owns reports whether no other session can have created an object with this name. It is nil if none ever can.
 	owns func(ctx context.Context) bool
 }
 
@@ -75,9 +76,10 @@ func withName(metadata map[string]string, name string) map[string]string {
 	return metadata
 }
 
-// perform makes a change. After a lost response, it returns the ETag from HeadObject.
+// perform sends a write. If the response is lost but the object proves that S3 has performed the write, it returns the
+// ETag from HeadObject.
 //
-// The error is ESTALE if the condition did not hold when the change began or a moment later. It is EAGAIN if it is
+// The error is ESTALE if the condition did not hold when the write began or shortly afterwards. It is EAGAIN if it is
 // unknown what S3 has done, and it is marked as [s3error.Doubtful] if S3 may still perform an attempt.
 func (b *Bucket) perform(ctx context.Context, w conditionalWrite) (_ Result, failure error) {
 	uncertain := false  // S3 may have performed an earlier attempt
@@ -151,7 +153,7 @@ func (c Condition) replacedIfGone(err error) error {
 // unknown returns the error for a request whose effect is unknown.
 func unknown(cause error) error { return &s3error.Error{Kind: syscall.EAGAIN, Cause: cause} }
 
-// isNamed reports whether a request with this name has made the object. The object is nil if the key does not exist.
+// isNamed reports whether a request with this name has created the object. The object is nil if the key does not exist.
 func isNamed(object *s3.HeadObjectOutput, name string) bool {
 	return name != "" && object != nil && object.Metadata[s3object.WriteKey] == name
 }

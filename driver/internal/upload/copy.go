@@ -118,7 +118,7 @@ func (u *Uploader) copyByParts(
 		beforeCommit()
 		made, err = m.complete(ctx, c, m.entry.IsHolder)
 		phase = committing.settled(err, live, stored)
-		err = c.Failed(err) // and not for a part: its condition is about the source
+		err = c.Failed(err) // only here: the condition of a part is about the source
 	}
 	if err != nil {
 		m.abort(phase)

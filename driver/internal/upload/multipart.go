@@ -66,7 +66,7 @@ type uploadOptions struct {
 }
 
 // createMultipart creates an upload and then writes its journal record, which contains the upload ID. until is the
-// context of the session, ctx the one for sending parts, which may last longer.
+// context of the session. ctx is the context for sending parts, which may last longer.
 //
 // If the upload ID is lost, because the response was lost or this server crashed, an upload without parts remains in
 // S3. It cannot be distinguished from an upload of other software, so it is left to the lifecycle rules of the bucket.

@@ -25,7 +25,8 @@ func (w *Writer) Close() error {
 	if err == nil {
 		err = w.finish()
 	}
-	if w.phase != committing && w.phase != copying { // in these two, the error of S3 shows whether the object exists
+	// in these two phases, the error of S3 shows whether the object exists
+	if w.phase != committing && w.phase != copying {
 		err = w.cause(err)
 	}
 	w.change.End(err)

@@ -99,7 +99,8 @@ func (e *ResumeError) Unwrap() error { return s3error.ErrInvalid }
 
 var _ contract.PendingError = (*ResumeError)(nil)
 
-// ResumeOffset returns Size. It is for callers that must not import the driver, such as the one that chooses a reply.
+// ResumeOffset returns Size. It is for callers that must not import the driver, such as the package that chooses
+// replies.
 func (e *ResumeError) ResumeOffset() int64 { return e.Size }
 
 // FileChanged returns Changed, for the same callers.
