@@ -71,8 +71,8 @@ func mdtm(r *fileRequest, arg string) (wire.Reply, error) {
 	return wire.NewReply(213, string(value)), nil
 }
 
-// setTime returns the command that sets the modification time which parse reads from the argument, before or after
-// the pathname. It handles MFMT (draft-somers-ftp-mfxx, 3) and SITE UTIME, which clients from before MFMT send.
+// setTime returns a command that sets the modification time of a file. parse splits the argument into the time and the
+// pathname. The command is MFMT (draft-somers-ftp-mfxx, 3) or SITE UTIME, which clients from before MFMT send.
 func setTime(parse func(arg string) (t time.Time, pathname string, ok bool)) fileCommand {
 	return func(r *fileRequest, arg string) (wire.Reply, error) {
 		t, pathname, ok := parse(arg)

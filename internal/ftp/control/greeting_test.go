@@ -183,7 +183,8 @@ func TestGreetingAfterLogin(t *testing.T) {
 	c.do("PASS demo", "230-Willkommen!\n Bitte eintreten.\n230 ")
 }
 
-// A greeting in the language of the reader comes before a welcome in another one, and its values are in its language.
+// A greeting in the reader's language is shown before a welcome in another language. Its values are formatted in the
+// language of the greeting.
 func TestGreetingInTheLanguageOfTheReader(t *testing.T) {
 	demo := loginTo(config.Tenant{
 		Welcome:  map[language.Tag]string{language.French: "{Quota}", language.Arabic: "مرحبا {Quota}"},

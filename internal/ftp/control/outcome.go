@@ -166,8 +166,8 @@ func (op *operation) failure(storage error) error {
 // errUnknown is reported if a data connection failed without an error.
 var errUnknown = errors.New("no reason is known")
 
-// errorReply returns the reply to an error. Package reply maps it to a code and a message. A user who may not
-// overwrite files is told so, because another name helps.
+// errorReply returns the reply to an error. Package reply maps it to a code and a message. A user who may not overwrite
+// files is told so, because uploading under another name helps.
 func (s *session) errorReply(err error) wire.Reply {
 	locale := s.identity.locale
 	code, id, args := locale.ForError(err)

@@ -27,8 +27,8 @@ func withCache(cfg *tls.Config) *tls.Config {
 	return cfg
 }
 
-// A sessionCache keeps the old session if the server sends no new ticket, like OpenSSL (RFC 5077, 3.3). The client
-// of Go would store the empty ticket.
+// A sessionCache keeps the old session if the server sends no new ticket, like OpenSSL (RFC 5077, 3.3). Go's TLS client
+// would store the empty ticket.
 type sessionCache struct{ tls.ClientSessionCache }
 
 func (c sessionCache) Put(key string, session *tls.ClientSessionState) {

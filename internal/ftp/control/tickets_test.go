@@ -45,7 +45,7 @@ func TestUploadWithoutReading(t *testing.T) {
 				s := newSite(t, nil)
 				s.tls = s.tls.Clone()
 				s.tls.MaxVersion = v.version
-				// Without a cache, the client of Go requests no tickets.
+				// Without a cache, Go's TLS client requests no tickets.
 				s.tls.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 				c := s.loginTLS()
 				for _, size := range []int{0, 1 << 10, 10 << 20} {

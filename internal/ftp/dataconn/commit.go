@@ -10,8 +10,8 @@ import (
 // of a busy machine responds even if the process does not run. Sending the request early and holding back its last
 // bytes would save little, and an aborted request looks like a failure of S3.
 const (
-	commitShare      = 8  // the wait is this fraction of the duration of the upload,
-	shortCommitShare = 50 // and at least this fraction of the commit delay
+	commitShare      = 8  // the wait is the duration of the upload divided by commitShare,
+	shortCommitShare = 50 // but at least the commit delay divided by shortCommitShare
 )
 
 // commitWait returns how long after its last byte an upload waits for a sign that its client was killed. A killed

@@ -127,8 +127,8 @@ func (c *Conn) handshake() error {
 		return nil
 	}
 	_ = c.raw.SetDeadline(time.Now().Add(c.transfer.StallTimeout))
-	// If a context ends, crypto/tls closes the connection while this goroutine uses it, and ends it like a
-	// complete one. So the context is not passed on, and Stop closes the raw connection.
+	// If a context ends, crypto/tls closes the connection while this goroutine uses it, and ends the stream as if it
+	// were complete. So the context is not passed on, and Stop closes the raw connection.
 	err := conn.HandshakeContext(context.WithoutCancel(c.ctx))
 	if err == nil {
 		if err := c.transfer.Handshake.check(conn.ConnectionState(), c.transfer.RequireReuse); err != nil {
@@ -146,8 +146,8 @@ func (c *Conn) handshake() error {
 	return c.failed(err)
 }
 
-// cutConn is the connection below TLS. A complete stream ends with close_notify of the client. If it ends without,
-// the connection was cut (RFC 8446, 6.1), but crypto/tls would accept such an end between two records.
+// cutConn is the connection below TLS. A complete stream ends with close_notify of the client. If it ends without
+// close_notify, the connection was cut (RFC 8446, 6.1), but crypto/tls would accept such an end between two records.
 type cutConn struct {
 	net.Conn
 	lenient bool // accept an end without close_notify

@@ -28,8 +28,8 @@ func (r relayed) Finish() error {
 	return r.err
 }
 
-// If a transfer is stopped during the TLS handshake, its connection is cut. It must not be ended like a complete
-// one by another goroutine.
+// If a transfer is stopped during the TLS handshake, its connection is cut. No other goroutine may end it like a
+// complete transfer.
 func TestStopDuringAHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := net.Pipe()

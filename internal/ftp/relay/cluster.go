@@ -53,7 +53,7 @@ const (
 	Unreachable Result = "unreachable" // the owner did not respond
 )
 
-// A Reason tells why a connection was refused.
+// A Reason says why a connection was refused.
 type Reason string
 
 // Reasons why connections are refused.

@@ -10,7 +10,7 @@ type Status struct {
 	Client      string         // IP address
 	Login       *account.Login // nil before login
 	Encrypted   bool
-	Parameters  string // transfer parameters, as commands that set them
+	Parameters  string // the transfer parameters as commands, such as "TYPE I; STRU F; MODE S"
 	Transfers   bool   // a transfer is running
 	Transferred int64
 }

@@ -256,7 +256,7 @@ func TestCommandReaderKnowsForeignProtocols(t *testing.T) {
 	}
 }
 
-// The description of an incomplete line tells why its end is missing.
+// The description of an incomplete line says why its end is missing.
 func TestCommandReaderKnowsUnfinishedLines(t *testing.T) {
 	for _, tt := range []struct {
 		name, bytes string
