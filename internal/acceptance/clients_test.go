@@ -26,7 +26,7 @@ type client struct {
 	version []string // Command that prints its version.
 	core    bool     // Runs in every make test. The other clients need more packages.
 	simple  bool     // Needs a user name without @ and a password of letters.
-	// job is a command that does what a verb says with these names. Remote names are absolute pathnames.
+	// job returns the command that performs a verb with these names. Remote names are absolute pathnames.
 	//
 	//	list DIR                        prints the names in DIR by lines
 	//	upload [LOCAL REMOTE]...        in one session

@@ -25,10 +25,10 @@ import (
 // source code or manuals.
 type device struct {
 	name     string // In the table of docs/conformance.md.
-	settings string // Of its tenant, in YAML, there too. "" for none.
-	lineEnd  string // Of its commands. "" for CRLF.
+	settings string // Settings of its tenant in YAML, which are also in the table. "" for none.
+	lineEnd  string // Line end of its commands. "" for CRLF.
 
-	has map[string]string // Objects before, by their names.
+	has map[string]string // Objects before the dialog, by name.
 	// script is a dialog with one step per line. DEVICE and SECRET are replaced with the device's user and
 	// password, and EMPTY with nothing.
 	//
@@ -46,7 +46,7 @@ type device struct {
 	want   map[string]string // Objects afterwards. A * in a name matches any characters.
 }
 
-// devices are all devices, in the order of the table.
+// devices returns all devices in the order of the table.
 func devices() []device { return slices.Concat(desktopPrograms, cameras, officeDevices, hosts) }
 
 // TestClientsByScript plays the dialogs of all devices, each with its own tenant.
@@ -110,12 +110,12 @@ type player struct {
 	lineEnd  string
 	lines    *strings.Replacer
 	conn     *ftptest.Conn
-	together string       // Commands to send with the next.
-	data     net.Conn     // In passive mode, or of an upload that has begun.
+	together string       // Commands to send together with the next one.
+	data     net.Conn     // Data connection in passive mode, or of an upload in progress.
 	listener net.Listener // In active mode.
 }
 
-// play does what a line of a script says.
+// play performs a line of a script.
 func (p *player) play(line string) {
 	p.t.Helper()
 	line = p.lines.Replace(line)

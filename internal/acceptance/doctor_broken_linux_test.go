@@ -20,11 +20,11 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// Addresses of a client in the Internet and of servers.
+// Addresses of a client on the Internet and of servers.
 const (
 	clientAddress = "198.51.100.7"
 	elsewhere     = "203.0.113.77" // where no server is
-	// otherPrivateServer is beside the server.
+	// otherPrivateServer is the address of another server in the same private network.
 	otherPrivateServer = "10.0.0.8"
 	publicServerV6     = "2001:db8::9"
 	brokenPorts        = "30000-30009"
@@ -37,21 +37,23 @@ type broken struct {
 	lines []string // of the configuration
 	// change changes the configuration, or files next to it.
 	change func(t *testing.T, s *site, file string)
-	// start runs beside the server. It returns rules for nft, instead of the NAT.
+	// start starts something next to the server. It returns nft rules that replace the NAT.
 	start func(t *testing.T, s *site, control string) (rules string)
-	host  string   // to listen on, if not on the private address
+	host  string   // address to listen on, if it is not the private one
 	url   string   // for the doctor and the client; CONTROL and IMPLICIT are replaced with the ports
 	args  []string // arguments of the doctor
 	curl  []string // arguments of curl, for a client that fails without a finding
-	found []string // by the doctor at the URL: "finding keys", with "!" if it is wrong
+	// findings of the doctor at the URL with their configuration keys, such as "!ports-used passive.ports"; "!" marks a
+	// problem
+	found []string
 	// logged lists the doctor's findings in the server's log after a client used PASV and EPSV.
 	logged []string
 }
 
-// A clientSide is a network namespace with a client in the Internet.
+// A clientSide is a network namespace with a client on the Internet.
 type clientSide struct{ namespace string }
 
-// launch starts a program there.
+// launch starts a program in the namespace.
 func (c clientSide) launch(t *testing.T, args ...string) *process {
 	t.Helper()
 	return launch(t, "nsenter", append([]string{"--net=" + c.namespace}, args...)...)
@@ -116,8 +118,8 @@ func firewall(verdict, ports string) string {
 		"  iifname server tcp dport { %s } %s\n }\n}\n", ports, verdict)
 }
 
-// haproxy is a load balancer in front of the server, with PROXY headers on the control connection and on data
-// connections or not.
+// haproxy starts a load balancer in front of the server. control and data are options for its control and data
+// connections, such as send-proxy.
 func haproxy(control, data string) func(t *testing.T, s *site, port string) string {
 	return func(t *testing.T, s *site, port string) string {
 		t.Helper()
@@ -418,7 +420,7 @@ func brokenSites(t *testing.T, storage *s3test.Server) []broken {
 }
 
 // TestDoctorBroken checks that babelftp doctor finds the fault from outside and in the log, names the configuration
-// keys, and reports nothing else. The server has a public address through a NAT, and the client is in the Internet.
+// keys, and reports nothing else. The server has a public address through a NAT, and the client is on the Internet.
 func TestDoctorBroken(t *testing.T) {
 	t.Parallel()
 	if !inNetwork(t) {
@@ -462,7 +464,7 @@ func TestDoctorBroken(t *testing.T) {
 	}
 }
 
-// examine runs the doctor in the Internet.
+// examine runs the doctor on the Internet.
 func (b *broken) examine(t *testing.T, client clientSide, s *site, url string) {
 	t.Helper()
 	secret := newFolder(t).write("password", []byte(password+"\n"))
@@ -474,7 +476,7 @@ func (b *broken) examine(t *testing.T, client clientSide, s *site, url string) {
 	}
 }
 
-// use lists the directory of the user by PASV and by EPSV.
+// use lists the directory of the user with PASV and with EPSV.
 func (b *broken) use(t *testing.T, client clientSide, s *site, at *strings.Replacer) {
 	t.Helper()
 	scheme, rest, _ := strings.Cut(at.Replace(b.url), "://")

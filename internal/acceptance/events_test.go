@@ -29,7 +29,7 @@ type eventReceiver struct {
 	t    *testing.T
 	mu   sync.Mutex
 	down bool          // respond with 503
-	hold chan struct{} // requests wait until it is closed, and get 503 then
+	hold chan struct{} // requests wait until it is closed and then get 503
 	held chan struct{} // a request waits
 	got  map[change][]events.Event
 }
@@ -82,7 +82,7 @@ func (r *eventReceiver) setDown(down bool) {
 	r.down = down
 }
 
-// holdRequests lets requests wait, until the function that it returns is called.
+// holdRequests makes requests wait until release is called.
 func (r *eventReceiver) holdRequests() (release func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +96,7 @@ func (r *eventReceiver) holdRequests() (release func()) {
 	}
 }
 
-// events returns what came.
+// events returns the events received for a change.
 func (r *eventReceiver) events(c change) []events.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,7 +174,7 @@ func TestEventsOfKilledServers(t *testing.T) {
 						t.Error("the receiver has no request")
 					}
 				} else {
-					<-time.After(rand.N(moments)) // what the test varies
+					<-time.After(rand.N(moments)) // the test varies this time
 				}
 				s.server.kill()
 			}

@@ -260,7 +260,7 @@ var (
 // command returns a command with a random syntax.
 func (sp *speaker) command() string {
 	line := pick(sp.Rand, sp.attack.syntaxes...)
-	for innermost.MatchString(line) { // from the inside, a part that may be missing
+	for innermost.MatchString(line) { // the innermost optional part comes first
 		keep := sp.chance(2)
 		line = replaceOnce(innermost, line, func(part string) string {
 			if !keep {

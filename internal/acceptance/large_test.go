@@ -18,7 +18,8 @@ func TestLargeFiles(t *testing.T) {
 	const (
 		size     = 64 << 20
 		sessions = 4
-		// bound allows for twice the parts, because the garbage collector lags behind, and as much for everything else.
+		// bound allows twice the memory of the parts, because garbage is collected late, and the same amount for
+		// everything else.
 		bound = 256 << 20
 	)
 	s := newSite(t, s3test.Start(t, "minio"), "memory: 64MiB")

@@ -135,7 +135,7 @@ func launchWith(t *testing.T, input, name string, args ...string) *process {
 	return p
 }
 
-// String is the command line, without what is too long to read.
+// String returns the beginning of the command line.
 func (p *process) String() string {
 	const enough = 300
 	line := filepath.Base(p.cmd.Path) + " " + strings.Join(p.cmd.Args[1:], " ")

@@ -168,7 +168,7 @@ func (s *quotaSite) step(step string) {
 	c.run(s.t, what)
 }
 
-// expand puts in what newSite puts in.
+// expand replaces the placeholders that newSite replaces.
 func (s *quotaSite) expand(lines string) string {
 	return strings.NewReplacer("BUCKET", s.buckets[acme], "HASH", fmt.Sprintf("%q", passwordHash(s.t, password))).Replace(lines)
 }

@@ -84,7 +84,7 @@ func TestResumedUploads(t *testing.T) {
 					return s.uploadsBegun(t) > before || p.ended()
 				}, func() { t.Fatal("no upload has begun") })
 				select {
-				case <-time.After(duration/10 + rand.N(duration*2/3)): // what the test varies
+				case <-time.After(duration/10 + rand.N(duration*2/3)): // the test varies this time
 				case <-p.done:
 				}
 				p.kill()

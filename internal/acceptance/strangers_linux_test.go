@@ -35,7 +35,7 @@ func dialFrom(from, address string) (*ftptest.Conn, net.Conn, error) {
 // client, however long its lines are.
 func TestMemoryOfLines(t *testing.T) {
 	t.Parallel()
-	// it is kept in two forms: it may have a letter, or a request of Telnet
+	// the line is kept in two forms, because its bytes may be a letter or a Telnet request
 	line := "NOOP \xff\xfb\x01" + strings.Repeat("a", 4000) + "\r\n"
 	for _, test := range []struct {
 		name            string

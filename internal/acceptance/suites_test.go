@@ -25,10 +25,10 @@ import (
 // An outsideSuite is a test suite written by the authors of a client or library. It runs with -clients.all.
 type outsideSuite struct {
 	name     string
-	version  []string          // Command that prints it.
+	version  []string          // Command that prints the version.
 	storage  string            // S3 server, "" for MinIO
 	settings []string          // lines of the tenant, indented by four
-	users    []suiteUser       // The first one is the one of the environment.
+	users    []suiteUser       // The first one is in the environment of the suite.
 	files    map[string]string // initial files, by pathname without a leading slash
 	ways     []way
 	// run returns how to run the suite in one way. The tests find the server through the environment of
@@ -88,7 +88,8 @@ var gitFTPSuite = outsideSuite{
 		tests := "../../.tools/suites/git-ftp/tests"
 		file, err := filepath.Abs(tests + "/git-ftp-test.sh")
 		must.OK(c.t, err)
-		// The tests look for shUnit2 of the version that they came with. They define assertContains, as Debian's does.
+		// The tests expect shUnit2 in this directory. They define assertContains themselves, so that the function of
+		// Debian's version needs another name.
 		dir := tests + "/shunit2-2.1.6/src"
 		shunit := must.ReadFile(c.t, "/usr/share/shunit2/shunit2")
 		must.OK(c.t, os.MkdirAll(dir, 0o700))
@@ -137,7 +138,8 @@ var goftpSuite = outsideSuite{
 			must.OK(c.t, err)
 		}
 		module.write("main_test.go", []byte(own))
-		module.write("go.mod", []byte("module github.com/secsy/goftp\n")) // the proxy has made it for a module without one
+		// the module proxy generates this file for a module without one
+		module.write("go.mod", []byte("module github.com/secsy/goftp\n"))
 		return invocation{
 			args: []string{"go", "-C", module.path, "test", "-tags", "goftp", "-count", "1", "-vet", "off", "-v"},
 			env:  slices.Concat(os.Environ(), c.environment(), []string{"FTP_IMPLICIT=" + port(c.t, s.implicit)}),

@@ -24,7 +24,7 @@ func writeTree(t *testing.T, root string, tree map[string][]byte) {
 func readTree(t *testing.T, root string) map[string][]byte {
 	t.Helper()
 	tree := map[string][]byte{}
-	// Not by os.DirFS, which refuses names that are not UTF-8.
+	// Do not use os.DirFS: it refuses names that are not UTF-8.
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

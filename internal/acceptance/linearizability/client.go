@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// patience limits the wait for a reply. After that it hangs up, and the command it sent may take
-	// effect at any later time.
+	// patience limits the wait for a reply. After that the client hangs up, and the command it sent may take effect at
+	// any later time.
 	patience = 15 * time.Second
 
 	// connectTime limits the time for connecting. A replica that was killed restarts within this time.
