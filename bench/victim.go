@@ -142,7 +142,7 @@ func (a *attack) start(sessions int, do []activity) error {
 	return nil
 }
 
-// An activity is the work that a session of an attack repeats. An operation that blocks calls began first.
+// An activity is the work that a session of an attack repeats. An operation that may block calls began before it does.
 type activity struct {
 	name string
 	do   func(a *attack, s session, i int, began func()) error

@@ -110,8 +110,7 @@ func TestCompose(t *testing.T) {
 	if v := service.Volumes; len(v) != 1 || v[0].Target != filepath.Dir(configFile) {
 		t.Fatalf("babelftp mounts %v, and an editor that replaces the file reaches a folder only", v)
 	}
-	// Compose resolves the path in the directory of the compose file, compose-go in the directory of the
-	// test.
+	// Compose resolves the path relative to the compose file, compose-go relative to the directory of the test.
 	folder := filepath.Base(service.Volumes[0].Source)
 	text := must.ReadFile(t, filepath.Join("compose", folder, filepath.Base(configFile)))
 	storage := startStorage(t, project.Services["versitygw"])

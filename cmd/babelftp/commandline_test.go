@@ -87,8 +87,8 @@ func commandLinePage(root *cobra.Command) string {
 	return strings.TrimRight(strings.ReplaceAll(b.String(), "\n\n\n", "\n\n"), "\n") + "\n"
 }
 
-// exampleOf returns the example of a command without the parts that its subcommands show, the lines with
-// kubectl, and what the top of the page explains for all commands.
+// exampleOf returns the example of a command. It leaves out the parts that its subcommands show, the lines with kubectl
+// exec, and the use of --json, which the top of the page explains.
 func exampleOf(cmd *cobra.Command) string {
 	var kept []string
 	for line := range strings.SplitSeq(cmd.Example, "\n") {

@@ -48,7 +48,7 @@ func TestNamesAsks(t *testing.T) {
 			}
 			_, err = io.Copy(said, reader)
 			must.OK(t, err)
-			_ = cmd.Wait() // the exit code tells
+			_ = cmd.Wait() // the test checks the exit code
 			if code := cmd.ProcessState.ExitCode(); code != tc.code || !strings.HasSuffix(said.String(), tc.end) {
 				t.Errorf("the program ended with %d and %s", code, said)
 			}

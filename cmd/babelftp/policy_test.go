@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// policy returns the policy that the command prints for a tenant or one of its folders.
+// TestPolicy checks the policies that the command prints for tenants and their folders.
 func TestPolicy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
 	text := fmt.Sprintf(`s3: {region: eu-west-3, access_key_id: a, secret_access_key: b}

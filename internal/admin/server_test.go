@@ -301,7 +301,7 @@ func TestSizesFromRightToLeft(t *testing.T) {
 			range.setEnd(text, at + 1)
 			return range.getBoundingClientRect().left
 		}`)
-		// where the number and the unit of each size stand, as 1 MiB of 4 MiB
+		// where the numbers and the units of both sizes are shown, for example in "1 MiB of 4 MiB"
 		places := eval[[]float64](
 			tab, `Array.from(`+sizes+`, size => [/\p{N}/u, /M/].map(c => place(size.firstChild, c))).flat()`)
 		if len(places) != 4 || places[2] >= places[3] || places[3] >= places[0] || places[0] >= places[1] {

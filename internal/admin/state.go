@@ -17,7 +17,7 @@ type Source interface {
 	// Disconnect ends a session with reply 421, without waiting for it. It reports whether the session
 	// exists.
 	Disconnect(id string) bool
-	// Tenants returns the tenants sorted by name, with their numbers of the given sessions.
+	// Tenants returns the tenants sorted by name, with their numbers among the given sessions.
 	Tenants(sessions []report.ShownSession) []Tenant
 	// Users returns the users that have logged in to this replica since it started, sorted by tenant and
 	// name.

@@ -247,7 +247,8 @@ func (m *ACME) server(handler http.Handler, wrap func(net.Conn) net.Conn) *web.S
 	return s
 }
 
-// hostPort returns the address where certmagic finds the listener for challenges already open.
+// hostPort returns the address of a listener for challenges. certmagic finds this address in use, and leaves the
+// challenges to the listener.
 func hostPort(l net.Listener) (host string, port int) {
 	address := l.Addr().(*net.TCPAddr)
 	return address.IP.String(), address.Port

@@ -19,7 +19,7 @@ const (
 	DefaultAdminSocket = "/run/babelftp/admin/admin.sock"
 )
 
-// fillIn sets the defaults of keys that depend on other keys. A default must never make a key invalid that is set.
+// fillIn sets the defaults of keys that depend on other keys. A default must never make a configured key invalid.
 func (c *Config) fillIn(given yamlconf.Positions) {
 	missing := func(keys ...string) bool { return !given.Given(keys) }
 	if missing("metrics_listen") && !c.uses(DefaultMetricsListen) {

@@ -30,7 +30,7 @@ func loadText(t *testing.T, text string) *Config {
 	return cfg
 }
 
-// A default gives way if it would make a key invalid that is set.
+// A default is not applied if it would make a configured key invalid.
 func TestDefaultsGiveWay(t *testing.T) {
 	for _, tc := range []struct {
 		text string

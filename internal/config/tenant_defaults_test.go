@@ -109,7 +109,7 @@ tenants:
 	}
 }
 
-// mount writes files like Kubernetes mounts a Secret.
+// mount writes files in the way in which Kubernetes mounts a Secret.
 func mount(t *testing.T, dir, version string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {

@@ -11,8 +11,8 @@ const (
 	// heapInterval is the time between two checks for unused memory.
 	heapInterval = 5 * time.Second
 
-	// busyShare: if more than this fraction of the heap is allocated within a heapInterval, the server is busy, and
-	// returning memory would cost more than it saves. The fraction is 1/busyShare.
+	// If more than 1/busyShare of the heap is allocated within a heapInterval, the server is busy, and returning memory
+	// would cost more than it saves.
 	busyShare = 4
 
 	// minSpare is the minimum of unused bytes that is worth a garbage collection.

@@ -69,7 +69,7 @@ func TestStoppedUploads(t *testing.T) {
 	}
 }
 
-// There is a text for each reason why S3 refuses a request, and it tells the reader whose turn it is to act.
+// There is a text for each reason why S3 refuses a request, and it says who has to act.
 func TestRefusalsOfS3(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)

@@ -504,7 +504,7 @@ func (m *viewModel) move(u modelUser, verb, name, second, key, to string) {
 	}
 }
 
-// names returns the names in the NLST listing of a directory, in relation to the argument of the client.
+// names returns the names in the NLST listing of a directory, relative to the argument of the client.
 func (m *viewModel) names(u modelUser, name string) func(arg string) string {
 	names := map[string]bool{}
 	key := u.key(name)

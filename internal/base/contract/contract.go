@@ -1,13 +1,14 @@
-// Package contract names the interfaces by which one package learns a fact from a value of another package that it must
-// not import. For example, the session chooses a reply by an error of the driver, and knows nothing of S3.
+// Package contract has the interfaces through which a package gets information from a value whose type is defined in a
+// package that it must not import. For example, the session chooses a reply for an error of the driver without
+// depending on S3.
 //
-// The package that defines a type says which contracts the type keeps, next to the type:
+// The package that defines a type asserts next to it which contracts it implements:
 //
 //	var _ contract.PartsError = (*PartsError)(nil)
 //
-// So an editor leads from the interface to the type and back, and a renamed method does not compile. A package that
-// needs the fact gets it with errors.AsType or a type assertion, and must work without it if the value does not have
-// the method.
+// The assertion lets an editor find the interface from the type and the reverse, and renaming a method does not
+// compile. A package that needs the information uses errors.AsType or a type assertion, and must also work if the value
+// does not implement the contract.
 package contract
 
 import (
@@ -15,34 +16,34 @@ import (
 	"time"
 )
 
-// A PendingError refuses an upload at an offset because an interrupted upload of the file ends elsewhere.
+// A PendingError is the error for an upload at a wrong offset: an interrupted upload of the file ends elsewhere.
 type PendingError interface {
 	error
 	ResumeOffset() int64 // where the interrupted upload ends
 	FileChanged() bool   // whether the file has changed since
 }
 
-// A RestoringError refuses to read an archived object that S3 restores.
+// A RestoringError is the error for reading an archived object that S3 is restoring.
 type RestoringError interface {
 	error
 	ReadyAt() time.Time // when the object can probably be read
 }
 
-// A QuarantinedError refuses an upload that an inspector has sent to the quarantine.
+// A QuarantinedError is the error for an upload that was refused by an inspector and stored in the quarantine.
 type QuarantinedError interface {
 	error
-	QuarantineURI() string // where the file is
+	QuarantineURI() string // URI of the file in the quarantine
 }
 
-// A PartsError refuses a file that needs more parts than the storage allows.
+// A PartsError is the error for a file that needs more parts than the storage allows.
 type PartsError interface {
 	error
-	// PartsLimit returns the number of parts, their size, the bytes of the largest file, and whether all parts must
-	// have the same size.
+	// PartsLimit returns the maximum number of parts, their size in bytes, the maximum size of a file in bytes, and
+	// whether all parts must have the same size.
 	PartsLimit() (parts, partSize, bytes int64, equal bool)
 }
 
-// A DeniedError is the error of a request that S3 denies to the credentials of the server.
+// A DeniedError is the error for a request that S3 denied because the credentials of the server lack a permission.
 type DeniedError interface {
 	error
 	Needed() string // the IAM actions and resources that the policy must allow
@@ -50,7 +51,7 @@ type DeniedError interface {
 
 // Tagged is an [io/fs.FileInfo] of a file whose object has an ETag.
 type Tagged interface {
-	ETag() string // without its quotes, empty if S3 has not told it
+	ETag() string // without quotes; empty if S3 has returned none
 }
 
 // Receipt is an [io/fs.FileInfo] of a file that was just stored or is being read.
@@ -63,22 +64,22 @@ type Receipt interface {
 // example, a listing has only the time and the storage class.
 type Object interface {
 	Created() time.Time
-	MediaType() string    // as Content-Type writes it, perhaps with parameters
-	NameLanguage() string // the language tag of the name
-	Archive() string      // the storage class, if S3 must restore the object before it can be read
+	MediaType() string    // Content-Type, possibly with parameters
+	NameLanguage() string // language tag (BCP 47) of the name
+	Archive() string      // storage class, if S3 must restore the object before it can be read
 }
 
-// A ReadDeadliner is a reader of a connection, whose Read can be ended while it waits. [net.Conn] is one.
+// A ReadDeadliner is a connection reader whose blocked Read can be interrupted by a deadline. [net.Conn] implements it.
 type ReadDeadliner interface {
 	SetReadDeadline(t time.Time) error
 }
 
-// An Inner is a connection with another one below it, such as the connection to a load balancer.
+// An Inner is a connection that wraps another one, such as the connection to a load balancer.
 type Inner interface {
 	NetConn() net.Conn
 }
 
-// A Secret is a text of the configuration that nothing prints.
+// A Secret is a configuration value that must never be printed.
 type Secret interface {
 	Reveal() string
 }

@@ -61,7 +61,7 @@ type decoder struct {
 	sizes    map[*yaml.Node]int // number of nodes in the targets of aliases
 
 	// The defaults, by the path of the map. reading are the defaults that are being checked for problems, and filling
-	// those that are being decoded into an entry.
+	// are the defaults that are being decoded into an entry.
 	defaults         map[string]*defaults
 	reading, filling *defaults
 

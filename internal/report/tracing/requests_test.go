@@ -19,7 +19,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
-// Requests to S3 are faults if there was no response or an unexpected one. A missing object is an expected response.
+// The span of a request to S3 has an error status if there was no response or an unexpected one. A missing object is an
+// expected response.
 func TestStatusOfRequests(t *testing.T) {
 	collector := servicetest.StartCollector(t)
 	tracer, _ := newTracer(t, collector.URL)

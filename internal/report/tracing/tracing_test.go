@@ -81,7 +81,7 @@ func TestTextsAreBounded(t *testing.T) {
 	}
 }
 
-// A command is a fault if its reply says that the same command may succeed later.
+// The span of a command has an error status if its reply says that the same command may succeed later.
 func TestStatusOfCommands(t *testing.T) {
 	collector := servicetest.StartCollector(t)
 	tracer, _ := newTracer(t, collector.URL)

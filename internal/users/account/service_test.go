@@ -21,7 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
-// served returns three tenants without a service of their own and one with.
+// served returns three tenants without a service of their own and one tenant with its own service.
 func served() map[string]*config.Tenant {
 	users := func(name string) map[string]*config.User {
 		return map[string]*config.User{name: {PasswordHash: servicetest.PasswordHash()}}
@@ -34,7 +34,7 @@ func served() map[string]*config.Tenant {
 	}
 }
 
-// The service of the server authenticates users who are in no configuration, and its response selects the tenant.
+// The service of the server authenticates users who are not in the configuration, and its response selects the tenant.
 func TestServiceOfServer(t *testing.T) {
 	for _, tc := range []struct {
 		name                         string

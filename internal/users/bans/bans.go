@@ -33,7 +33,7 @@ const (
 	// offencePoints is added to the score of an address for an unknown command, or for a connection that a limit
 	// refuses. It is low because clients do that by mistake too.
 	offencePoints = 0.1
-	// forgotten is the score below which it is removed.
+	// forgotten is the score below which an entry is removed.
 	forgotten = 0.05
 	// administrator is the reason of bans that an administrator added.
 	administrator = "an administrator"
