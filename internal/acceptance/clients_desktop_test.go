@@ -82,7 +82,7 @@ var duplicityClient = client{
 	lacks: lackingAllBut(
 		"it makes backups", "tree up", "tree down", "passive", "active", "explicit", "IPv6", "wrong password", "quota").
 		and("its program for FTP, lftp, does that", "active"),
-	fails: reasons{"IPv6": "it writes addresses of IPv6 without brackets; use a name."},
+	fails: reasons{"IPv6": "it writes IPv6 addresses without brackets; use a host name."},
 	instead: map[string]func(w *worker) error{
 		"tree up": (*worker).backUp, "tree down": (*worker).backUp, "passive": (*worker).backUp,
 		"explicit": func(w *worker) error { w.connection.tls = "explicit"; return w.backUp() },

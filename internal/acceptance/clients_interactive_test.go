@@ -16,10 +16,10 @@ func typed(words ...string) string {
 }
 
 // storesTheBeginning describes what Ctrl-C does in some clients.
-const storesTheBeginning = "Ctrl-C [stores what has come](guarantees.md#uploads)."
+const storesTheBeginning = "after Ctrl-C the server [stores what it has received](guarantees.md#uploads)."
 
 // noQuotes applies to clients that parse commands like BSD's ftp.
-const noQuotes = "it cannot be given a name with a double quote."
+const noQuotes = "names with a double quote cannot be typed."
 
 var ncftpClient = client{
 	name:    "ncftp",

@@ -69,7 +69,7 @@ var (
 )
 
 // stores explains what happens to the interrupted uploads of some libraries.
-const stores = "it closes the data connection in order, so the server stores what has come."
+const stores = "it closes the data connection as if the file were complete, so the server stores what it has received."
 
 var aioftpClient = client{
 	name: "aioftp", version: debianVersion("python3-aioftp"), job: byScript("python_aioftp.py", "/usr/bin/python3"),
@@ -85,9 +85,9 @@ var fsspecClient = client{
 	lacks: lacking(noFunction, "time up", "time down", "resume up").and(allAgain, trees...).and(
 		noActive, inActiveMode...).and("it has no TLS", withTLS...),
 	fails: map[string]string{
-		"resume down": "it downloads in pieces, each in a transfer of its own.",
-		"abort":       "it uploads by pieces, and those stored stay.",
-		"quota":       "the same.",
+		"resume down": "it downloads a file in several transfers.",
+		"abort":       "it uploads a file in several transfers, and the completed ones stay.",
+		"quota":       "for the same reason.",
 	},
 }
 
@@ -122,7 +122,7 @@ var phpClient = client{
 var phpStreamsClient = client{
 	name: "PHP streams", version: []string{"php", "--version"}, job: byScript("php_wrapper.php", "php"),
 	lacks: lacking(noFunction, "time up", "implicit").and(noFunction, trees...).and(noActive, inActiveMode...),
-	fails: map[string]string{"odd names": "it takes # and ? in a name for parts of the URL."},
+	fails: map[string]string{"odd names": "it treats # and ? in a name as parts of the URL."},
 }
 
 var basicFTPClient = client{
@@ -135,7 +135,7 @@ var nodeFTPClient = client{
 	lacks: lacking(noFunction, "time up", "IPv6").and(noFunction, trees...).and(noActive, inActiveMode...).
 		and("under TLS it loses the beginning of some downloads", "explicit", "TLS 1.2", "TLS 1.3"),
 	fails: map[string]string{
-		"names":    "it shows the names of listings in Latin-1.",
+		"names":    "it reads listings as Latin-1.",
 		"implicit": "it waits for a reply after the greeting, and never logs in.",
 	},
 }
@@ -143,7 +143,7 @@ var nodeFTPClient = client{
 var promiseFTPClient = client{
 	name: "promise-ftp", version: nodeVersion("promise-ftp"), job: byNode("node_ftp.cjs", "promise-ftp"),
 	lacks: lacking(noFunction, "time up").and(noFunction, trees...).and(noActive, inActiveMode...),
-	fails: map[string]string{"implicit": "it sends files without TLS there."},
+	fails: map[string]string{"implicit": "it sends files without TLS."},
 }
 
 var goClient = client{

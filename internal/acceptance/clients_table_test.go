@@ -86,7 +86,7 @@ func writeClientsTable(t *testing.T, tested *suiteCounts) {
 // tasks, the suites and the devices.
 func clientsTable(versions map[string]string, tested *suiteCounts) string {
 	var b strings.Builder
-	b.WriteString("| client | version | without | goes wrong, because of the client |\n| --- | --- | --- | --- |\n")
+	b.WriteString("| client | version | not run | fails because of the client |\n| --- | --- | --- | --- |\n")
 	shared := sharedFailures()
 	for _, c := range clients {
 		var works, lacks, fails []string
@@ -105,9 +105,9 @@ func clientsTable(versions map[string]string, tested *suiteCounts) string {
 		without := strings.Join(grouped(lacks), ", ")
 		switch {
 		case len(works) == 0:
-			without = "everything: " + c.lacks[lacks[0]]
+			without = "everything, because " + c.lacks[lacks[0]]
 		case len(lacks) > len(works):
-			without = "everything but " + strings.Join(grouped(works), ", ")
+			without = "everything except " + strings.Join(grouped(works), ", ")
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.name, versions[c.name], without, strings.Join(fails, " "))
 	}
@@ -130,7 +130,8 @@ func clientsTable(versions map[string]string, tested *suiteCounts) string {
 		meanings = append(meanings, "- *"+g.name+"*: "+strings.Join(g.tasks, ", "))
 	}
 	last := len(core) - 1
-	fmt.Fprintf(&b, "\n%s\n\nEach `make test` runs %s and %s. Of the tasks, these need words:\n\n%s\n\n",
+	fmt.Fprintf(&b, "\n%s\n\nEach `make test` runs %s and %s. These tasks and groups of tasks need an "+
+		"explanation:\n\n%s\n\n",
 		strings.Join(common, "\n"), strings.Join(core[:last], ", "), core[last], strings.Join(meanings, "\n"))
 	b.WriteString(suitesTable(versions, tested))
 	b.WriteString(devicesList())
@@ -179,8 +180,9 @@ func grouped(names []string) []string {
 // devicesList lists the imitated devices and the settings of their tenants.
 func devicesList() string {
 	var b strings.Builder
-	b.WriteString("### Devices and programs that the tests imitate\n\nBy published logs, source code or manuals, " +
-		"which [the scripts](../internal/acceptance/devices_test.go) name.\n\n")
+	b.WriteString("### Devices and programs that the tests imitate\n\n" +
+		"The tests send what these devices and programs send, according to published logs, source code or manuals. " +
+		"[The scripts](../internal/acceptance/devices_test.go) name these sources. Some devices need a configuration.\n\n")
 	for _, d := range devices() {
 		fmt.Fprintf(&b, "- %s", d.name)
 		if d.settings != "" {
@@ -197,8 +199,8 @@ const testsOf = "tests of "
 // suitesTable shows how many tests of each suite pass, and why the others fail.
 func suitesTable(versions map[string]string, tested *suiteCounts) string {
 	var b strings.Builder
-	b.WriteString("### Tests of other projects\n\nWhat the authors of a client or a library test it with. " +
-		"`make clients` runs all of them.\n\n| suite | version | passed | what differs, and why |\n" +
+	b.WriteString("### Tests of other projects\n\nThe authors of clients and libraries test these against FTP servers. " +
+		"`make clients` runs their tests against babelftp.\n\n| suite | version | passed | tests that fail, and why |\n" +
 		"| --- | --- | --- | --- |\n")
 	for _, o := range outsideSuites {
 		var differs []string

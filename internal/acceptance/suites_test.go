@@ -106,7 +106,7 @@ var gitFTPSuite = outsideSuite{
 	},
 	results: shunitResults,
 	differs: map[string]string{
-		"test_scopes_add": "it cannot read a warning of git-ftp that has two lines.",
+		"test_scopes_add": "it cannot read a warning of git-ftp that spans two lines.",
 	},
 }
 
@@ -120,8 +120,8 @@ var goftpSuite = outsideSuite{
 	},
 	ways: []way{usual},
 	differs: map[string]string{
-		"TestReadDir|TestStat": "it expects the fact UNIX.mode, and objects have no modes.",
-		"TestStoreError":       "missing directories are made, and it expects an error.",
+		"TestReadDir|TestStat": "it expects the fact UNIX.mode, but objects have no modes.",
+		"TestStoreError":       "it expects an error, but the server creates missing directories.",
 	},
 	run: func(c *connection, s *site) invocation {
 		dir, err := exec.CommandContext(c.t.Context(), "go", "list", "-modfile", "../../tools/goftp.mod", "-m", "-f",
@@ -158,7 +158,7 @@ var pyFilesystemSuite = outsideSuite{
 	},
 	results: plainResults,
 	differs: map[string]string{
-		"test_copy|test_makedir|test_move|test_upload": "missing directories are made, and it expects an error.",
+		"test_copy|test_makedir|test_move|test_upload": "it expects an error, but the server creates missing directories.",
 		"test_open_files": "it sends QUIT while an upload is open, and QUIT waits (RFC 959 4.1.1).",
 	},
 }
