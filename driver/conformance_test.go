@@ -32,7 +32,7 @@ func conform(t *testing.T, s *s3test.Server, groups ...string) {
 			return driver.New(c, bucket, opts.WithSmallestPart(s.SmallestPart))
 		},
 		Bucket: func(tb testing.TB) (*s3.Client, string) {
-			return s.Client(s3client.RepeatUnstored("")), s.Bucket(tb)
+			return s.Client(s3client.RetryUnstored("")), s.Bucket(tb)
 		},
 		Limits:      limits(s),
 		Profile:     profile(t, s),

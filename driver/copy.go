@@ -42,9 +42,9 @@ func (f *Fs) copyObject(
 	switch {
 	case atOnce && (always || p.ConditionalCopy):
 		return f.bucket.Copy(ctx, v, a, to, c)
-	case !always && v.Size < f.uploads.SmallestPart && p.PutsOn(c.Absent):
+	case !always && v.Size < f.uploads.SmallestPart && p.HasConditionalPut(c.Absent):
 		return f.copyByPut(ctx, v, a, to, c)
-	case !atOnce, p.CompletesOn(c.Absent) && v.Size > 0: // Swift accepts no empty part
+	case !atOnce, p.HasConditionalComplete(c.Absent) && v.Size > 0: // Swift accepts no empty part
 		return f.uploads.CopyByParts(ctx, v, a, to, c)
 	}
 	return f.bucket.Copy(ctx, v, a, to, c) // checks the condition right before the copy

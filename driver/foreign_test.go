@@ -33,7 +33,7 @@ func TestForeignFiles(t *testing.T) {
 		must.OK(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644))
 	}
 	f := drivertest.MustNew(
-		t.Context(), s.Client(s3client.RepeatUnstored("")), bucket, &driver.Options{Profile: profile(t, s)})
+		t.Context(), s.Client(s3client.RetryUnstored("")), bucket, &driver.Options{Profile: profile(t, s)})
 	want := func(name, content string) {
 		t.Helper()
 		if got, err := afero.ReadFile(f, "dir/"+name); err != nil || string(got) != content {

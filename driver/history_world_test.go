@@ -238,7 +238,7 @@ func (w *world) client(c *s3sim.Caller, optFns ...func(*s3.Options)) *s3.Client 
 	return w.s3.Client(c, append(optFns, func(o *s3.Options) {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
 		if w.Emptying {
-			s3client.RepeatUnstored(w.Profile)(o)
+			s3client.RetryUnstored(w.Profile)(o)
 		}
 	})...)
 }

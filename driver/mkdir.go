@@ -78,7 +78,7 @@ func (f *Fs) writeMarker(ctx context.Context, marker string) error {
 		return syscall.ENAMETOOLONG
 	}
 	a := f.opts.Objects.ForMarker()
-	c := s3api.Condition{Absent: f.bucket.Profile.PutsOn(true)}
+	c := s3api.Condition{Absent: f.bucket.Profile.HasConditionalPut(true)}
 	_, err := f.bucket.Put(ctx, marker, &a, c, bytes.NewReader(nil), nil)
 	return c.Failed(err)
 }

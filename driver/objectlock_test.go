@@ -40,7 +40,7 @@ func TestObjectLock(t *testing.T) {
 func testObjectLock(t *testing.T, s *s3test.Server, p driver.Profile) {
 	t.Helper()
 	checked := &checksummed{to: &http.Client{}}
-	client := s.Client(s3client.RepeatUnstored(""), func(o *s3.Options) { o.HTTPClient = checked })
+	client := s.Client(s3client.RetryUnstored(""), func(o *s3.Options) { o.HTTPClient = checked })
 	bucket := s.LockedBucket(t)
 	f := drivertest.MustNew(t.Context(), client, bucket, &driver.Options{Profile: p, PartSize: 5 << 20})
 	large := make([]byte, 11<<20)

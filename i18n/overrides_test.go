@@ -278,7 +278,8 @@ func TestWithOverridesRefused(t *testing.T) {
 			[]string{`message "ok": language pt: the text begins`,
 				`message "ok": language pt-BR: the texts for pt and pt-BR are both for pt-BR; remove one`}},
 
-		{"unknown-placeholder", "", one(i18n.Goodbye, "fr", "Salut {User}."), // the other checks are tested for catalogs
+		// the other checks are tested for catalogs
+		{"unknown-placeholder", "", one(i18n.Goodbye, "fr", "Salut {User}."),
 			[]string{`message "goodbye": language fr: the placeholder {User} is unknown; this message has none`}},
 		{"empty", "", one(i18n.Goodbye, "fr", ""), []string{"language fr: the text is empty; write one"}},
 		{"not-utf-8", "", one(i18n.Goodbye, "fr", "Salut\xff."), []string{"U+FFFD is not a character"}},

@@ -38,7 +38,8 @@ type languageFile struct {
 	Ends          map[string]string `yaml:"ends"`            // by the English end of a text: "." ":" or "?"
 	Names         []string          `yaml:"names"`           // words that stay in Latin letters in every script
 	SameAsEnglish []string          `yaml:"same_as_english"` // messages whose text may equal the English one
-	Cognates      []string          `yaml:"cognates"`        // lower-case words of four letters or more that English spells the same
+	// lower-case words of four letters or more that English spells the same
+	Cognates      []string          `yaml:"cognates"`
 	Glossary      map[string]term   `yaml:"glossary"`
 	Typography    []typography      `yaml:"typography"`
 }

@@ -27,7 +27,7 @@ type query struct {
 // oneTenant is a server with the tenant acme.
 type oneTenant struct{ admin.Source }
 
-func (oneTenant) Tenants([]report.ShownSession) []admin.Tenant { return []admin.Tenant{{Name: "acme"}} }
+func (oneTenant) Tenants([]report.SessionInfo) []admin.Tenant { return []admin.Tenant{{Name: "acme"}} }
 
 // runQueries runs commands against a server with bans and a debug switch. The first one runs before the
 // server starts.

@@ -29,7 +29,7 @@ func newSessionsCommand() *cobra.Command {
 	asJSON := addJSONFlag(cmd)
 	cmd.RunE = runList(
 		client, asJSON, (*admin.Client).Sessions, "ID USER REMOTE SINCE IDLE LANG TLS DOES",
-		func(t *table, all []report.ShownSession) {
+		func(t *table, all []report.SessionInfo) {
 			now := time.Now()
 			for _, s := range all {
 				does, encrypted := s.Command, "no"
@@ -75,7 +75,7 @@ func newTransfersCommand() *cobra.Command {
 	asJSON := addJSONFlag(cmd)
 	cmd.RunE = runList(
 		client, asJSON, (*admin.Client).Transfers, "SESSION USER DIRECTION BYTES DONE RATE SINCE PATH",
-		func(t *table, all []report.ShownTransfer) {
+		func(t *table, all []report.TransferInfo) {
 			now := time.Now()
 			for i := range all {
 				x := &all[i]
@@ -88,7 +88,7 @@ func newTransfersCommand() *cobra.Command {
 }
 
 // done formats the completed part of a transfer. It returns an empty string if the size is unknown.
-func done(x *report.ShownTransfer) string {
+func done(x *report.TransferInfo) string {
 	const all = 100
 	switch {
 	case x.Size == nil:

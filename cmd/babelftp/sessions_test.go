@@ -65,7 +65,7 @@ func TestSessions(t *testing.T) {
 	data := c.Data()
 	c.Command(150, "STOR "+name)
 	must.Write(t, data, "half")
-	var all []report.ShownTransfer
+	var all []report.TransferInfo
 	for len(all) == 0 || all[0].Bytes < 4 {
 		all = nil
 		must.OK(t, json.Unmarshal([]byte(ask(0, "transfers", "--json")), &all))

@@ -22,7 +22,8 @@ type listedUser struct {
 	Status    string     `json:"status"` // enabled, disabled or expired
 	Expires   string     `json:"expires,omitempty"`
 	Root      string     `json:"root"`
-	Source    string     `json:"source"`               // configuration, users_file, or the old FTP server that the user came from
+	// configuration, users_file, or the old FTP server that the user came from
+	Source    string     `json:"source"`
 	LastLogin *time.Time `json:"last_login,omitempty"` // nil if unknown
 }
 

@@ -64,17 +64,17 @@ func exceptions() map[exception]struct {
 		reason  string
 		applies func(p *driver.Profile) bool
 	}{
-		severalPuts: {"PutObject has no condition", func(p *driver.Profile) bool { return !p.PutsOn(true) }},
+		severalPuts: {"PutObject has no condition", func(p *driver.Profile) bool { return !p.HasConditionalPut(true) }},
 		severalCompletions: {
-			"CompleteMultipartUpload has no condition", func(p *driver.Profile) bool { return !p.CompletesOn(true) },
+			"CompleteMultipartUpload has no condition", func(p *driver.Profile) bool { return !p.HasConditionalComplete(true) },
 		},
 		severalCopies: {
 			"neither CopyObject nor a request that could replace it has a condition",
-			func(p *driver.Profile) bool { return !p.ConditionalCopy && !p.PutsOn(true) },
+			func(p *driver.Profile) bool { return !p.ConditionalCopy && !p.HasConditionalPut(true) },
 		},
 		severalCopiesByParts: {
 			"neither CopyObject nor CompleteMultipartUpload has a condition",
-			func(p *driver.Profile) bool { return !p.ConditionalCopy && !p.CompletesOn(true) },
+			func(p *driver.Profile) bool { return !p.ConditionalCopy && !p.HasConditionalComplete(true) },
 		},
 		deletedUnseen:  {"DeleteObject has no condition", func(p *driver.Profile) bool { return !p.ConditionalDelete }},
 		replacedByPut:  {"PutObject has no condition", func(p *driver.Profile) bool { return !p.ConditionalPut }},

@@ -17,10 +17,10 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// errRefused and errUnjudged are the verdicts of an inspector.
+// errRefused and errNoVerdict are the verdicts of an inspector.
 var (
-	errRefused  = fmt.Errorf("refused by the test: %w", fs.ErrInvalid)
-	errUnjudged = errors.New("not judged")
+	errRefused   = fmt.Errorf("refused by the test: %w", fs.ErrInvalid)
+	errNoVerdict = errors.New("not judged")
 )
 
 // An inspector refuses each file that contains bad. It records what it receives.
@@ -240,8 +240,8 @@ func testInspectNotJudged(x *fixture, i *inspector) {
 	for label, size := range x.inspectedSizes() {
 		x.run(label, func(x *fixture) {
 			session := x.process().as("alice", *i.options(driver.Options{}))
-			i.err = errUnjudged
-			wantError(x, x.begin(session, label, create, 0, random(size)).Close(), errUnjudged)
+			i.err = errNoVerdict
+			wantError(x, x.begin(session, label, create, 0, random(size)).Close(), errNoVerdict)
 			if x.exists(label) {
 				x.Error("it was stored")
 			}

@@ -16,7 +16,8 @@
 // profile "strict", which is the zero value except for its name, and set the facts that the server has shown. [Names]
 // returns all names.
 //
-// Methods combine several facts: [Profile.Resumes], [Profile.PutsOn], [Profile.MaxParts] and [Profile.Parts].
+// Methods combine several facts: [Profile.Resumes], [Profile.HasConditionalPut], [Profile.MaxParts] and
+// [Profile.Parts].
 //
 // To add a server, add an entry to the table and the source of each fact to the list below. docs/s3-servers.md shows
 // the table.
@@ -312,12 +313,14 @@ const (
 // MaxParts returns the maximum number of parts of an upload.
 func (p *Profile) MaxParts() int64 { return cmp.Or(p.PartLimit, maxParts) }
 
-// PutsOn reports whether PutObject supports a condition: that the key does not exist (absent), or that it has a certain
-// object.
-func (p *Profile) PutsOn(absent bool) bool { return p.ConditionalPut || absent && p.ExclusivePut }
+// HasConditionalPut reports whether PutObject supports a condition: that the key does not exist (absent), or that it
+// has a certain object.
+func (p *Profile) HasConditionalPut(absent bool) bool {
+	return p.ConditionalPut || absent && p.ExclusivePut
+}
 
-// CompletesOn reports the same for CompleteMultipartUpload.
-func (p *Profile) CompletesOn(absent bool) bool {
+// HasConditionalComplete reports the same for CompleteMultipartUpload.
+func (p *Profile) HasConditionalComplete(absent bool) bool {
 	return p.ConditionalComplete || absent && p.ExclusiveComplete
 }
 

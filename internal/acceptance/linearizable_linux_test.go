@@ -442,9 +442,9 @@ func (s *tally) add(t *testing.T, rules linearizability.Rules, record *lineariza
 		s.failed++
 	}
 	s.mu.Unlock()
-	if groundless := record.History.Groundless(); s.calm && len(groundless) > 0 {
+	if refusals := record.History.UnexplainedRefusals(); s.calm && len(refusals) > 0 {
 		t.Errorf(
-			"seed %d: refused without a reason:\n%v\nall commands:\n%v\nrequests to S3:\n%s", record.Seed, groundless,
+			"seed %d: refused without a reason:\n%v\nall commands:\n%v\nrequests to S3:\n%s", record.Seed, refusals,
 			record.History, record.Log)
 	}
 	if verdict != linearizability.Unexplained {

@@ -19,7 +19,8 @@ func TestTransfersCutAtTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, s3test.Start(t, "minio"), "    resume: discard", "drain_timeout: "+drain)
-			if err := s.put(t.Context(), "large", string(make([]byte, 4*largeSize))); err != nil { // more than the socket buffers hold
+			// more than the socket buffers hold
+			if err := s.put(t.Context(), "large", string(make([]byte, 4*largeSize))); err != nil {
 				t.Fatal(err)
 			}
 			var clients []*ftptest.Client

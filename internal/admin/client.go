@@ -75,7 +75,7 @@ func (c *Client) Server(ctx context.Context) (s Server, err error) {
 }
 
 // Sessions returns the sessions of the replica, oldest first.
-func (c *Client) Sessions(ctx context.Context) (all []report.ShownSession, err error) {
+func (c *Client) Sessions(ctx context.Context) (all []report.SessionInfo, err error) {
 	return all, c.do(ctx, http.MethodGet, "/sessions", nil, &all)
 }
 
@@ -85,7 +85,7 @@ func (c *Client) Disconnect(ctx context.Context, id string) error {
 }
 
 // Transfers returns the running transfers of the replica, ordered by the start of their sessions.
-func (c *Client) Transfers(ctx context.Context) (all []report.ShownTransfer, err error) {
+func (c *Client) Transfers(ctx context.Context) (all []report.TransferInfo, err error) {
 	return all, c.do(ctx, http.MethodGet, "/transfers", nil, &all)
 }
 

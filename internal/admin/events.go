@@ -30,11 +30,11 @@ const (
 // A State is the data of the event "state". Each list has at most maxListed items; Totals has the full
 // counts.
 type State struct {
-	Server    Server                  `json:"server"`
-	Sessions  []report.ShownSession   `json:"sessions"`  // active transfers first, then most recently active
-	Transfers []*report.ShownTransfer `json:"transfers"` // oldest first
-	Tenants   []Tenant                `json:"tenants"`   // unusable buckets first, then most sessions
-	Bans      []bans.Ban              `json:"bans"`
+	Server    Server                 `json:"server"`
+	Sessions  []report.SessionInfo   `json:"sessions"`  // active transfers first, then most recently active
+	Transfers []*report.TransferInfo `json:"transfers"` // oldest first
+	Tenants   []Tenant               `json:"tenants"`   // unusable buckets first, then most sessions
+	Bans      []bans.Ban             `json:"bans"`
 	Totals    struct {
 		Sessions  int `json:"sessions"`
 		Transfers int `json:"transfers"`
@@ -50,16 +50,16 @@ func (h *Handler) state() State {
 		Bans: h.Bans.All()}
 	s.Totals.Sessions, s.Totals.Transfers, s.Totals.Tenants, s.Totals.Bans = len(sessions), len(s.Transfers),
 		len(s.Tenants), len(s.Bans)
-	idle := func(s report.ShownSession) int {
+	idle := func(s report.SessionInfo) int {
 		if s.Transfer == nil {
 			return 1
 		}
 		return 0
 	}
-	s.Sessions = first(sessions, func(a, b report.ShownSession) int {
+	s.Sessions = first(sessions, func(a, b report.SessionInfo) int {
 		return cmp.Or(cmp.Compare(idle(a), idle(b)), b.LastActive.Compare(a.LastActive), cmp.Compare(a.ID, b.ID))
 	})
-	s.Transfers = first(s.Transfers, func(a, b *report.ShownTransfer) int {
+	s.Transfers = first(s.Transfers, func(a, b *report.TransferInfo) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Session, b.Session))
 	})
 	up := func(t Tenant) int {

@@ -156,15 +156,15 @@ func send(w http.ResponseWriter, status int, v any) {
 }
 
 // bySince sorts sessions by their start.
-func bySince(sessions []report.ShownSession) []report.ShownSession {
-	slices.SortFunc(sessions, func(a, b report.ShownSession) int {
+func bySince(sessions []report.SessionInfo) []report.SessionInfo {
+	slices.SortFunc(sessions, func(a, b report.SessionInfo) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 	})
 	return sessions
 }
 
-func transfersOf(sessions []report.ShownSession) []*report.ShownTransfer {
-	transfers := []*report.ShownTransfer{}
+func transfersOf(sessions []report.SessionInfo) []*report.TransferInfo {
+	transfers := []*report.TransferInfo{}
 	for _, s := range sessions {
 		if s.Transfer != nil {
 			transfers = append(transfers, s.Transfer)

@@ -47,11 +47,11 @@ func name(i int) string { return "tenant" + string(rune('A'+i/26)) + string(rune
 
 func (s *source) Server() Server { return Server{} }
 
-func (s *source) Sessions() []report.ShownSession {
+func (s *source) Sessions() []report.SessionInfo {
 	s.asked.Add(1)
-	shown := make([]report.ShownSession, len(s.sessions))
+	shown := make([]report.SessionInfo, len(s.sessions))
 	for i, session := range s.sessions {
-		shown[i] = session.Show()
+		shown[i] = session.Info()
 	}
 	return shown
 }
@@ -60,7 +60,7 @@ func (s *source) Users() []account.LastLogin {
 	return []account.LastLogin{{Tenant: "t0", User: "alice", Time: time.Unix(0, 0).UTC()}}
 }
 
-func (s *source) Tenants(sessions []report.ShownSession) []Tenant {
+func (s *source) Tenants(sessions []report.SessionInfo) []Tenant {
 	counts := map[string]int{}
 	for i := range sessions {
 		counts[sessions[i].Tenant]++

@@ -18,7 +18,8 @@ func TestReady(t *testing.T) {
 			"starting: the listeners are not open yet, or the other replicas do not accept relays from this one yet\n"},
 		{Serving, 200, "ready\n"},
 		{Draining, 503, "draining: waiting for running transfers; new sessions are not accepted\n"},
-		{Serving, 503, "draining: waiting for running transfers; new sessions are not accepted\n"}, // phases cannot go back
+		// phases cannot go back
+		{Serving, 503, "draining: waiting for running transfers; new sessions are not accepted\n"},
 	} {
 		h.Enter(step.phase)
 		w := httptest.NewRecorder()

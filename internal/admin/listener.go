@@ -114,7 +114,7 @@ func (l *Listener) Ends() (host string, at time.Time) {
 	if files == nil {
 		return "", time.Time{}
 	}
-	return files.certificate.Ends()
+	return files.certificate.Expiry()
 }
 
 // Serve accepts connections on listener until Close. It always returns a non-nil error.
@@ -145,7 +145,7 @@ func (l *Listener) tlsConfig(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	}
 	cfg := &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*certificate}, SessionTicketsDisabled: true,
-		VerifyConnection: clientcert.CheckShown,
+		VerifyConnection: clientcert.CheckSize,
 	}
 	if files.clients != nil {
 		cfg.ClientCAs, cfg.ClientAuth = files.clients, tls.VerifyClientCertIfGiven

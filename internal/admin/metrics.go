@@ -237,7 +237,7 @@ func (m *Metrics) CommandEnded(_ context.Context, o *report.Outcome) {
 		switch {
 		case errors.Is(o.Err, inspect.ErrRefused):
 			m.Refused(o.Transfer.Tenant, "inspect")
-		case errors.Is(o.Err, inspect.ErrUnjudged):
+		case errors.Is(o.Err, inspect.ErrNotInspected):
 			m.Refused(o.Transfer.Tenant, "inspect.on_failure")
 		}
 	}

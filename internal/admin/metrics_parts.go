@@ -102,8 +102,8 @@ func CollectCertificates(set *certs.Set) prometheus.Collector {
 		"tls_certificate_expiry_timestamp_seconds",
 		"When a certificate expires, in seconds since 1970. Its host is its first name.", "tenant", "host")
 	return &partCollector{[]metric{ends}, func(to chan<- prometheus.Metric) {
-		for _, c := range set.Shown() {
-			ends.send(to, float64(c.Ends.Unix()), c.Tenant, c.Host)
+		for _, c := range set.Certificates() {
+			ends.send(to, float64(c.NotAfter.Unix()), c.Tenant, c.Host)
 		}
 	}}
 }

@@ -15,7 +15,7 @@ import (
 
 // A Control gives access to the sessions.
 type Control interface {
-	Sessions() []report.ShownSession
+	Sessions() []report.SessionInfo
 	Disconnect(id string) bool
 }
 
@@ -61,9 +61,9 @@ func (o *Overview) Server() Server {
 		Ready:    p.Health.In(Serving), Draining: p.Health.In(Draining),
 		Certificates: []Certificate{}, Refusals: p.Refusals(),
 	}
-	for _, c := range p.Certificates.Shown() {
+	for _, c := range p.Certificates.Certificates() {
 		s.Certificates = append(
-			s.Certificates, Certificate{Tenant: c.Tenant, Names: []string{c.Host}, NotAfter: c.Ends.UTC()})
+			s.Certificates, Certificate{Tenant: c.Tenant, Names: []string{c.Host}, NotAfter: c.NotAfter.UTC()})
 	}
 	if host, ends := p.Listener(); !ends.IsZero() {
 		s.Certificates = append(s.Certificates, Certificate{Names: []string{host}, NotAfter: ends.UTC()})
@@ -75,7 +75,7 @@ func (o *Overview) Server() Server {
 func (o *Overview) Users() []account.LastLogin { return o.parts.Registry.LastLogins() }
 
 // Tenants implements [Source].
-func (o *Overview) Tenants(of []report.ShownSession) []Tenant {
+func (o *Overview) Tenants(of []report.SessionInfo) []Tenant {
 	sessions := map[string]int{}
 	for i := range of {
 		sessions[of[i].Tenant]++

@@ -13,12 +13,12 @@ import (
 type Source interface {
 	Server() Server
 	// Sessions returns the sessions of this replica, unsorted.
-	Sessions() []report.ShownSession
+	Sessions() []report.SessionInfo
 	// Disconnect ends a session with reply 421, without waiting for it. It reports whether the session
 	// exists.
 	Disconnect(id string) bool
 	// Tenants returns the tenants sorted by name, with their numbers among the given sessions.
-	Tenants(sessions []report.ShownSession) []Tenant
+	Tenants(sessions []report.SessionInfo) []Tenant
 	// Users returns the users that have logged in to this replica since it started, sorted by tenant and
 	// name.
 	Users() []account.LastLogin

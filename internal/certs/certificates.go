@@ -116,7 +116,7 @@ func (s *Set) configOf(cfg *config.Config, next *set, before *tls.Config) *tls.C
 	}
 	return &tls.Config{
 		MinVersion: version, CipherSuites: suites, GetCertificate: s.certificate, ClientAuth: auth,
-		VerifyConnection: clientcert.CheckShown,
+		VerifyConnection: clientcert.CheckSize,
 	}
 }
 
@@ -171,24 +171,24 @@ func (s *Set) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, errNotIssued
 }
 
-// A Shown is a certificate that is presented to clients.
-type Shown struct {
-	Tenant string // empty for the certificate of the server
-	Host   string // the first name in the certificate
-	File   string // empty if issued by ACME
-	Ends   time.Time
+// A Certificate is a certificate that is presented to clients.
+type Certificate struct {
+	Tenant   string // empty for the certificate of the server
+	Host     string // the first name in the certificate
+	File     string // empty if issued by ACME
+	NotAfter time.Time
 }
 
-// Shown returns the certificates of the server, of the tenants in the order of their names, and of ACME. Changed
-// files are reloaded first.
-func (s *Set) Shown() []Shown {
-	var all []Shown
+// Certificates returns the certificates of the server, of the tenants in the order of their names, and of ACME. It
+// reloads changed files first.
+func (s *Set) Certificates() []Certificate {
+	var all []Certificate
 	add := func(tenant string, f *Files) {
 		if f == nil {
 			return
 		}
-		if host, ends := f.Ends(); !ends.IsZero() {
-			all = append(all, Shown{Tenant: tenant, Host: host, File: f.cert, Ends: ends})
+		if host, ends := f.Expiry(); !ends.IsZero() {
+			all = append(all, Certificate{Tenant: tenant, Host: host, File: f.cert, NotAfter: ends})
 		}
 	}
 	current := s.current.Load()
@@ -201,7 +201,7 @@ func (s *Set) Shown() []Shown {
 	}
 	for _, host := range s.issued.Hosts() {
 		if c := s.issued.Certificate(host); c != nil {
-			all = append(all, Shown{Tenant: current.owners[host], Host: host, Ends: c.Leaf.NotAfter})
+			all = append(all, Certificate{Tenant: current.owners[host], Host: host, NotAfter: c.Leaf.NotAfter})
 		}
 	}
 	return all
@@ -224,11 +224,11 @@ const (
 	verySoon = 14 * 24 * time.Hour
 )
 
-// Ended reports whether the certificate has expired.
-func (c Shown) Ended(now time.Time) bool { return now.After(c.Ends) }
+// Expired reports whether the certificate has expired.
+func (c Certificate) Expired(now time.Time) bool { return now.After(c.NotAfter) }
 
 // String describes the certificate by its configuration key, its file and its host.
-func (c Shown) String() string {
+func (c Certificate) String() string {
 	if c.File == "" {
 		return "tls.acme: the certificate for " + c.Host
 	}
@@ -241,9 +241,9 @@ func (c Shown) String() string {
 
 // Problems returns a line for each certificate that has expired, or that expires within 30 days.
 func (s *Set) Problems(now time.Time) (ended, warnings []string) {
-	for _, c := range s.Shown() {
-		day := c.Ends.UTC().Format(time.DateOnly)
-		switch left := c.Ends.Sub(now); {
+	for _, c := range s.Certificates() {
+		day := c.NotAfter.UTC().Format(time.DateOnly)
+		switch left := c.NotAfter.Sub(now); {
 		case left < 0:
 			ended = append(ended, fmt.Sprintf("%s expired on %s, and clients reject it: renew it", c, day))
 		case left < soon:
@@ -255,12 +255,12 @@ func (s *Set) Problems(now time.Time) (ended, warnings []string) {
 
 // Warn logs the certificates that have expired or expire within 14 days.
 func (s *Set) Warn(now time.Time) {
-	for _, c := range s.Shown() {
-		log := s.log.With("tenant", c.Tenant, "host", c.Host, "file", c.File, "end", c.Ends)
+	for _, c := range s.Certificates() {
+		log := s.log.With("tenant", c.Tenant, "host", c.Host, "file", c.File, "end", c.NotAfter)
 		switch {
-		case c.Ended(now):
+		case c.Expired(now):
 			log.Error("certificate has expired, and clients refuse it; renew it")
-		case c.Ends.Sub(now) < verySoon:
+		case c.NotAfter.Sub(now) < verySoon:
 			log.Warn("certificate expires soon; renew it")
 		}
 	}

@@ -213,8 +213,8 @@ func TestEndingCertificates(t *testing.T) {
 
 	write("acme", "ftp.acme.example", 90*day) // the files change, but not the configuration
 	write("umbrella", "ftp.umbrella.example", 90*day)
-	if shown := s.Shown(); len(shown) != 4 || shown[1].Tenant != "acme" ||
-		shown[1].Ends.Unix() != now.Add(90*day).Unix() {
+	if shown := s.Certificates(); len(shown) != 4 || shown[1].Tenant != "acme" ||
+		shown[1].NotAfter.Unix() != now.Add(90*day).Unix() {
 		t.Errorf("after a renewal: %v", shown)
 	}
 	if ended, warnings := s.Problems(now); len(ended) != 0 || len(warnings) != 1 {
@@ -276,8 +276,8 @@ func TestIssuedCertificates(t *testing.T) {
 		t.Errorf("before there is a certificate: %v", err)
 	}
 	authority.by["ftp.acme.example"], authority.by["ftp.umbrella.example"] = issue(3), issue(4)
-	if shown := s.Shown(); len(shown) != 3 ||
-		shown[1] != (Shown{Tenant: "acme", Host: "ftp.acme.example", Ends: authority.by["ftp.acme.example"].Leaf.NotAfter}) {
+	if shown := s.Certificates(); len(shown) != 3 ||
+		shown[1] != (Certificate{Tenant: "acme", Host: "ftp.acme.example", NotAfter: authority.by["ftp.acme.example"].Leaf.NotAfter}) {
 		t.Errorf("shown are %v", shown)
 	}
 	check := func(s *Set, want map[string]int64) {

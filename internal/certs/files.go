@@ -48,9 +48,9 @@ func (f *Files) orOpen(cert, key string, log *slog.Logger) (*Files, error) {
 	return f, nil
 }
 
-// Ends returns the first host name in the certificate and the time when it expires, or zero if the file cannot be
+// Expiry returns the first host name in the certificate and the time when it expires, or zero if the file cannot be
 // read.
-func (f *Files) Ends() (host string, at time.Time) {
+func (f *Files) Expiry() (host string, at time.Time) {
 	c, err := f.Current()
 	if err != nil || c.Leaf == nil {
 		return "", time.Time{}

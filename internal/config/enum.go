@@ -115,17 +115,17 @@ const (
 // Values implements [yamlconf.Enum].
 func (StorAfterRest) Values() []string { return yamlconf.EnumValues(KeepRest, TruncateRest) }
 
-// OnFailure controls what happens to a file that could not be inspected. The zero value is RefuseUnjudged.
+// OnFailure controls what happens to a file that could not be inspected. The zero value is RefuseOnFailure.
 type OnFailure string
 
 // The modes.
 const (
-	RefuseUnjudged OnFailure = "refuse"
-	AcceptUnjudged OnFailure = "accept"
+	RefuseOnFailure OnFailure = "refuse"
+	AcceptOnFailure OnFailure = "accept"
 )
 
 // Values implements [yamlconf.Enum].
-func (OnFailure) Values() []string { return yamlconf.EnumValues(RefuseUnjudged, AcceptUnjudged) }
+func (OnFailure) Values() []string { return yamlconf.EnumValues(RefuseOnFailure, AcceptOnFailure) }
 
 // Resume controls what happens to interrupted uploads. The zero value is DiscardInterrupted.
 type Resume string

@@ -306,7 +306,8 @@ func pureFTPd(t *testing.T) server {
 	s.address = fmt.Sprintf("bob@127.0.0.1:%d", control)
 	users := t.TempDir()
 	// pure-pw hashes a password for half a second, and so does each login.
-	const hash = "$6$doctor$pK1ALkegD7JzLx02HkLBUsHJJpgHgZox/9Us9xE83s6vOsoC3hk7/qsbpSYD0VLRciY1oEyCV3nj5ujO04NMe0" // of "secret"
+	// of "secret"
+	const hash = "$6$doctor$pK1ALkegD7JzLx02HkLBUsHJJpgHgZox/9Us9xE83s6vOsoC3hk7/qsbpSYD0VLRciY1oEyCV3nj5ujO04NMe0"
 	line := fmt.Sprintf("bob:%s:65534:65534::%s/::::::::::::\n", hash, s.dir)
 	must.WriteFile(t, users+"/passwd", line)
 	out, err := exec.Command(tools+"/bin/pure-pw", "mkdb", users+"/pdb", "-f", users+"/passwd").CombinedOutput()

@@ -75,22 +75,22 @@ func (s *Activity) CommandEnded(_ context.Context, o *Outcome) {
 	}
 }
 
-// A ShownSession is a snapshot of a session.
-type ShownSession struct {
-	ID         string         `json:"id"`
-	Remote     string         `json:"remote"` // address and port of the client
-	Tenant     string         `json:"tenant"` // empty before the login, like User
-	User       string         `json:"user"`
-	Since      time.Time      `json:"since"`
-	LastActive time.Time      `json:"last_active"` // last start or end of a command
-	Language   string         `json:"language"`    // BCP 47
-	TLS        bool           `json:"tls"`         // on the control connection
-	Command    string         `json:"command"`     // verb of the running command, empty when idle
-	Transfer   *ShownTransfer `json:"transfer,omitempty"`
+// A SessionInfo is a snapshot of a session.
+type SessionInfo struct {
+	ID         string        `json:"id"`
+	Remote     string        `json:"remote"` // address and port of the client
+	Tenant     string        `json:"tenant"` // empty before the login, like User
+	User       string        `json:"user"`
+	Since      time.Time     `json:"since"`
+	LastActive time.Time     `json:"last_active"` // last start or end of a command
+	Language   string        `json:"language"`    // BCP 47
+	TLS        bool          `json:"tls"`         // on the control connection
+	Command    string        `json:"command"`     // verb of the running command, empty when idle
+	Transfer   *TransferInfo `json:"transfer,omitempty"`
 }
 
-// A ShownTransfer is a snapshot of a running transfer.
-type ShownTransfer struct {
+// A TransferInfo is a snapshot of a running transfer.
+type TransferInfo struct {
 	Session   string `json:"session"`
 	Tenant    string `json:"tenant"`
 	User      string `json:"user"`
@@ -105,17 +105,17 @@ type ShownTransfer struct {
 	Since          time.Time `json:"since"`
 }
 
-// Show returns a snapshot of the session.
-func (s *Activity) Show() ShownSession {
+// Info returns a snapshot of the session.
+func (s *Activity) Info() SessionInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	shown := ShownSession{
+	shown := SessionInfo{
 		ID: s.client.ID, Remote: s.client.Remote, Tenant: s.client.Tenant, User: s.client.User, Since: s.since.UTC(),
 		LastActive: s.active.UTC(),
 		Language:   s.client.Language.String(), TLS: s.client.TLS, Command: s.command,
 	}
 	if t := s.transfer; t != nil {
-		shown.Transfer = &ShownTransfer{
+		shown.Transfer = &TransferInfo{
 			Session: s.client.ID, Tenant: s.client.Tenant, User: s.client.User, Remote: s.client.Remote,
 			Direction: t.Direction(), Path: t.Path,
 			Bytes: t.Bytes(), BytesPerSecond: t.bytesPerSecond(time.Now()), Since: t.since.UTC(),

@@ -51,7 +51,7 @@ func TestShow(t *testing.T) {
 	go func() {
 		defer close(stopped)
 		for {
-			shown := s.Show()
+			shown := s.Info()
 			if known := shown.Tenant != "" || shown.User != ""; known && (shown.Tenant != "acme" || shown.User != "alice") {
 				t.Errorf("the session is %+v", shown)
 			}
@@ -71,7 +71,7 @@ func TestShow(t *testing.T) {
 	s.CommandEnded(t.Context(), &Outcome{})
 	close(stop)
 	<-stopped
-	shown := s.Show()
+	shown := s.Info()
 	if shown.ID != id || shown.Command != "STOR" || shown.Language != "ja" || !shown.TLS ||
 		shown.LastActive.Before(shown.Since) {
 		t.Errorf("the session is %+v", shown)
@@ -81,7 +81,7 @@ func TestShow(t *testing.T) {
 		t.Errorf("the transfer is %+v", x)
 	}
 	s.CommandEnded(t.Context(), &Outcome{Transfer: &Transfer{}})
-	if shown := s.Show(); shown.Transfer != nil || shown.Command != "" {
+	if shown := s.Info(); shown.Transfer != nil || shown.Command != "" {
 		t.Errorf("at the end the session is %+v", shown)
 	}
 }
@@ -95,7 +95,7 @@ func TestRate(t *testing.T) {
 		s.Transferring(&Transfer{Progress: upload(t, bytes), Path: "/f"})
 		// at once, after two seconds, and when nothing moves
 		for look, want := range []int64{bytes * 1000, bytes / 2, 0} {
-			if got := s.Show().Transfer.BytesPerSecond; got != want {
+			if got := s.Info().Transfer.BytesPerSecond; got != want {
 				t.Errorf("look %d: %d bytes a second, want %d", look, got, want)
 			}
 			time.Sleep(2 * time.Second)
@@ -117,7 +117,7 @@ func BenchmarkShow(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, s := range all {
-			_ = s.Show()
+			_ = s.Info()
 		}
 	}
 }

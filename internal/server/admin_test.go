@@ -76,7 +76,7 @@ func TestAdministratorSeesSessions(t *testing.T) {
 		cfg.Tenants["acme"].DefaultLanguage = language.Japanese
 	})
 	c := ftptest.Dial(t, srv.Addr().String())
-	before := until(t, administrator.Sessions, func(all []report.ShownSession) bool {
+	before := until(t, administrator.Sessions, func(all []report.SessionInfo) bool {
 		return len(all) == 1 && all[0].Language == "fr"
 	})[0]
 	if before.ID == "" || before.User != "" || before.TLS || before.Command != "" || before.Transfer != nil ||
@@ -87,7 +87,7 @@ func TestAdministratorSeesSessions(t *testing.T) {
 	c.Command(200, "TYPE I")
 	c.Command(200, "ALLO 1000")
 	data := begin(t, c, "STOR up\x1b", "abc")
-	s := until(t, administrator.Sessions, func(all []report.ShownSession) bool {
+	s := until(t, administrator.Sessions, func(all []report.SessionInfo) bool {
 		return all[0].Transfer != nil && all[0].Transfer.Bytes == 3
 	})[0]
 	up := s.Transfer
@@ -102,7 +102,7 @@ func TestAdministratorSeesSessions(t *testing.T) {
 		t.Errorf("the upload is %+v", up)
 	}
 	must.Write(t, data, "def")
-	until(t, administrator.Transfers, func(all []report.ShownTransfer) bool {
+	until(t, administrator.Transfers, func(all []report.TransferInfo) bool {
 		return len(all) == 1 && all[0].Bytes == 6
 	})
 	_ = data.Close()
@@ -123,7 +123,7 @@ func TestAdministratorSeesSessions(t *testing.T) {
 		t.Errorf("the server is %+v: %v", state, err)
 	}
 	c.Command(221, "QUIT")
-	until(t, administrator.Sessions, func(all []report.ShownSession) bool { return len(all) == 0 })
+	until(t, administrator.Sessions, func(all []report.SessionInfo) bool { return len(all) == 0 })
 	var events []struct{ Event, User, Session string }
 	ask(t, srv, "/api/v1/audit", &events)
 	got := ""
@@ -149,7 +149,7 @@ func TestAdministratorSeesDownloads(t *testing.T) {
 	c.Command(350, "REST 10")
 	data := c.Data()
 	c.Command(150, "RETR f")
-	moved := until(t, administrator.Transfers, func(all []report.ShownTransfer) bool {
+	moved := until(t, administrator.Transfers, func(all []report.TransferInfo) bool {
 		return len(all) == 1 && all[0].Bytes > 0
 	})[0]
 	if moved.Direction != "download" || moved.Size == nil || *moved.Size != int64(len(content)-10) ||
@@ -159,7 +159,7 @@ func TestAdministratorSeesDownloads(t *testing.T) {
 	if _, err := io.CopyN(io.Discard, data, 5_000_000); err != nil {
 		t.Fatal(err)
 	}
-	until(t, administrator.Transfers, func(all []report.ShownTransfer) bool {
+	until(t, administrator.Transfers, func(all []report.TransferInfo) bool {
 		return len(all) == 1 && all[0].Bytes > moved.Bytes
 	})
 	if _, err := io.Copy(io.Discard, data); err != nil {
@@ -204,7 +204,7 @@ func TestAdministratorDisconnects(t *testing.T) {
 	idle, busy, other := session(t, srv, "alice"), session(t, srv, "alice"), session(t, srv, "alice")
 	busy.Command(200, "LANG ja")
 	upload := begin(t, busy, "STOR half.txt", "half of a file")
-	all := until(t, administrator.Sessions, func(all []report.ShownSession) bool {
+	all := until(t, administrator.Sessions, func(all []report.SessionInfo) bool {
 		return len(all) == 3 && all[1].Transfer != nil
 	})
 	for _, s := range all[:2] {
@@ -224,7 +224,7 @@ func TestAdministratorDisconnects(t *testing.T) {
 	busy.WantClosed()
 	_ = upload.Close()
 	other.Command(550, "SIZE half.txt")
-	until(t, administrator.Sessions, func(all []report.ShownSession) bool { return len(all) == 1 })
+	until(t, administrator.Sessions, func(all []report.SessionInfo) bool { return len(all) == 1 })
 	if err := administrator.Disconnect(t.Context(), all[0].ID); err == nil ||
 		!strings.Contains(err.Error(), "session "+all[0].ID+" not found") {
 		t.Errorf("to disconnect it again: %v", err)

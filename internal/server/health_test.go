@@ -48,7 +48,8 @@ func TestMetricsListener(t *testing.T) {
 			t.Errorf("/metrics lacks %s", line)
 		}
 	}
-	for _, chosen := range []string{"PEANUTS", "argument", "missing", "alice"} { // users are only counted by their tenant
+	// users are only counted by their tenant
+	for _, chosen := range []string{"PEANUTS", "argument", "missing", "alice"} {
 		if strings.Contains(body, chosen) {
 			t.Errorf("a client chooses a label: %s", chosen)
 		}

@@ -78,7 +78,8 @@ func TestHook(t *testing.T) {
 		metrics, `babelftp_quota_limit_bytes{tenant="acme",user="bob"} 20`+"\n") {
 		t.Error("the metrics lack the quota of the user")
 	}
-	wantMetrics(t, srv, `babelftp_logins_total{result="failed",tenant="acme"} 1`) // counted for the tenant whose service is down
+	// counted for the tenant whose service is down
+	wantMetrics(t, srv, `babelftp_logins_total{result="failed",tenant="acme"} 1`)
 
 	decided := false
 	for _, line := range log.Take() {

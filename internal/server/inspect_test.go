@@ -133,7 +133,7 @@ func TestInspectQuarantine(t *testing.T) {
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]
 	acme.Inspect = inspectedBy(t, refuseBad)
-	acme.Inspect.OnFailure, acme.Inspect.Quarantine = config.AcceptUnjudged, "held/"
+	acme.Inspect.OnFailure, acme.Inspect.Quarantine = config.AcceptOnFailure, "held/"
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	c := session(t, srv, "alice")
 	large := strings.Repeat("abcd", 2<<20)

@@ -141,7 +141,8 @@ func TestSummariesOfAlerts(t *testing.T) {
 	// A series may belong to no tenant, to the tenant itself, to its own bucket, or to a certificate without names.
 	for _, a := range alerts {
 		mayBeEmpty := []string{"user", "folder", "host"}
-		if !regexp.MustCompile(`babelftp_(bucket|quota|inspector)_`).MatchString(a.Expr) { // always has a configured tenant
+		// always has a configured tenant
+		if !regexp.MustCompile(`babelftp_(bucket|quota|inspector)_`).MatchString(a.Expr) {
 			mayBeEmpty = append(mayBeEmpty, "tenant")
 		}
 		labels := []string{"pod", "instance"} // labels of expressions without aggregation

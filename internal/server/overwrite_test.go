@@ -69,7 +69,8 @@ func TestVersionOverwrite(t *testing.T) {
 		acme := cfg.Tenants["acme"]
 		acme.Users["alice"].Overwrite = config.VersionOverwrite
 		// no user may write there
-		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}} // users have no write permission there
+		// users have no write permission there
+		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}}
 		want := fmt.Sprintf(
 			"tenant acme: bucket %q: versioning is not enabled, which overwrite: version requires: "+
 				"enable versioning, or set overwrite: deny", acme.Bucket)

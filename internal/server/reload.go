@@ -169,11 +169,11 @@ func (s *Server) prepare(cfg *config.Config) (*prepared, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(tenants.Unsuited) == 0 {
+		if len(tenants.Unverified) == 0 {
 			next := &active{cfg: cfg, bundle: bundle, buckets: buckets, at: time.Now(), all: s3client.All(buckets)}
 			return &prepared{next, tenants, queues}, nil
 		}
-		for _, b := range tenants.Unsuited {
+		for _, b := range tenants.Unverified {
 			unsuited[b] = true
 		}
 	}

@@ -53,7 +53,7 @@ func begin(t *testing.T, c *ftptest.Client, command, content string) io.WriteClo
 // received waits until the server has received size bytes of the client's upload. STAT shows such sizes rounded.
 func received(t *testing.T, srv *Server, c *ftptest.Client, size int) {
 	t.Helper()
-	isReceived := func(s report.ShownSession) bool {
+	isReceived := func(s report.SessionInfo) bool {
 		return s.Remote == c.LocalAddr().String() && s.Transfer != nil && s.Transfer.Bytes == int64(size)
 	}
 	for !slices.ContainsFunc(srv.control.Sessions(), isReceived) {

@@ -171,7 +171,7 @@ func (b *Bucket) CompleteUpload(
 		size += p.Size
 	}
 	made, err := b.perform(ctx, conditionalWrite{
-		key: u.Key, name: u.Name, condition: c, supported: b.Profile.CompletesOn(c.Absent),
+		key: u.Key, name: u.Name, condition: c, supported: b.Profile.HasConditionalComplete(c.Absent),
 		timeout: copyTimeout(size, partTimeout), long: true,
 		send: func(ctx context.Context, c Condition) (Result, error) {
 			out, err := call(ctx, b, b.client.CompleteMultipartUpload, &s3.CompleteMultipartUploadInput{

@@ -141,20 +141,20 @@ func (h History) deletedDuring(name string, c *Command) bool {
 	})
 }
 
-// Groundless returns the commands that were refused without a reason. Without faults, the only reason is a
+// UnexplainedRefusals returns the commands that were refused without a reason. Without faults, the only reason is a
 // concurrent change of the same name by another client. A refused rename counts as a change of its target, because
 // it may have copied the file.
-func (h History) Groundless() (groundless History) {
+func (h History) UnexplainedRefusals() (refusals History) {
 	for _, c := range h {
 		if c.Refused() && !slices.ContainsFunc(h, func(o Command) bool {
 			copies := o.Verb == "RNTO" && o.Refused() && (o.To == c.Name || o.To == c.To)
 			return o.Client != c.Client && o.Call < c.Return && c.Call < o.Return &&
 				(copies || o.changes(c.Name) || c.To != "" && o.changes(c.To))
 		}) {
-			groundless = append(groundless, c)
+			refusals = append(refusals, c)
 		}
 	}
-	return groundless
+	return refusals
 }
 
 // String returns the command and its reply.

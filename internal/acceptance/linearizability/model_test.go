@@ -252,8 +252,8 @@ func TestGroundless(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := tt.history.Groundless(); len(got) != tt.want {
-				t.Errorf("%d are groundless, want %d:\n%v", len(got), tt.want, got)
+			if got := tt.history.UnexplainedRefusals(); len(got) != tt.want {
+				t.Errorf("%d are refusals, want %d:\n%v", len(got), tt.want, got)
 			}
 		})
 	}

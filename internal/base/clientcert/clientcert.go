@@ -2,7 +2,7 @@
 //
 // [Open] reads the certificates of the authorities and their certificate revocation lists (CRLs). [Authorities.Verify]
 // checks a certificate and rereads the files if they have changed. It does not check that the client has the private
-// key of its certificate, which TLS has already done (RFC 8446, section 4.4.3). [CheckShown] limits the size of the
+// key of its certificate, which TLS has already done (RFC 8446, section 4.4.3). [CheckSize] limits the size of the
 // certificates that a client may send.
 package clientcert
 

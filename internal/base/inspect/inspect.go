@@ -8,7 +8,7 @@
 //	if _, err := io.Copy(f, upload); err != nil {
 //		return err // the inspector has refused the file early, or failed
 //	}
-//	err := f.Verdict() // nil: accepted; a *Refusal: refused; otherwise ErrUnjudged
+//	err := f.Verdict() // nil: accepted; a *Refusal: refused; otherwise ErrNotInspected
 //
 // Write sends the bytes on as fast as the inspector accepts them and buffers none, so a slow inspector slows down the
 // client but uses no memory.
@@ -27,8 +27,8 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 )
 
-// ErrUnjudged is wrapped by the error for a file that could not be inspected.
-var ErrUnjudged = errors.New("the inspector could not judge the file")
+// ErrNotInspected is wrapped by the error for a file that could not be inspected.
+var ErrNotInspected = errors.New("the inspector could not judge the file")
 
 const (
 	// bufferSize is the maximum number of bytes that are sent at once. Each inspection uses one such buffer.
@@ -97,7 +97,7 @@ func (i *Inspector) Begin(ctx context.Context, name string) *File {
 			err = errEarly
 		}
 		if _, refused := errors.AsType[*Refusal](err); err != nil && !refused {
-			err = fmt.Errorf("%w: %v", ErrUnjudged, err) //nolint:errorlint // its errno is not from S3
+			err = fmt.Errorf("%w: %v", ErrNotInspected, err) //nolint:errorlint // its errno is not from S3
 		}
 		return err
 	})}
@@ -116,7 +116,7 @@ func (f *File) Write(p []byte) (int, error) {
 }
 
 // Verdict must be called after the last byte. It returns nil if the inspector accepts the file, a [Refusal] if it
-// refuses the file, and an error that wraps [ErrUnjudged] if the inspection failed.
+// refuses the file, and an error that wraps [ErrNotInspected] if the inspection failed.
 func (f *File) Verdict() error {
 	_ = f.bytes.CloseWithError(context.Cause(f.ctx)) // nil: the end of the file
 	return f.wait()

@@ -25,7 +25,7 @@ func commandTable() map[string]command {
 			syntax: pathnameSyntax + pathnameSyntax},
 		"CPFR": {run: onFile(cpfr), argument: wire.Text, kind: report.Copy, syntax: pathnameSyntax},
 		"CPTO": {run: onFile(cpto), argument: wire.Text, kind: report.Copy, syntax: pathnameSyntax},
-		"HELP": {run: onSettings(siteHelp(table)), argument: wire.OptionalWords},
+		"HELP": {run: onState(siteHelp(table)), argument: wire.OptionalWords},
 		"MKDIR": {run: byLibrary("SITE MKDIR", confirms(i18n.DirectoryCreated)), argument: wire.Text, kind: report.MakeDir,
 			syntax: pathnameSyntax},
 		"PRESIGN": {run: onFile(sitePresign("SITE PRESIGN" + pathnameSyntax)), argument: wire.Text,
@@ -48,8 +48,8 @@ func commandTable() map[string]command {
 		"REIN": {run: (*session).rein, after: (*session).endTLS, syntax: "REIN"},
 		"QUIT": {run: (*session).quit, syntax: "QUIT"},
 		"HOST": {run: (*session).host, argument: wire.Text, syntax: "HOST <SP> hostname"},
-		"LANG": {run: onSettings(lang), argument: wire.OptionalTag, syntax: "LANG [<SP> language-tag]"},
-		"CLNT": {run: onSettings(clnt), argument: wire.Text, syntax: "CLNT <SP> name"},
+		"LANG": {run: onState(lang), argument: wire.OptionalTag, syntax: "LANG [<SP> language-tag]"},
+		"CLNT": {run: onState(clnt), argument: wire.Text, syntax: "CLNT <SP> name"},
 
 		// Encryption.
 		"AUTH": {run: (*session).auth, argument: wire.Words, after: (*session).beginTLS, syntax: "AUTH <SP> TLS"},
@@ -58,24 +58,24 @@ func commandTable() map[string]command {
 		"CCC":  {run: (*session).ccc, syntax: "CCC"},
 
 		// Information.
-		"FEAT": {run: onSettings(feat), syntax: "FEAT"},
-		"OPTS": {run: onSettings(opts), argument: wire.Text, syntax: "OPTS <SP> command [<SP> options]"},
-		"HELP": {run: onSettings(help(table)), argument: wire.OptionalWords, syntax: "HELP [<SP> command]"},
+		"FEAT": {run: onState(feat), syntax: "FEAT"},
+		"OPTS": {run: onState(opts), argument: wire.Text, syntax: "OPTS <SP> command [<SP> options]"},
+		"HELP": {run: onState(help(table)), argument: wire.OptionalWords, syntax: "HELP [<SP> command]"},
 		"STAT": {run: (*session).stat, argument: wire.OptionalText, syntax: "STAT" + listSyntax},
-		"SYST": {run: onSettings(syst), syntax: "SYST"},
+		"SYST": {run: onState(syst), syntax: "SYST"},
 		"NOOP": {run: fixedReply(200, i18n.OK), syntax: "NOOP"},
-		"SITE": {run: onSettings(site), argument: wire.Text, login: true,
+		"SITE": {run: onState(site), argument: wire.Text, login: true,
 			syntax: "SITE <SP> " + strings.Join(siteNames(table), " | ")},
 
 		// Transfer parameters.
-		"TYPE": {run: onSettings(representation), argument: wire.Words, login: true,
+		"TYPE": {run: onState(representation), argument: wire.Words, login: true,
 			syntax: "TYPE <SP> A | I | L <SP> 8"},
-		"MODE": {run: onSettings(only("MODE", "S", i18n.ModeStream)), argument: wire.Words, login: true,
+		"MODE": {run: onState(only("MODE", "S", i18n.ModeStream)), argument: wire.Words, login: true,
 			syntax: "MODE <SP> S"},
-		"STRU": {run: onSettings(only("STRU", "F", i18n.StructureFile)), argument: wire.Words, login: true,
+		"STRU": {run: onState(only("STRU", "F", i18n.StructureFile)), argument: wire.Words, login: true,
 			syntax: "STRU <SP> F"},
-		"REST": {run: onSettings(rest), argument: wire.Text, login: true, syntax: "REST <SP> offset"},
-		"ALLO": {run: onSettings(allo), argument: wire.Words, login: true,
+		"REST": {run: onState(rest), argument: wire.Text, login: true, syntax: "REST <SP> offset"},
+		"ALLO": {run: onState(allo), argument: wire.Words, login: true,
 			syntax: "ALLO <SP> bytes [<SP> R <SP> bytes]"},
 
 		// Data connections.
@@ -126,7 +126,7 @@ func commandTable() map[string]command {
 		"AVBL": {run: onFile(avbl), argument: wire.OptionalText, login: true,
 			syntax: "AVBL" + listSyntax},
 		"HASH": {run: onFile(hash), argument: wire.Text, login: true, syntax: "HASH" + pathnameSyntax},
-		"RANG": {run: onSettings(rang), argument: wire.Words, login: true, syntax: "RANG <SP> start <SP> end"},
+		"RANG": {run: onState(rang), argument: wire.Words, login: true, syntax: "RANG <SP> start <SP> end"},
 		"MLST": {run: onFile(mlst), argument: wire.OptionalText, login: true, syntax: "MLST" + listSyntax},
 	})
 	for _, verb := range wire.HashVerbs() {

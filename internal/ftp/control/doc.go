@@ -13,7 +13,7 @@
 //
 // The function of a row gets only the part of the session that it needs (rows.go):
 //
-//   - A [settingsCommand] shows or changes the identity and the settings: TYPE, REST, OPTS, LANG, FEAT, HELP.
+//   - A [stateCommand] shows or changes the identity and the settings: TYPE, REST, OPTS, LANG, FEAT, HELP.
 //   - A [fileCommand] calls the storage. It gets a [fileRequest] with a copy of the settings: MLST, HASH, SITE COPY.
 //   - [byLibrary] lets ftpserverlib find or change a file, then a function of the fileRequest replies: DELE, CWD, RNFR.
 //   - Commands that log in, encrypt, open data connections or transfer files get the session itself.

@@ -10,7 +10,7 @@ import (
 )
 
 // help handles HELP (RFC 959, 4.1.3).
-func help(table map[string]command) settingsCommand {
+func help(table map[string]command) stateCommand {
 	return func(id *identity, set *settings, arg string) (wire.Reply, error) {
 		if arg == "" {
 			return helpAll(table, id)

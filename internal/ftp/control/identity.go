@@ -115,7 +115,7 @@ func (id *identity) scopes() limits.Scopes {
 // contended reports whether other sessions are waiting for memory or a transfer slot that an upload of this session
 // holds.
 func (id *identity) contended() bool {
-	memory := id.login.Scarce
+	memory := id.login.MemoryContended
 	return memory != nil && memory() || id.scopes().TransfersRefused()
 }
 

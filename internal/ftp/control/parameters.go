@@ -22,7 +22,7 @@ func representation(id *identity, set *settings, arg string) (wire.Reply, error)
 }
 
 // only returns a command that accepts a single parameter: MODE S and STRU F (RFC 959, 3.4.1 and 3.1.2).
-func only(verb, parameter string, id i18n.ID) settingsCommand {
+func only(verb, parameter string, id i18n.ID) stateCommand {
 	return func(client *identity, _ *settings, arg string) (wire.Reply, error) {
 		if wire.Upper(arg) != parameter {
 			return client.reply(504, i18n.ParameterNotImplemented, verb)

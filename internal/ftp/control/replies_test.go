@@ -258,7 +258,8 @@ func checkText(t *testing.T, tag language.Tag, what, english, text string) {
 }
 
 var (
-	isolated    = regexp.MustCompile("[\u2066-\u2068]([^\u2066-\u2069]*)\u2069") // added by the locale, not in the catalog
+	// added by the locale, not in the catalog
+	isolated    = regexp.MustCompile("[\u2066-\u2068]([^\u2066-\u2069]*)\u2069")
 	syntaxShown = regexp.MustCompile(
 		`[A-Z]+(?: [A-Z]+)* \[?<SP>.*`) // syntax such as RETR <SP> pathname, whose words TestWordsOfCommands checks
 	latinWord = regexp.MustCompile(`\p{Latin}+`)

@@ -10,11 +10,11 @@ func fixedReply(code int, id i18n.ID, args ...string) func(*session, string) (wi
 	return func(s *session, _ string) (wire.Reply, error) { return s.reply(code, id, args...) }
 }
 
-// A settingsCommand shows or changes the identity and the settings of the client.
-type settingsCommand func(id *identity, set *settings, arg string) (wire.Reply, error)
+// A stateCommand shows or changes the identity and the settings of the client.
+type stateCommand func(id *identity, set *settings, arg string) (wire.Reply, error)
 
-// onSettings returns the function of a row for a settingsCommand.
-func onSettings(command settingsCommand) func(*session, string) (wire.Reply, error) {
+// onState returns the function of a row for a stateCommand.
+func onState(command stateCommand) func(*session, string) (wire.Reply, error) {
 	return func(s *session, arg string) (wire.Reply, error) { return command(&s.identity, &s.settings, arg) }
 }
 

@@ -79,11 +79,11 @@ func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bo
 }
 
 // Sessions returns what each session is doing, in no particular order.
-func (srv *Server) Sessions() []report.ShownSession {
+func (srv *Server) Sessions() []report.SessionInfo {
 	running := srv.acceptor.Sessions()
-	shown := make([]report.ShownSession, len(running))
+	shown := make([]report.SessionInfo, len(running))
 	for i, s := range running {
-		shown[i] = s.(*session).activity.Show()
+		shown[i] = s.(*session).activity.Info()
 	}
 	return shown
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // A session serves one connected client. Only commands that log in, encrypt or open a data connection get the
-// whole session. Other commands get the part that they need, see [onSettings], [onFile] and [byLibrary].
+// whole session. Other commands get the part that they need, see [onState], [onFile] and [byLibrary].
 type session struct {
 	shared    *shared
 	cfg       *Config // configuration of the server when the session began

@@ -41,7 +41,7 @@ func offers(table map[string]command, id *identity, service string) bool {
 }
 
 // siteHelp handles SITE HELP and HELP SITE, for all SITE commands or for one.
-func siteHelp(table map[string]command) settingsCommand {
+func siteHelp(table map[string]command) stateCommand {
 	return func(id *identity, _ *settings, service string) (wire.Reply, error) {
 		if service = wire.Upper(service); service != "" {
 			if !offers(table, id, service) {

@@ -19,7 +19,8 @@ func TestUnreadReplies(t *testing.T) {
 			t.Fatalf("%q, %v", greeting[:n], err)
 		}
 		begin := time.Now()
-		if _, err := io.WriteString(near, strings.Repeat("NOOP\r\n", 1000)); err == nil { // the write fails once the session has ended
+		// the write fails once the session has ended
+		if _, err := io.WriteString(near, strings.Repeat("NOOP\r\n", 1000)); err == nil {
 			t.Error("the session has taken all commands")
 		}
 		if took := time.Since(begin); took > 61*time.Second {

@@ -39,7 +39,7 @@ var Errors = []struct {
 	{view.ErrFixed, 550, i18n.DirectoryFixed},
 	{view.ErrOtherAccount, 550, i18n.MoveBetweenAccounts},
 	{inspect.ErrRefused, 550, i18n.FileRefused},
-	{inspect.ErrUnjudged, 451, i18n.FileNotJudged},
+	{inspect.ErrNotInspected, 451, i18n.FileNotJudged},
 	{pathname.ErrNotInEncoding, 501, i18n.NameNotUTF8},
 	{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 	{dataconn.ErrAborted, 426, i18n.CommandAborted},

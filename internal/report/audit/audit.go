@@ -42,7 +42,8 @@ func (l *Log) Flush() {
 	}
 }
 
-// attribute renames slog's attributes for the audit log. It removes the level, because all events are equally important.
+// attribute renames slog's attributes for the audit log. It removes the level, because all events are equally
+// important.
 func attribute(groups []string, a slog.Attr) slog.Attr {
 	switch a.Key {
 	case slog.LevelKey:

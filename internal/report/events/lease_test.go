@@ -39,7 +39,7 @@ func (b leaseBucket) lease(t *testing.T) *lease {
 
 func startLeaseBucket(t *testing.T, name string) leaseBucket {
 	s := s3test.Start(t, name)
-	return leaseBucket{s.Client(s3client.RepeatUnstored("")), s.Bucket(t)}
+	return leaseBucket{s.Client(s3client.RetryUnstored("")), s.Bucket(t)}
 }
 
 // on runs a test with S3 servers that support conditions, that compare bare ETags, that reject conditions (501), and
@@ -184,7 +184,7 @@ func lossy(
 		return proxy.Inject(
 			s3test.Fault{Operation: operation, After: after, Times: times, Effect: s3test.LoseResponse()})
 	}
-	return leaseBucket{proxy.Server().Client(s3client.RepeatUnstored("")), server.Bucket(t)}, lose, proxy
+	return leaseBucket{proxy.Server().Client(s3client.RetryUnstored("")), server.Bucket(t)}, lose, proxy
 }
 
 // If the response to a write is lost, the server that wrote the lease holds it. It does not repeat the write, because
@@ -302,7 +302,7 @@ func TestReleaseIsNotRepeated(t *testing.T) {
 // The other server holds the lease.
 func TestNotStored(t *testing.T) {
 	server := s3test.Start(t, "sim-aws")
-	b := leaseBucket{server.Client(s3client.RepeatUnstored("")), server.Bucket(t)}
+	b := leaseBucket{server.Client(s3client.RetryUnstored("")), server.Bucket(t)}
 	other := b.lease(t)
 	l := b.lease(t)
 	l.bucket.Client = func() cas.Client { return notStored{b.client, func() { wantHeld(t, other, true) }} }
@@ -343,7 +343,7 @@ func (o overtaken) PutObject(
 // A server that cannot read the lease does not hold it.
 func TestErrors(t *testing.T) {
 	server := s3test.Start(t, "sim-aws")
-	b := leaseBucket{server.Client(s3client.RepeatUnstored("")), "no-such-bucket"}
+	b := leaseBucket{server.Client(s3client.RetryUnstored("")), "no-such-bucket"}
 	for name, do := range map[string]func() error{
 		"hold":    func() error { _, err := b.lease(t).Hold(t.Context()); return err },
 		"release": func() error { return b.lease(t).Release(t.Context()) },

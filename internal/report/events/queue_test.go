@@ -99,7 +99,7 @@ func newBucket(t *testing.T) bucket { return newBucketOf(t, "sim-aws") }
 
 func newBucketOf(t *testing.T, server string) bucket {
 	s := s3test.Start(t, server)
-	return bucket{s.Client(s3client.RepeatUnstored("")), s.Bucket(t)}
+	return bucket{s.Client(s3client.RetryUnstored("")), s.Bucket(t)}
 }
 
 // queue returns the queue of one server.
@@ -246,7 +246,7 @@ func TestServerDies(t *testing.T) {
 func TestLeaseWithoutAnswer(t *testing.T) {
 	server := s3test.Start(t, "minio")
 	proxy := s3test.StartProxy(t, server)
-	b, r := bucket{proxy.Server().Client(s3client.RepeatUnstored("")), server.Bucket(t)}, newReceiver(t)
+	b, r := bucket{proxy.Server().Client(s3client.RetryUnstored("")), server.Bucket(t)}, newReceiver(t)
 	q := b.queue(t, r)
 	e, err := q.begin(t.Context(), Event{Type: view.Upload, Path: "file"})
 	must.OK(t, err)

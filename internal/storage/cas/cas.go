@@ -57,8 +57,8 @@ type Bucket struct {
 	// MaxSize is the maximum size of an object, in bytes.
 	MaxSize int64
 
-	// Unconditional lets Write succeed on servers that refuse or ignore conditions. There, two servers that write at the
-	// same moment may both succeed.
+	// Unconditional lets Write succeed on servers that refuse or ignore conditions. There, two servers that write at
+	// the same moment may both succeed.
 	Unconditional bool
 
 	bareETags atomic.Bool // S3 compares ETags without their quotes

@@ -77,8 +77,8 @@ func (x *sample) slashPrefixes(ctx context.Context) (bool, error) {
 	return len(listed) == 0, err
 }
 
-// unendedUploads reports whether an upload still exists after it was completed.
-func (x *sample) unendedUploads(ctx context.Context) (bool, error) {
+// persistentUploads reports whether an upload still exists after it was completed.
+func (x *sample) persistentUploads(ctx context.Context) (bool, error) {
 	completed := &s3.CompleteMultipartUploadInput{}
 	if _, err := x.complete(ctx, completed); err != nil {
 		return false, err
@@ -87,8 +87,8 @@ func (x *sample) unendedUploads(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// untoldETags reports whether the response to CompleteMultipartUpload has no ETag.
-func (x *sample) untoldETags(ctx context.Context) (bool, error) {
+// completesWithoutETag reports whether the response to CompleteMultipartUpload has no ETag.
+func (x *sample) completesWithoutETag(ctx context.Context) (bool, error) {
 	out, err := x.complete(ctx, &s3.CompleteMultipartUploadInput{})
 	return err == nil && aws.ToString(out.ETag) == "", err
 }

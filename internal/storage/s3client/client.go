@@ -120,7 +120,7 @@ func (f *Factory) client(a account) (client, error) {
 		if known, _ := driver.ProfileNamed(name); known.Decompresses {
 			o.APIOptions = append(o.APIOptions, acceptGzip)
 		}
-		RepeatUnstored(name)(o)
+		RetryUnstored(name)(o)
 		o.APIOptions = append(o.APIOptions, tolerant, Region(cfg.Region).Explain)
 		if f.observe != nil {
 			o.APIOptions = append(o.APIOptions, f.observe)

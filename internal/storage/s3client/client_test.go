@@ -76,7 +76,8 @@ func TestChecksums(t *testing.T) {
 		t.Run(tc.server+"/"+cmp.Or(string(tc.profile), "auto"), func(t *testing.T) {
 			s := s3test.Start(t, tc.server)
 			cfg := servicetest.NewConfig(t, s)
-			cfg.S3.Profile, cfg.Tenants["acme"].Resume = tc.profile, config.KeepInterrupted // makes Verify run the experiments
+			// makes Verify run the experiments
+			cfg.S3.Profile, cfg.Tenants["acme"].Resume = tc.profile, config.KeepInterrupted
 			reach := s.AWSConfig()
 			seen := watch(reach)
 			all, err := open(t.Context(), cfg, reach)

@@ -63,7 +63,7 @@ const (
 //
 // A row does not name the IAM actions of its requests, and [PolicyFor] does not read the table. The experiments only
 // send requests that the driver sends for the users of a bucket anyway, so the policy of a bucket with write
-// permission already allows them. The exception is unendedUploads: it lists the parts of an upload, which the server
+// permission already allows them. The exception is persistentUploads: it lists the parts of an upload, which the server
 // does only for tenants with resumable uploads. A policy made from the rows would allow that to every tenant. Without
 // the permission S3 denies the request, and a denied request counts as kept. TestPolicyOfExperiments fails for a row
 // that needs more.
@@ -85,9 +85,9 @@ func (x *sample) experiments() []experiment {
 		{name: "sorted listings", fact: &p.SortedListings, by: onlyVerified, try: x.sortedListings},
 		{name: "listings with any prefix", fact: &p.SlashPrefixes, lack: true, by: onlyVerified, try: x.slashPrefixes},
 		{name: "multipart uploads that no longer exist once completed", fact: &p.PersistentUploads, lack: true,
-			try: x.unendedUploads},
+			try: x.persistentUploads},
 		{name: "the ETag in the response to `CompleteMultipartUpload`", fact: &p.CompletesWithoutETag, lack: true,
-			try: x.untoldETags},
+			try: x.completesWithoutETag},
 		{name: "`UploadPartCopy`", fact: &p.PartCopy, try: x.partCopy},
 		{name: "`x-amz-copy-source-if-match` for objects uploaded in parts", fact: &p.UncheckedSources,
 			lack: true, after: &p.PartCopy, try: x.uncheckedSources},

@@ -140,7 +140,7 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 		ctx, p, p.client.ListObjectsV2,
 		&s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &b.Prefix, MaxKeys: aws.Int32(1)})
 	p.get(ctx, p.users, nil, "NoSuchKey")
-	if p.asksForVersioning() {
+	if p.readsVersioning() {
 		try(ctx, p, p.scratch.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &b.Name})
 	}
 	if use.Delete {
@@ -179,9 +179,9 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// asksForVersioning reports whether the server sends GetBucketVersioning. A dry run does not call [Bucket.Verify], so
+// readsVersioning reports whether babelftp sends GetBucketVersioning. A dry run does not call [Bucket.Verify], so
 // it counts the cases in which Verify sends it: "overwrite: version" and unknown S3 servers.
-func (p *prober) asksForVersioning() bool {
+func (p *prober) readsVersioning() bool {
 	known, ok := driver.ProfileNamed(p.bucket.Profile.Name)
 	return known.GhostPrefixes || p.dry && (p.bucket.KeepsVersions() || !ok || known.Name == "strict")
 }

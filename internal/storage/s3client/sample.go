@@ -36,7 +36,7 @@ type sample struct {
 // newSample returns a sample below the prefix of a bucket, with an unused key. It adds If-None-Match to a profile that
 // supports If-Match.
 func newSample(s *scratch, prefix string, p *driver.Profile) *sample {
-	p.ExclusivePut, p.ExclusiveComplete = p.PutsOn(true), p.CompletesOn(true)
+	p.ExclusivePut, p.ExclusiveComplete = p.HasConditionalPut(true), p.HasConditionalComplete(true)
 	return &sample{scratch: s, key: prefix + reserved + "overwrite-" + strings.ToLower(rand.Text()), profile: p,
 		fewParts: p.PartLimit != 0}
 }

@@ -18,7 +18,7 @@ func (f *Files) Mkdir(name string) error {
 	if errors.Is(err, fs.ErrExist) && !f.canSee(t) {
 		err = nil
 	}
-	return f.noted(t, err)
+	return f.report(t, err)
 }
 
 func (f *Files) mkdir(t *target) error {
@@ -52,7 +52,7 @@ func (f *Files) MkdirAll(name string) error {
 	if errors.Is(err, syscall.ENOTDIR) && !f.canSee(t) {
 		err = nil
 	}
-	return f.noted(t, err)
+	return f.report(t, err)
 }
 
 func (f *Files) mkdirAll(t *target) error {
@@ -89,7 +89,7 @@ func (f *Files) mkdirAll(t *target) error {
 // user they still exist, whether a session has seen them before or not.
 func (f *Files) RemoveFile(name string) error {
 	t := f.resolve(name)
-	return f.noted(t, f.removeFile(t))
+	return f.report(t, f.removeFile(t))
 }
 
 func (f *Files) removeFile(t *target) error {
@@ -116,7 +116,7 @@ func (f *Files) removeFile(t *target) error {
 // store has already checked that no file has the name.
 func (f *Files) RemoveDir(name string) error {
 	t := f.resolve(name)
-	return f.noted(t, f.removeDir(t))
+	return f.report(t, f.removeDir(t))
 }
 
 func (f *Files) removeDir(t *target) error {
@@ -141,7 +141,7 @@ func (f *Files) removeDir(t *target) error {
 // directory that leads to a mount, because the mount cannot be removed.
 func (f *Files) RemoveAll(name string) error {
 	t := f.resolve(name)
-	return f.noted(t, f.removeAll(t))
+	return f.report(t, f.removeAll(t))
 }
 
 func (f *Files) removeAll(t *target) error {
@@ -166,7 +166,7 @@ func (f *Files) removeAll(t *target) error {
 // there.
 func (f *Files) Rename(oldname, newname string) error {
 	from, to := f.resolve(oldname), f.resolve(newname)
-	return f.notedMove(from, to, f.rename(from, to))
+	return f.reportMove(from, to, f.rename(from, to))
 }
 
 func (f *Files) rename(from, to *target) error {
@@ -195,7 +195,7 @@ func (f *Files) rename(from, to *target) error {
 // Copy copies a file or directory, also between mounts of one account.
 func (f *Files) Copy(oldname, newname string) error {
 	from, to := f.resolve(oldname), f.resolve(newname)
-	return f.notedMove(from, to, f.copy(from, to))
+	return f.reportMove(from, to, f.copy(from, to))
 }
 
 func (f *Files) copy(from, to *target) error {
@@ -282,7 +282,7 @@ func mayCopy(from, to, _ Rights) bool { return from.Read && to.Write }
 func (f *Files) SetTime(name string, modified time.Time) error {
 	t := f.resolve(name)
 	if !t.rights.Write || !f.canSee(t) {
-		return f.noted(t, t.deniedChange("chtimes"))
+		return f.report(t, t.deniedChange("chtimes"))
 	}
-	return f.noted(t, t.named(t.mount.Store.SetTime(f.ctx, t.inner, modified)))
+	return f.report(t, t.named(t.mount.Store.SetTime(f.ctx, t.inner, modified)))
 }

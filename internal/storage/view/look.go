@@ -197,8 +197,8 @@ func (f *Files) Hash(name, algorithm string, from, to int64) (sum []byte, end in
 func (f *Files) Presign(name string, valid time.Duration) (string, error) {
 	t := f.resolve(name)
 	if !t.rights.Read || t.past {
-		return "", f.noted(t, t.deniedChange("presign"))
+		return "", f.report(t, t.deniedChange("presign"))
 	}
 	link, err := t.mount.Store.Presign(f.ctx, t.inner, valid)
-	return link, f.noted(t, t.named(err))
+	return link, f.report(t, t.named(err))
 }

@@ -12,14 +12,14 @@ type Note struct {
 	Err     error
 }
 
-// noted passes a note about an operation on a file, and returns err.
-func (f *Files) noted(t *target, err error) error {
+// report passes a note about an operation on a file, and returns err.
+func (f *Files) report(t *target, err error) error {
 	f.note(Note{Path: t.name, URI: t.uri(), Err: err})
 	return err
 }
 
-// notedMove passes a note about an operation on two names, and returns err.
-func (f *Files) notedMove(from, to *target, err error) error {
+// reportMove passes a note about an operation on two names, and returns err.
+func (f *Files) reportMove(from, to *target, err error) error {
 	f.note(Note{Path: from.name, URI: from.uri(), To: to.name, ToURI: to.uri(), Restore: from.past, Err: err})
 	return err
 }

@@ -122,8 +122,8 @@ type day struct {
 
 func (d day) ModTime() time.Time { return d.end }
 
-// seenThen returns the rights for older versions if a user has these rights today. Renaming is copying.
-func (r Rights) seenThen() Rights { return Rights{List: r.List, Read: r.Read, Rename: r.Read} }
+// inPast returns the rights for older versions if a user has these rights today. Renaming is copying.
+func (r Rights) inPast() Rights { return Rights{List: r.List, Read: r.Read, Rename: r.Read} }
 
 // rightsAt returns the rights for a name that corresponds to today's name. Users may list Dir if they may list or read
 // anything.
@@ -135,7 +135,7 @@ func (v *View) rightsAt(name, today string, past bool) Rights {
 		_, most := v.Policy.Bounds("/")
 		return intersect(v.Past.Policy.At(name), Rights{List: most.List || most.Read})
 	}
-	return intersect(v.Past.Policy.At(name), v.Policy.At(today)).seenThen()
+	return intersect(v.Past.Policy.At(name), v.Policy.At(today)).inPast()
 }
 
 // mayShow reports whether the policy of the past leaves the user any rights at or below a name.
@@ -162,7 +162,7 @@ func (f *Files) bounds(t *target) (least, most Rights) {
 	least, most = f.Policy.Bounds(t.today)
 	if t.past {
 		leastThen, mostThen := f.Past.Policy.Bounds(t.name)
-		least, most = intersect(least, leastThen).seenThen(), intersect(most, mostThen).seenThen()
+		least, most = intersect(least, leastThen).inPast(), intersect(most, mostThen).inPast()
 	}
 	return least, most
 }

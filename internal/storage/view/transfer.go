@@ -19,7 +19,7 @@ import (
 func (f *Files) OpenReader(name string, offset int64) (Reader, error) {
 	t := f.resolve(name)
 	file, err := f.openReader(t, offset)
-	return file, f.noted(t, err)
+	return file, f.report(t, err)
 }
 
 func (f *Files) openReader(t *target, offset int64) (Reader, error) {
@@ -57,7 +57,7 @@ func (d *download) Close() error { return d.target.named(d.Reader.Close()) }
 func (f *Files) OpenWriter(name string, flag int, offset int64) (Writer, error) {
 	t := f.resolve(name)
 	file, err := f.openWriter(t, flag, offset)
-	return file, f.noted(t, err)
+	return file, f.report(t, err)
 }
 
 func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {

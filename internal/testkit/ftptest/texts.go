@@ -46,7 +46,8 @@ func (r *noted) Read(p []byte) (int, error) {
 const (
 	Control     = "control"     // Replies that need nothing but a session.
 	Conformance = "conformance" // Replies that only tests of RFCs provoke.
-	Server      = "server"      // Replies that need a configuration, a limit, an administrator or a certain S3 response.
+	// Replies that need a configuration, a limit, an administrator or a certain S3 response.
+	Server      = "server"
 )
 
 // readers returns the messages that are not read by Control, by package. Messages under "" need no reader.

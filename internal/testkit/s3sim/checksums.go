@@ -15,9 +15,9 @@ type checksum struct {
 	untyped   bool // the server does not report the checksum type
 }
 
-// kept returns the checksum as the server stores it. If the profile has no checksums, the server reports no
+// stored returns the checksum as the server stores it. If the profile has no checksums, the server reports no
 // checksum type, like servers that predate them, and clients cannot know what the checksum covers.
-func (s *Server) kept(c checksum) checksum {
+func (s *Server) stored(c checksum) checksum {
 	c.untyped = !s.opts.Profile.Checksums
 	return c
 }
@@ -121,7 +121,7 @@ func sumsFrom(h http.Header) (out sums) {
 func (s *Server) received(q *request) checksum {
 	for name := range algorithms() {
 		if value := q.checksums.Get(checksumHeader + name); value != "" {
-			return s.kept(checksum{algorithm: name, value: value, full: true})
+			return s.stored(checksum{algorithm: name, value: value, full: true})
 		}
 	}
 	return checksumOf(s.defaultAlgorithm(), Content{q.body})

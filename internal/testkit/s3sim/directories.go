@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// goesEmpty responds to a request that stores an object while a directory above the key loses its last object. It
-// returns nil if the server performs the request.
+// failWhileEmptied responds to a request that stores an object while a directory above the key loses its last object.
+// It returns nil if the server performs the request.
 //
 // Some servers store directories and remove empty ones. They then reject such a request, or respond with 200 and
 // store nothing. MinIO deletes the parts of an upload that it refuses to complete.
-func (s *Server) goesEmpty(b *bucket, q *request, e *Event) *reply {
+func (s *Server) failWhileEmptied(b *bucket, q *request, e *Event) *reply {
 	stores := q.Name == "PutObject" || q.Name == "CopyObject" || q.Name == "CompleteMultipartUpload"
 	code := s.opts.Profile.EmptyDirectoryCode
-	if !stores || !s.opts.Emptying || code == "" || b.emptyings(q.Key) == q.emptyings {
+	if !stores || !s.opts.Emptying || code == "" || b.timesEmptied(q.Key) == q.timesEmptied {
 		return nil
 	}
 	switch {
@@ -23,7 +23,7 @@ func (s *Server) goesEmpty(b *bucket, q *request, e *Event) *reply {
 			return nil
 		}
 		delete(b.uploads, q.UploadID)
-	case s.opts.Profile.FalseSuccess && e.Old == nil && b.emptyings(q.Key)%2 == 0:
+	case s.opts.Profile.FalseSuccess && e.Old == nil && b.timesEmptied(q.Key)%2 == 0:
 		e.New = e.Old
 		return s.unstored(q)
 	}
@@ -71,8 +71,8 @@ func (b *bucket) holds(dir string) bool {
 	return false
 }
 
-// emptyings returns how often directories above a key have lost their last object.
-func (b *bucket) emptyings(key string) (n int) {
+// timesEmptied counts how often directories above a key have lost their last object.
+func (b *bucket) timesEmptied(key string) (n int) {
 	for dir := range directories(key) {
 		n += b.empty[dir]
 	}

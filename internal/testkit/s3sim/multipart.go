@@ -302,9 +302,9 @@ func (s *Server) assemble(u *upload, parts []*part) *Object {
 	case u.algorithm == "":
 		o.checksum = checksumOf(s.defaultAlgorithm(), o.Content)
 	case u.full:
-		o.checksum = s.kept(checksumOf(u.algorithm, o.Content))
+		o.checksum = s.stored(checksumOf(u.algorithm, o.Content))
 	default:
-		o.checksum = s.kept(compositeOf(u.algorithm, parts))
+		o.checksum = s.stored(compositeOf(u.algorithm, parts))
 	}
 	return o
 }

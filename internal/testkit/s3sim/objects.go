@@ -52,7 +52,7 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 		e.New = e.Old
 		return s.unperformed(q)
 	}
-	if result := s.goesEmpty(b, q, e); result != nil {
+	if result := s.failWhileEmptied(b, q, e); result != nil {
 		return result
 	}
 	return s.dispatchObject(b, q, e)
@@ -398,7 +398,7 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	o := &Object{
 		Key: q.Key, Content: source.Content, Modified: s.now(), header: header, tags: tags, retained: b.retainedUntil(),
 	}
-	o.checksum = s.kept(checksumOf(cmp.Or(algorithm, source.checksum.algorithm, s.defaultAlgorithm()), o.Content))
+	o.checksum = s.stored(checksumOf(cmp.Or(algorithm, source.checksum.algorithm, s.defaultAlgorithm()), o.Content))
 	o.ETag = s.etag(header, o.Content)
 	s.store(b, o)
 	e.New, e.Source = o, source

@@ -27,9 +27,9 @@ type request struct {
 	body      []byte
 	checksums http.Header // the checksum sent with the body, if any
 
-	changes   int                // number of changes of the key before the request arrived
-	emptyings int                // number of times directories above the key were emptied before
-	before    map[string]*Object // contents of the keys at that time, if the response may be torn
+	changes      int                // number of changes of the key before the request arrived
+	timesEmptied int                // number of times directories above the key were emptied before
+	before       map[string]*Object // contents of the keys at that time, if the response may be torn
 
 	open *upload // the upload that was open at that time, if aborting it has no effect
 

@@ -428,7 +428,7 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 // exchange performs a request with a fault. The request continues after its client gave up.
 func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, error) {
 	q.before = s.before(q)
-	q.changes, q.emptyings = s.changes(q)
+	q.changes, q.timesEmptied = s.changes(q)
 	q.open = s.open(q)
 	time.Sleep(f.Before)
 	switch {
@@ -456,11 +456,11 @@ func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, err
 }
 
 // changes returns how often the key of a request was changed, and how often directories above it were emptied.
-func (s *Server) changes(q *request) (changes, emptyings int) {
+func (s *Server) changes(q *request) (changes, timesEmptied int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.buckets[q.Bucket]; b != nil {
-		return b.changes[q.Key], b.emptyings(q.Key)
+		return b.changes[q.Key], b.timesEmptied(q.Key)
 	}
 	return 0, 0
 }

@@ -51,9 +51,9 @@ type serverSettings struct {
 // A Change replaces the current configuration by another one. Tenants that did not change are kept as they are; the
 // others are rebuilt. State that outlives a configuration, such as counted sessions, is carried over by Apply.
 type Change struct {
-	// Unsuited are the buckets that were verified with other requirements than the users have now. If there are any,
-	// the caller must create them anew instead of reusing them, and call Prepare again.
-	Unsuited []*s3client.Bucket
+	// Unverified are the buckets that were verified for other requirements than the users have now. If there are any,
+	// the caller must create them again instead of reusing them, and call Prepare again.
+	Unverified []*s3client.Bucket
 
 	registry *Registry
 	cfg      *config.Config
@@ -162,11 +162,11 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 	}
 	if t.external != nil {
 		anyone := newUser(t, "", &config.User{})
-		c.Unsuited = append(c.Unsuited, anyone.addUse()...)
+		c.Unverified = append(c.Unverified, anyone.addUse()...)
 	}
 	for name, uc := range tc.Users {
 		u := newUser(t, name, uc)
-		c.Unsuited = append(c.Unsuited, u.addUse()...)
+		c.Unverified = append(c.Unverified, u.addUse()...)
 		if err := r.checkStorage(u, d.files); err != nil {
 			return nil, err
 		}
@@ -181,8 +181,8 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 // progress continue with the new tenants.
 func (c *Change) Apply() {
 	r, next := c.registry, c.next
-	r.entering.Lock()
-	defer r.entering.Unlock()
+	r.loginMu.Lock()
+	defer r.loginMu.Unlock()
 	before := r.current.Load()
 	for name, t := range next.tenants {
 		if old := before.tenants[name]; old != t {

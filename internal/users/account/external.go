@@ -269,8 +269,8 @@ func (r *Registry) imitateRefusal(ctx context.Context, who identity, req *LoginR
 // externalUser returns the user with this name and these settings. It returns the remembered user if the settings are
 // unchanged.
 func (r *Registry) externalUser(t *Tenant, name string, settings *config.User) (*User, error) {
-	r.entering.RLock()
-	defer r.entering.RUnlock()
+	r.loginMu.RLock()
+	defer r.loginMu.RUnlock()
 	if t.isReplaced() || t.known[config.FoldUser(name)] {
 		return nil, errReplaced // the limits of the new tenant apply, or the user is now in the configuration
 	}

@@ -21,7 +21,7 @@ func (t *Tenant) inspections(dir string, log *slog.Logger) func(context.Context,
 		name = path.Join(dir, name)
 		return &inspection{
 			File: t.inspector.Begin(ctx, name), ctx: ctx, name: name, log: log,
-			accepts: t.Inspect.OnFailure == config.AcceptUnjudged, whole: t.Inspect.Quarantine != "",
+			accepts: t.Inspect.OnFailure == config.AcceptOnFailure, whole: t.Inspect.Quarantine != "",
 		}
 	}
 }
@@ -48,7 +48,7 @@ func (i *inspection) Write(p []byte) (int, error) {
 	case err == nil:
 	case i.ctx.Err() != nil:
 		return n, context.Cause(i.ctx)
-	case i.accepts && errors.Is(err, inspect.ErrUnjudged), i.whole && errors.Is(err, inspect.ErrRefused):
+	case i.accepts && errors.Is(err, inspect.ErrNotInspected), i.whole && errors.Is(err, inspect.ErrRefused):
 		i.judged = true
 		return len(p), nil
 	}
@@ -62,7 +62,7 @@ func (i *inspection) Verdict() error {
 	case err == nil:
 	case i.ctx.Err() != nil:
 		return context.Cause(i.ctx)
-	case i.accepts && errors.Is(err, inspect.ErrUnjudged):
+	case i.accepts && errors.Is(err, inspect.ErrNotInspected):
 		i.log.Warn("file accepted without a verdict (inspect.on_failure)", "path", i.name, "err", err)
 		return nil
 	}

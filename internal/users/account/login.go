@@ -40,9 +40,9 @@ type Login struct {
 	View *view.View
 	// Usage returns the usage of the quota with the least space left, or nil if no quota applies.
 	Usage func() *Usage
-	// Scarce reports whether others wait for memory that uploads of this user hold or may request. It is nil if
-	// memory is not limited.
-	Scarce func() bool
+	// MemoryContended reports whether others wait for memory that uploads of this user hold or may request. It is nil
+	// if memory is not limited.
+	MemoryContended func() bool
 	// End must be called once, when the user logs out or the session ends. It may be nil.
 	End func()
 }
@@ -158,7 +158,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		End:          release,
 	}
 	if memory := r.current.Load().files.Memory; memory != nil {
-		login.Scarce = func() bool { return memory.For(u.Tenant.Name, u.Name).IsContended() }
+		login.MemoryContended = func() bool { return memory.For(u.Tenant.Name, u.Name).IsContended() }
 	}
 	if who.usesService() && u.Tenant.Auth.UsesFTP() {
 		login.MovedFrom = r.move(ctx, limits.Network(addr), u, req)
@@ -190,8 +190,8 @@ func (r *Registry) view(u *User, client config.Compatibility, mounts view.Mounts
 // begin counts the login and the session of an authenticated user, and registers the session so that a ban of the
 // user ends it. It returns the function that releases them.
 func (r *Registry) begin(req *LoginRequest, u *User, own limits.Scopes) (release func(), err error) {
-	r.entering.RLock()
-	defer r.entering.RUnlock()
+	r.loginMu.RLock()
+	defer r.loginMu.RUnlock()
 	if u.Tenant.isReplaced() {
 		return nil, errReplaced
 	}

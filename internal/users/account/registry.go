@@ -26,8 +26,8 @@ import (
 // is in use.
 type Registry struct {
 	current atomic.Pointer[tenantTable]
-	// entering is read-locked while a login is counted, and locked while a change is applied.
-	entering sync.RWMutex
+	// loginMu is read-locked while a login is counted, and locked while a change is applied.
+	loginMu sync.RWMutex
 
 	states   *states
 	sessions tenantSessions

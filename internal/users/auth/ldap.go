@@ -110,7 +110,8 @@ func (d *directory) probeOne(ctx context.Context, server *url.URL) error {
 		return cmp.Or(ctx.Err(), err)
 	}
 	if _, err := c.Search(ldap.NewSearchRequest(d.cfg.BaseDN, ldap.ScopeBaseObject, ldap.NeverDerefAliases, 1, 0, false,
-		"(objectClass=*)", []string{"1.1"}, nil)); err != nil { // "1.1" requests no attributes (RFC 4511, section 4.5.1.8)
+		// "1.1" requests no attributes (RFC 4511, section 4.5.1.8)
+		"(objectClass=*)", []string{"1.1"}, nil)); err != nil {
 		return cmp.Or(ctx.Err(), describe("base_dn: search", err))
 	}
 	return nil

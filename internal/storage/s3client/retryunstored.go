@@ -26,7 +26,7 @@ const maxAttempts = 8
 
 // OperationAborted is the S3 error code for a conflict with another request.
 var (
-	errUnstored = &smithy.GenericAPIError{
+	errNotStored = &smithy.GenericAPIError{
 		Code: "OperationAborted", Message: "the server responded 200 and did not store the object",
 		Fault: smithy.FaultServer,
 	}
@@ -38,16 +38,16 @@ var (
 	}
 )
 
-// RepeatUnstored makes a client repeat a request at once if the server did not store the object. Either the server
+// RetryUnstored makes a client retry a request at once if the server did not store the object. Either the server
 // refused although the next attempt will succeed ([driver.Profile.EmptyDirectoryCode]), or it responded with 200
 // without storing anything ([driver.Profile.FalseSuccess]). After maxAttempts the error is OperationAborted.
 //
-// A request that completes an upload is not repeated. Its error is OperationAborted if the parts are gone, and the
+// A request that completes an upload is not retried. Its error is OperationAborted if the parts are gone, and the
 // refusal if they still exist. If a copy does not exist, the error is OperationAborted too, because another client may
 // have deleted it.
 //
 // The server has the profile with this name. If name is empty, the headers of each response identify the profile.
-func RepeatUnstored(name string) func(*s3.Options) {
+func RetryUnstored(name string) func(*s3.Options) {
 	return func(o *s3.Options) {
 		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return variant(o.Copy()) })}
 		o.APIOptions = append(o.APIOptions, r.add)
@@ -92,7 +92,7 @@ func (r *repeater) add(stack *middleware.Stack) error {
 	if err != nil {
 		return err
 	}
-	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("RepeatUnstored", r.repeat), retry, middleware.After)
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("RetryUnstored", r.repeat), retry, middleware.After)
 }
 
 func (r *repeater) repeat(
@@ -107,7 +107,7 @@ func (r *repeater) repeat(
 		out, metadata, err = next.HandleFinalize(ctx, middleware.FinalizeInput{Request: request.Clone()})
 		p := r.profile(metadata)
 		if err == nil && p.FalseSuccess {
-			if err = r.confirm(ctx, object, out.Result, conditional(request)); errors.Is(err, errUnstored) &&
+			if err = r.confirm(ctx, object, out.Result, conditional(request)); errors.Is(err, errNotStored) &&
 				!hadChecksum(metadata) {
 				return out, metadata, err
 			}
@@ -116,7 +116,7 @@ func (r *repeater) repeat(
 		switch {
 		case refused && object.upload != nil && r.isGone(ctx, object):
 			return out, metadata, fmt.Errorf("%w: %w", errPartsDeleted, err)
-		case !refused && !errors.Is(err, errUnstored), object.upload != nil, attempt == maxAttempts,
+		case !refused && !errors.Is(err, errNotStored), object.upload != nil, attempt == maxAttempts,
 			request.RewindStream() != nil:
 			return out, metadata, err
 		}
@@ -163,7 +163,7 @@ func conditional(r *smithyhttp.Request) bool {
 	return r.Header.Get("If-Match")+r.Header.Get("If-None-Match") != ""
 }
 
-// confirm checks that the object exists if the response does not contain its checksum type. It returns errUnstored if
+// confirm checks that the object exists if the response does not contain its checksum type. It returns errNotStored if
 // the object does not exist, or if it is a different one and the request has a condition, which S3 checks again when
 // the request is repeated. Without a condition, the other object may have overwritten this one and stays.
 func (r *repeater) confirm(ctx context.Context, object target, result any, conditional bool) error {
@@ -185,9 +185,9 @@ func (r *repeater) confirm(ctx context.Context, object target, result any, condi
 	there, err := r.client().HeadObject(ctx, &s3.HeadObjectInput{Bucket: object.bucket, Key: object.key})
 	switch {
 	case s3error.Status(err) == http.StatusNotFound:
-		return errUnstored
+		return errNotStored
 	case err == nil && !object.matches(there, *etag) && (conditional || object.upload != nil):
-		return errUnstored
+		return errNotStored
 	}
 	return err
 }

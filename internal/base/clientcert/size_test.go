@@ -19,14 +19,14 @@ func TestCheckShown(t *testing.T) {
 		"one":              {[]*x509.Certificate{usual}, nil},
 		"with-authorities": {[]*x509.Certificate{usual, usual, usual, usual}, nil},
 		"too-many": {[]*x509.Certificate{usual, usual, usual, usual, usual, usual, usual, usual, usual},
-			ErrShown},
-		"too-large": {[]*x509.Certificate{{Raw: make([]byte, 15000)}, usual}, ErrShown},
+			ErrTooLarge},
+		"too-large": {[]*x509.Certificate{{Raw: make([]byte, 15000)}, usual}, ErrTooLarge},
 		"too-large-in-memory": {[]*x509.Certificate{{URIs: make([]*url.URL, 200)}, {DNSNames: make([]string, 100)}},
-			ErrShown},
+			ErrTooLarge},
 		"names-of-a-site": {[]*x509.Certificate{{DNSNames: make([]string, 100)}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := CheckShown(tls.ConnectionState{PeerCertificates: tc.shown}); !errors.Is(err, tc.want) {
+			if err := CheckSize(tls.ConnectionState{PeerCertificates: tc.shown}); !errors.Is(err, tc.want) {
 				t.Errorf("%v, want %v", err, tc.want)
 			}
 		})

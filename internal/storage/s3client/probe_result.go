@@ -65,7 +65,7 @@ func (p *prober) judge(in any, err error, codes []string) bool {
 	switch {
 	case err == nil || s3error.HasCode(err, codes...):
 		p.allow(in)
-		if s3error.HasCode(err, "NoSuchKey") && p.asksToLookUp() {
+		if s3error.HasCode(err, "NoSuchKey") && p.needsLookup() {
 			p.allowed[p.lookup()] = true
 		}
 		return true
@@ -95,7 +95,7 @@ func (p *prober) needs(all []Need, cases bool) []Permission {
 	var needs []Permission
 	for _, need := range all {
 		switch {
-		case need.Case == Missing && cases && p.asksToLookUp():
+		case need.Case == Missing && cases && p.needsLookup():
 			need.Permission = p.lookup()
 		case need.Case == Missing: // the listing of the prefix shows it
 			continue
@@ -117,19 +117,19 @@ func (p *prober) needs(all []Need, cases bool) []Permission {
 	return needs
 }
 
-// asksToLookUp reports whether the server returns 404 for a missing key only if the client has an additional
+// needsLookup reports whether the server returns 404 for a missing key only if the client has an additional
 // permission, which listing the prefix does not include.
-func (p *prober) asksToLookUp() bool {
+func (p *prober) needsLookup() bool {
 	return p.bucket.Profile.UnprefixedLookups && p.bucket.Prefix != ""
 }
 
-// lookup returns the additional permission; see asksToLookUp.
+// lookup returns the additional permission; see needsLookup.
 func (p *prober) lookup() Permission {
 	return Permission{Action: ListBucket, Resource: p.region.bucketARN(p.bucket.Name), Lookup: true}
 }
 
-// resolve determines the missing permissions. If a denied request needs several permissions, resolve ignores those
-// that other requests proved to be allowed. A permission that is known to be missing explains the denial.
+// resolve determines the missing permissions. If a denied request needs several permissions, resolve ignores the
+// permissions that other requests proved to be allowed. A permission that is known to be missing explains the denial.
 func (p *prober) resolve() {
 	var open [][]Permission
 	missing := func(need Permission) bool { return slices.Contains(p.report.Missing, need) }

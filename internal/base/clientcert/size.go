@@ -19,21 +19,21 @@ const (
 	maxCertificateValues = 256
 )
 
-// ErrShown is returned if the certificates of a client exceed the limits.
-var ErrShown = errors.New(
+// ErrTooLarge is returned if the certificates of a client exceed the limits.
+var ErrTooLarge = errors.New(
 	"the client has shown more than 8 certificates, 16 KiB or 256 names; configure it to send only its own " +
 		"certificate and intermediate ones")
 
-// CheckShown rejects a handshake if the certificates of the client exceed the limits. Use it as VerifyConnection of the
+// CheckSize rejects a handshake if the certificates of the client exceed the limits. Use it as VerifyConnection of the
 // [tls.Config] of each listener that requests client certificates.
-func CheckShown(state tls.ConnectionState) error {
+func CheckSize(state tls.ConnectionState) error {
 	size, values := 0, 0
 	for _, c := range state.PeerCertificates {
 		size += len(c.Raw)
 		values += valuesOf(c)
 	}
 	if len(state.PeerCertificates) > maxCertificates || size > maxCertificateBytes || values > maxCertificateValues {
-		return ErrShown
+		return ErrTooLarge
 	}
 	return nil
 }
