@@ -22,8 +22,9 @@ import (
 // A file replaces a file with the new name, unless [Options.NoOverwrite] is set. A directory can only be moved to a
 // name that does not exist or to an empty directory. Otherwise the error is ENOTEMPTY, so that two directories are
 // never mixed. There is one exception: an empty directory is removed if the new name is a directory with files, because
-// an interrupted rename that has already moved all files looks the same. The error is EISDIR if the new name of a file is a directory, and ENOTDIR if the new name of a directory
-// is a file. Moving a directory into itself fails with fs.ErrInvalid. Nothing happens if both names are the same.
+// an interrupted rename that has already moved all files looks the same. The error is EISDIR if the new name of a file
+// is a directory, and ENOTDIR if the new name of a directory is a file. Moving a directory into itself fails with
+// fs.ErrInvalid. Nothing happens if both names are the same.
 //
 // RenameTo does not roll back. After an error, some files may exist under both names, but none is lost, and the same
 // RenameTo completes the move in any session. It continues only if a stamp in the user metadata proves that the file at
