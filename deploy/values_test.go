@@ -397,7 +397,7 @@ func valuesTable(t *testing.T) string {
 	var document yaml.Node
 	must.OK(t, yaml.Unmarshal(text, &document))
 	var table strings.Builder
-	table.WriteString("| value | default | what |\n| --- | --- | --- |\n")
+	table.WriteString("| value | default | meaning |\n| --- | --- | --- |\n")
 	writeValues(t, &table, "", document.Content[0])
 	return table.String()
 }

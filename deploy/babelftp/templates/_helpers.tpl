@@ -226,7 +226,7 @@ for 1,000 sessions under TLS of which 200 transfer, and 22/16 of config.memory. 
 {{- $owned := dict
   "listen" "service.ports.ftp"
   "metrics_listen" "metrics"
-  "admin_socket" "kubectl exec, as the README of deploy shows"
+  "admin_socket" "kubectl exec POD -- babelftp sessions"
   "drain_timeout" "drainTimeoutSeconds"
   "cluster" "replicas and maxReplicas" -}}
 {{- range $key, $value := $owned -}}
