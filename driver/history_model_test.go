@@ -62,7 +62,7 @@ type operation struct {
 	faulty   atomic.Bool // a fault affects one of its requests
 
 	// The following fields are guarded by the mutex of the model.
-	start, end int // counts of requests: all later ones came after it began, and none after end came before it ended
+	start, end int // numbers of the last request before it began and before it ended
 	ended      bool
 	err        error
 
@@ -79,7 +79,7 @@ type operation struct {
 	wholly    bool   // the client sends the whole content
 	sent      int
 	lost      bool // the client is lost
-	takenOver bool // a session that is allowed to do so, or the server, has taken the upload over
+	takenOver bool // the upload was taken over by the server or by a session that may do so
 
 	stalledTo    int       // number of bytes when its record last said that it has stalled
 	deadFrom     time.Time // when it counts as dead if its record is not written again; zero if it has no record
@@ -575,9 +575,9 @@ func heads(contents [][]byte, n int64) [][]byte {
 	return heads
 }
 
-// interrupted returns the files of interrupted uploads of the same owner to the same name, as far as their clients have
-// sent them. It includes every upload that was not live at some time since the operation began. If it is unknown what
-// the bytes of an upload follow, it includes each possibility.
+// interrupted returns the files of interrupted uploads of the same owner to the same name, with the bytes that their
+// clients have sent. It includes every upload that was not live at some time since the operation began. If an upload
+// may continue one of several contents, it includes each result.
 func (m *model) interrupted(op *operation) [][]byte {
 	var files [][]byte
 	for _, other := range m.operations {

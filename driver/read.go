@@ -71,7 +71,7 @@ func (f *Fs) openReader(ctx context.Context, name, key string, offset int64) (*R
 	}, nil
 }
 
-// restore requests S3 to restore an object. If S3 refuses, it returns the error archived.
+// restore asks S3 to restore an object. If S3 refuses, it returns the error archived.
 func (f *Fs) restore(ctx context.Context, key string, archived error) error {
 	err := f.bucket.Restore(ctx, key, f.opts.Restore)
 	if errors.Is(err, s3error.Archived) {

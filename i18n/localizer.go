@@ -97,7 +97,7 @@ func (l *Localizer) WithoutStop(id ID, args ...string) string {
 	return strings.TrimRight(l.Text(id, args...), ".。।۔։")
 }
 
-// choose returns the text, in the plural form for its number argument if it has plural forms.
+// choose returns the text. If the text has plural forms, it returns the form for the number among the arguments.
 func (t *text) choose(args []string) string {
 	if t.Select == nil {
 		return t.Msg

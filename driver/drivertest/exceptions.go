@@ -11,25 +11,29 @@ const (
 	// last one wins.
 	severalPuts exception = "several-puts"
 
-	// severalCompletions: the same for files of several parts.
+	// severalCompletions: if several clients store a file of several parts under a new name at the same time, several
+	// may succeed.
 	severalCompletions exception = "several-completions"
 
-	// severalCopies: the same for small files that are renamed.
+	// severalCopies: if several clients rename small files to the same new name at the same time, several may succeed.
 	severalCopies exception = "several-copies"
 
-	// severalCopiesByParts: the same for files of several parts that are renamed.
+	// severalCopiesByParts: if several clients rename files of several parts to the same new name at the same time,
+	// several may succeed.
 	severalCopiesByParts exception = "several-copies-by-parts"
 
 	// deletedUnseen: a rename deletes what another client stores under the old name right before the delete.
 	deletedUnseen exception = "deleted-unseen"
 
-	// replacedByPut: the driver replaces what another client stores under the name after the driver's last check.
+	// replacedByPut: storing a small file replaces what another client stores under the name after the driver's last
+	// check.
 	replacedByPut exception = "replaced-by-put"
 
-	// replacedByCopy: the same for copies.
+	// replacedByCopy: a copy replaces what another client stores under the new name after the driver's last check.
 	replacedByCopy exception = "replaced-by-copy"
 
-	// replacedByCompletion: the same for uploads and copies of several parts.
+	// replacedByCompletion: an upload or a copy in several parts replaces what another client stores under the name
+	// after the driver's last check.
 	replacedByCompletion exception = "replaced-by-completion"
 
 	// markerHeads: describing a directory takes one more request for its marker.

@@ -23,7 +23,7 @@ type repetition struct {
 	opts      driver.Options
 	before    map[string]string // content by key
 	run       func(x *fixture) error
-	operation string // of the request; if the driver sends another one on a server, the test proves nothing there
+	operation string // of the request; on a server where the driver uses another operation, the test proves nothing
 
 	// refused is set if S3 refuses the request; otherwise S3 performs it and the response is lost.
 	refused bool

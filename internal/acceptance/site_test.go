@@ -79,7 +79,7 @@ type site struct {
 	buckets map[string]string // by tenant
 
 	address  string // of the control connection
-	implicit string // the same with implicit TLS
+	implicit string // address of the control connection with implicit TLS
 	metrics  string
 	ca       string // file of the certificate to trust
 }

@@ -202,7 +202,7 @@ func TestEncodingNames(t *testing.T) {
 		{"gb18030", "\x81\x39\xee\x39", "㐀"},
 		{"gb18030", "\x94\x39\xda\x33", "\U0001f4a9"},
 		{"big5", "\xa4\xa4\xa4\xe5", "中文"},
-		{"big5", "\xa5\x5c\xaf\xe0", "功能"}, // 5C again
+		{"big5", "\xa5\x5c\xaf\xe0", "功能"}, // the second byte of the first character is 5C, a backslash
 		{"big5", "\xa4\x51", "十"},
 		{"big5", "\x88\x66", "Ê"}, // Hong Kong's supplement
 		{"euc-kr", "\xc7\xd1\xb1\xb9\xbe\xee", "한국어"},

@@ -34,7 +34,7 @@ func TestRequestsOfSmallFiles(t *testing.T) {
 			cfg := servicetest.NewConfig(t, s)
 			cfg.S3.Endpoint = proxy.Server().Endpoint
 			acme := cfg.Tenants["acme"]
-			acme.Resume, acme.ResumeByDefault = config.KeepInterrupted, true // the default of a file without the key
+			acme.Resume, acme.ResumeByDefault = config.KeepInterrupted, true // the default in a configuration file
 			test.change(acme)
 			srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 			waitForUpkeep(t, srv, proxy)

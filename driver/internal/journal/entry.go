@@ -212,9 +212,9 @@ func (e *Entry) ByteAfter(offset int64) {
 	}
 }
 
-// BoundParts makes sure that the part at offset will not count. Call it before a full last part is sent. In a resumed
-// upload, parts after the offset of ByteAfter do not count anyway. Otherwise BoundParts writes the offset into the
-// record.
+// BoundParts writes offset into the record, so that the part that starts there does not count. Call it before a full
+// last part is sent. It does nothing if the upload was resumed, because then parts only count after a call of
+// ByteAfter.
 func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
 	if e == nil {
 		return nil

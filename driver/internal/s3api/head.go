@@ -48,7 +48,8 @@ func (b *Bucket) CheckMetadata(ctx context.Context, key string, made Result) err
 		return nil
 	}
 	v, _, err := b.Head(ctx, key)
-	if err != nil || v.Name == made.Name || !sameETag(v.ETag, made.ETag) { // unknown, kept, or replaced since
+	// the metadata was kept, or it is unknown because HEAD failed or the object was replaced
+	if err != nil || v.Name == made.Name || !sameETag(v.ETag, made.ETag) {
 		return nil
 	}
 	return s3error.New(

@@ -356,8 +356,8 @@ func TestSameBytesDoNotMeetCondition(t *testing.T) {
 	}
 }
 
-// TestTornResponse returns a HeadObject response whose ETag belongs to another object than its metadata. A caller that
-// makes a conditional request with this ETag gets the ETag of a second response instead.
+// TestTornResponse: if the ETag of a HeadObject response belongs to another object than its metadata, a caller that
+// makes a conditional request gets the ETag of a second response instead.
 func TestTornResponse(t *testing.T) {
 	f := newFixture(t)
 	want := f.put(t, "key", "content")

@@ -37,7 +37,7 @@ var _ contract.RestoringError = (*RestoringError)(nil)
 // ReadyAt returns when the object can probably be read.
 func (e *RestoringError) ReadyAt() time.Time { return e.Ready }
 
-// Restore requests S3 to restore an archived object, unless S3 is already restoring it. In both cases the error is a
+// Restore asks S3 to restore an archived object, unless S3 is already restoring it. In both cases the error is a
 // [RestoringError].
 func (b *Bucket) Restore(ctx context.Context, key string, r Restore) error {
 	object, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})

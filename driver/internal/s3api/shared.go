@@ -11,8 +11,8 @@ import (
 	"github.com/babelftp/babelftp/internal/base/schedule"
 )
 
-// InTurns returns the bucket with requests of a user, which share the connections fairly with other users. Reading the
-// body of an object takes turns too, so that a client that reads slowly does not block others.
+// InTurns returns the bucket for the requests of a user, which share the connections fairly with the requests of other
+// users. Reading the body of an object takes turns too, so that a client that reads slowly does not block others.
 func (b *Bucket) InTurns(user *schedule.User) *Bucket {
 	shared := *b
 	shared.interceptor = takeTurns(user)

@@ -40,7 +40,7 @@ func (l *Limiter) join() *slots {
 // never holds one, and many slow clients cannot take them away from others. Only one goroutine may call acquire.
 type slots struct {
 	own    chan struct{} // holds a value for each slot in use
-	shared chan struct{} // the same for the shared slots; may be nil
+	shared chan struct{} // holds a value for each shared slot in use; may be nil
 
 	reserved bool // a slot was acquired for the next part
 

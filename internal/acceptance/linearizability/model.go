@@ -130,7 +130,8 @@ func (s state) overtake(number int) state {
 	return s.noteDated(number, func(h *progress) { h.overtaken = true })
 }
 
-// cover does the same when a rename writes a delete marker.
+// cover marks the commands that took their time for a name and have not stored it yet, when a rename writes a delete
+// marker.
 func (s state) cover(number int) state {
 	return s.noteDated(number, func(h *progress) { h.covered = true })
 }

@@ -32,9 +32,9 @@ func siteURL(base pathname.URIBase) fileCommand {
 // presignedLife is the default lifetime of a link.
 const presignedLife = time.Hour
 
-// sitePresign handles SITE PRESIGN, which returns a link to download a file over HTTPS without FTP. A last word
-// that can be a duration is one unless a file has the whole argument as its name. usage is the syntax of the
-// command in 501 up to the duration.
+// sitePresign handles SITE PRESIGN, which returns a link to download a file over HTTPS without FTP. If the last word of
+// the argument looks like a duration, it is the lifetime of the link, unless a file has the whole argument as its name.
+// usage is the syntax that a 501 reply shows, without the duration.
 func sitePresign(usage string) fileCommand {
 	return func(r *fileRequest, arg string) (wire.Reply, error) {
 		maxLife := r.login.Tenant.Presign

@@ -75,7 +75,7 @@ const (
 	protocolIPv6 = "2"
 )
 
-// Protocol returns the number of the network protocol of an address.
+// Protocol returns the number of the network protocol of an address (RFC 2428, 2): 1 for IPv4, 2 for IPv6.
 func Protocol(addr netip.Addr) string {
 	if addr.Is4() {
 		return protocolIPv4
@@ -83,7 +83,7 @@ func Protocol(addr netip.Addr) string {
 	return protocolIPv6
 }
 
-// FormatPort formats an IPv4 address and a port for PORT and for the reply to PASV.
+// FormatPort formats an IPv4 address and a port for PORT and for the reply to PASV (RFC 959, 4.1.2): h1,h2,h3,h4,p1,p2.
 func FormatPort(addr netip.Addr, port uint16) string {
 	ip := addr.As4()
 	return fmt.Sprintf("%d,%d,%d,%d,%d,%d", ip[0], ip[1], ip[2], ip[3], port>>8, port&0xff)

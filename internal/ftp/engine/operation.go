@@ -73,7 +73,7 @@ func (o *Operation) apart(work func() error) error {
 	return <-panics.Start(func() error { return o.Do(work) })
 }
 
-// Lookup calls try with each spelling of a name until one exists in the storage, and records it.
+// Lookup calls try with each spelling of a name until one exists in the storage, and records that one in Path.
 func (o *Operation) Lookup(name string, try func(name string) error) error {
 	located, err := o.Names.Lookup(name, try)
 	o.locate(located)

@@ -56,8 +56,8 @@ func (p *TransferParameters) SetOffset(arg string) bool {
 	return true
 }
 
-// SetRange sets the range from the argument of RANG (draft-bryan-ftp-range, 3) and resets the offset. "1 0"
-// selects the whole file. An invalid argument does so too, but returns false.
+// SetRange sets the range from the argument of RANG (draft-bryan-ftp-range, 3) and resets the offset. "1 0" selects the
+// whole file. If the argument is invalid, SetRange selects the whole file and returns false.
 func (p *TransferParameters) SetRange(arg string) bool {
 	p.Offset, p.ByteRange = 0, nil
 	r, ok := parseRANG(arg)

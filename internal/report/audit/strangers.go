@@ -96,7 +96,7 @@ func (s *strangers) count(k kind) *counted {
 	return c
 }
 
-// anywhere returns the same kind for any client and user.
+// anywhere returns the kind without the client and the user.
 func (k kind) anywhere() kind {
 	return kind{event: k.event, reason: k.reason, code: k.code, tenant: k.tenant}
 }

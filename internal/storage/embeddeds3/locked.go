@@ -144,7 +144,8 @@ func (l *locked) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input) (
 	return l.ListObjectsV2Parametrized(ctx, in, l.listed)
 }
 
-// listed returns a function that describes the objects in a listing, each consistently.
+// listed returns a function that describes the objects in a listing. It locks each object, so that its attributes
+// belong to the same content.
 func (l *locked) listed(bucket string, fetchOwner bool) backend.GetObjFunc {
 	describe := l.FileToObj(bucket, fetchOwner)
 	return func(key string, file fs.DirEntry) (s3response.Object, error) {

@@ -50,7 +50,7 @@ func (x *sample) exclusivePut(ctx context.Context) (bool, error) {
 	})
 }
 
-// exclusiveComplete does the same as exclusivePut with multipart uploads.
+// exclusiveComplete is like exclusivePut, but completes multipart uploads.
 func (x *sample) exclusiveComplete(ctx context.Context) (bool, error) {
 	_, err := x.complete(ctx, &s3.CompleteMultipartUploadInput{IfNoneMatch: aws.String("*")})
 	if refused, err := refused(err); !refused {

@@ -141,7 +141,8 @@ func adviseWebIdentity(err error) string {
 	return networkAdvice(err, "AWS_ENDPOINT_URL_STS")
 }
 
-// isReadable reports whether a file can be opened, or the name is empty. The errors of the SDK do not say so.
+// isReadable reports whether a file can be opened, or the name is empty. The errors of the SDK do not say whether the
+// file is the problem.
 func isReadable(file string) bool {
 	if file == "" {
 		return true

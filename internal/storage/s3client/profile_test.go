@@ -210,7 +210,7 @@ func showsItself(t *testing.T, s *s3test.Server) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "deny" && !known.ConditionalComplete || name == "resume" && !known.Resumes() {
-				return // Verify fails; see TestOverwriteMode and TestUnsupported
+				return // Verify fails, see TestUnsupported
 			}
 			cfg := servicetest.NewConfig(t, s)
 			acme := cfg.Tenants["acme"]

@@ -192,7 +192,8 @@ func (f *Files) rename(from, to *target) error {
 	return err
 }
 
-// Copy copies a file or directory, also between mounts of one account.
+// Copy copies a file or directory, also between mounts of one account. Between two accounts, the error is
+// [ErrOtherAccount].
 func (f *Files) Copy(oldname, newname string) error {
 	from, to := f.resolve(oldname), f.resolve(newname)
 	return f.reportMove(from, to, f.copy(from, to))

@@ -1,6 +1,6 @@
 // Package view is the storage as one login sees it: which names exist, what the user may do with each of them, and
-// which S3 bucket has the files. It is between the FTP session, which knows no S3, and the driver, which knows no
-// users.
+// which S3 bucket has the files. It is between the FTP session, which does not use S3, and the driver, which does not
+// know users.
 //
 // # Types
 //

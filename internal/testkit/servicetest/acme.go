@@ -39,7 +39,7 @@ type Authority struct {
 	Directory string // URL
 	CAFile    string // file with the certificate of the directory URL
 
-	// HTTPAddress and TLSAddress are where it validates the challenges of every host.
+	// HTTPAddress and TLSAddress are the addresses to which it connects to validate challenges, whatever the host.
 	HTTPAddress, TLSAddress string
 
 	management string

@@ -175,7 +175,7 @@ func (l *List) Check(addr netip.Addr, user string) error {
 }
 
 // LogIn is like Check, and registers the user of the session so that a ban of the user ends it. The session calls
-// leave when the user logs out.
+// release when the user logs out.
 func (l *List) LogIn(s *limits.Session, user string) (release func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
