@@ -527,7 +527,7 @@ func TestCluster(t *testing.T) {
 				t.Errorf("the autoscaler makes up to %d replicas", got)
 			}
 			c := loadConfig(t, r).Cluster
-			if !c.Given() {
+			if !c.IsSet() {
 				if tt.possible != 1 {
 					t.Errorf("the pods do not know of each other")
 				}

@@ -129,7 +129,7 @@ func serverEnviron(t *testing.T, r release, pod []string) (environ []string, add
 	}
 	environ = append(environ, "AWS_REGION=eu-west-3", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x",
 		"AWS_ENDPOINT_URL=http://"+closedPort(t), "BABELFTP_LOG_FORMAT=json")
-	if loadConfig(t, r).Cluster.Given() { // a pod is ready when its name resolves to its address
+	if loadConfig(t, r).Cluster.IsSet() { // a pod is ready when its name resolves to its address
 		environ = append(
 			environ, "BABELFTP_CLUSTER_REPLICA=0",
 			"BABELFTP_CLUSTER_PEERS="+strings.TrimSuffix(address, "0")+"{replica}")

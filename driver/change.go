@@ -58,20 +58,20 @@ func (f *Fs) move(
 	return s3error.LinkError(op, oldname, newname, err)
 }
 
-// changing reports changed files or directories to the journal, now and when the caller calls end. The caller must call
-// end even after an error, because directories are moved file by file.
-func (f *Fs) changing(names ...entryName) (end func()) {
+// beginChange reports changed files or directories to the journal, now and when the caller calls end. The caller must
+// call end even after an error, because directories are moved file by file.
+func (f *Fs) beginChange(names ...entryName) (end func()) {
 	note := func() {
 		for _, name := range names {
-			f.changed(name.key, f.keys.Directory(name.key))
+			f.recordChange(name.key, f.keys.Directory(name.key))
 		}
 	}
 	note()
 	return note
 }
 
-// changed reports changed keys to the journal, unless no user of the bucket can resume uploads.
-func (f *Fs) changed(keys ...string) {
+// recordChange reports changed keys to the journal, unless no user of the bucket can resume uploads.
+func (f *Fs) recordChange(keys ...string) {
 	if f.opts.Owner != "" {
 		f.opts.Journal.Changed(keys...)
 	}

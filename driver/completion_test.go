@@ -29,7 +29,7 @@ const lateCompletion = 8 * time.Minute
 func onOverlapping(t *testing.T, run func(x *journalTest)) {
 	synctest.Test(t, func(t *testing.T) {
 		profile, _ := driver.ProfileNamed("swift")
-		server := s3sim.New(s3sim.Options{Profile: profile, Overlapping: true, MinPartSize: journalPart})
+		server := s3sim.New(s3sim.Options{Profile: profile, AbortsOverlap: true, MinPartSize: journalPart})
 		server.CreateBucket(journalBucket)
 		run(&journalTest{t, server, profile})
 	})

@@ -14,7 +14,7 @@ import (
 // as [Fs.RenameTo], but the source stays. It completes a directory that an interrupted attempt has partly copied.
 func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) error {
 	return f.move(ctx, "copy", target, oldname, newname, func(ctx context.Context, oldName, newName entryName) error {
-		defer target.changing(newName)()
+		defer target.beginChange(newName)()
 		move := treeMove{source: f, target: target, keepsSource: true, noOverwrite: target.opts.NoOverwrite}
 		return move.run(ctx, oldName, newName)
 	})

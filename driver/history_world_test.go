@@ -144,10 +144,10 @@ func newWorld(t *testing.T, h *history) *world {
 	}
 	w.init(w)
 	w.s3 = s3sim.New(s3sim.Options{
-		Conflicts: h.Conflicts, Forgets: h.Forgets,
+		Conflicts: h.Conflicts, ForgetUploads: h.Forgets,
 		Profile: w.profile, MinPartSize: historyPart, RefuseUnsupported: w.profile.Name == "strict", Observe: w.observe,
-		Ahead: h.Ahead, PageSize: h.Page, Torn: h.Torn, Emptying: h.Emptying,
-		Overlapping: w.profile.PersistentUploads && !h.abortsUploads(),
+		Ahead: h.Ahead, PageSize: h.Page, TornReads: h.Torn, FailWhileEmptied: h.Emptying,
+		AbortsOverlap: w.profile.PersistentUploads && !h.abortsUploads(),
 	})
 	for _, bucket := range []string{historyBucket, otherBucket} {
 		w.s3.CreateBucket(bucket)

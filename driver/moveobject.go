@@ -19,7 +19,7 @@ func (f *Fs) MoveObject(ctx context.Context, oldname, newname string) error {
 		if f.keys.IsRoot(oldKey) || f.keys.IsRoot(newKey) || oldName.directory != newName.directory {
 			return s3error.ErrInvalid
 		}
-		defer f.changing(oldName, newName)()
+		defer f.beginChange(oldName, newName)()
 		if oldName.directory {
 			oldKey, newKey = f.keys.Directory(oldKey), f.keys.Directory(newKey)
 		}

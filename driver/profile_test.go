@@ -37,7 +37,7 @@ func TestProfilesOfSimulators(t *testing.T) {
 			p, _ := driver.ProfileNamed(name)
 			p.MisreadPartSources = false // not simulated
 			showsProfile(t, p, func(*testing.T) (*s3.Client, string) {
-				server := s3sim.New(s3sim.Options{Profile: p, Emptying: true})
+				server := s3sim.New(s3sim.Options{Profile: p, FailWhileEmptied: true})
 				server.CreateBucket("bucket")
 				return server.Client(nil, func(o *s3.Options) {
 					o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported

@@ -23,7 +23,7 @@ const maxRequests = 32
 // whether a deleted object existed.
 func (f *Fs) RemoveFile(ctx context.Context, name string) error {
 	return f.changeFile(ctx, "remove", name, func(ctx context.Context, key string) (err error) {
-		defer func() { f.removed(err, key) }()
+		defer func() { f.recordRemoval(err, key) }()
 		pending, err := f.uploads.Remove(ctx, key)
 		if err != nil {
 			return err
@@ -47,14 +47,14 @@ func (f *Fs) RemoveFile(ctx context.Context, name string) error {
 	})
 }
 
-// removed reports a removed key to the journal, unless err means that the operation cannot have removed anything.
-func (f *Fs) removed(err error, key string) {
+// recordRemoval reports a removed key to the journal, unless err means that the operation cannot have removed anything.
+func (f *Fs) recordRemoval(err error, key string) {
 	for _, refusal := range []error{fs.ErrNotExist, fs.ErrExist, syscall.EISDIR, syscall.ENOTDIR} {
 		if errors.Is(err, refusal) {
 			return
 		}
 	}
-	f.changed(key)
+	f.recordChange(key)
 }
 
 // deleteCurrent deletes a version that S3 has just described, and updates the quotas.
@@ -83,7 +83,7 @@ func (f *Fs) RemoveDir(ctx context.Context, name string) error {
 			return s3error.ErrInvalid
 		}
 		marker := f.keys.Directory(key)
-		defer func() { f.removed(err, marker) }()
+		defer func() { f.recordRemoval(err, marker) }()
 		// the marker, and one key that would make the directory not empty
 		page, err := f.bucket.List(ctx, s3api.Listing{Prefix: marker, Limit: 2})
 		if err != nil {
@@ -114,7 +114,7 @@ func (f *Fs) RemoveDir(ctx context.Context, name string) error {
 func (f *Fs) RemoveAll(ctx context.Context, name string) error {
 	return f.change(ctx, "remove", name, func(ctx context.Context, key string) (err error) {
 		directory := f.keys.Directory(key)
-		defer func() { f.removed(err, directory) }()
+		defer func() { f.recordRemoval(err, directory) }()
 		end, err := f.opts.BeginOperation()
 		if err != nil {
 			return err

@@ -43,8 +43,8 @@ func (f *Fs) RenameTo(ctx context.Context, target *Fs, oldname, newname string) 
 		if err := f.changeable(); err != nil {
 			return err
 		}
-		defer f.changing(oldName)()
-		defer target.changing(newName)()
+		defer f.beginChange(oldName)()
+		defer target.beginChange(newName)()
 		move := treeMove{source: f, target: target, noOverwrite: target.opts.NoOverwrite}
 		return move.run(ctx, oldName, newName)
 	})

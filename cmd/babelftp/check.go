@@ -143,7 +143,7 @@ func probeBuckets(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
 func probeAuth(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	var problems []error
 	probe := func(name string, service *config.Auth) {
-		if !service.Given() {
+		if !service.IsSet() {
 			return
 		}
 		if err := auth.Probe(ctx, service); err != nil {

@@ -299,7 +299,7 @@ func (g *gate) begins(c *credentials, name string, r *http.Request) bool {
 // logLogin writes a login of an administrator to the log and the audit log.
 func (g *gate) logLogin(name string, r *http.Request) {
 	g.log.Info("administrator logged in", "administrator", name, "remote", r.RemoteAddr)
-	g.audit.Write(&audit.Act{Event: audit.EventAdministrator, Administrator: name, Client: r.RemoteAddr}, nil)
+	g.audit.Write(&audit.Action{Event: audit.EventAdministrator, Administrator: name, Client: r.RemoteAddr}, nil)
 }
 
 // logRefusedCertificate logs a client certificate that was accepted in the handshake but is not valid now.

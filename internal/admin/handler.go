@@ -70,7 +70,7 @@ func NewHandler(o Options) *Handler {
 	} { // patterns with GET also match HEAD
 		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { respond(w, r, handle) })
 	}
-	for pattern, change := range map[string]func(*http.Request, *audit.Act) (any, error){
+	for pattern, change := range map[string]func(*http.Request, *audit.Action) (any, error){
 		"DELETE /sessions/{id}":         h.disconnect,
 		"DELETE /uploads/{tenant}/{id}": h.abort,
 		"PUT /bans":                     h.ban,
@@ -84,9 +84,9 @@ func NewHandler(o Options) *Handler {
 					h.log(r, errNotAudited)
 					return nil, errNotAudited
 				}
-				act := &audit.Act{Administrator: administrator(r), Client: remote(r)}
-				v, err := change(r, act)
-				h.Audit.Write(act, err)
+				action := &audit.Action{Administrator: administrator(r), Client: remote(r)}
+				v, err := change(r, action)
+				h.Audit.Write(action, err)
 				h.log(r, err) // r.Form has the query and the body that change has parsed
 				return v, err
 			})
@@ -173,12 +173,12 @@ func transfersOf(sessions []report.SessionInfo) []*report.TransferInfo {
 	return transfers
 }
 
-func (h *Handler) disconnect(r *http.Request, act *audit.Act) (any, error) {
+func (h *Handler) disconnect(r *http.Request, action *audit.Action) (any, error) {
 	id := r.PathValue("id")
-	act.Event, act.About = "disconnect", []any{"session", id}
+	action.Event, action.About = "disconnect", []any{"session", id}
 	for _, s := range h.Source.Sessions() {
 		if s.ID == id && s.User != "" {
-			act.About = append(act.About, "tenant", s.Tenant, "user", s.User)
+			action.About = append(action.About, "tenant", s.Tenant, "user", s.User)
 		}
 	}
 	if !h.Source.Disconnect(id) {
@@ -198,11 +198,11 @@ func (h *Handler) uploads(r *http.Request) (any, error) {
 	return uploads, nil
 }
 
-func (h *Handler) abort(r *http.Request, act *audit.Act) (any, error) {
+func (h *Handler) abort(r *http.Request, action *audit.Action) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), storageTimeout)
 	defer cancel()
 	tenant, id := r.PathValue("tenant"), r.PathValue("id")
-	act.Event, act.About = "abort_upload", []any{"tenant", tenant, "upload", id}
+	action.Event, action.About = "abort_upload", []any{"tenant", tenant, "upload", id}
 	if err := h.Source.Abort(ctx, tenant, id); err != nil {
 		return nil, storageError(err)
 	}
@@ -220,8 +220,8 @@ func storageError(err error) error {
 	return &Error{http.StatusBadGateway, err.Error()}
 }
 
-func (h *Handler) ban(r *http.Request, act *audit.Act) (any, error) {
-	act.Event, act.About = "ban", []any{"banned", r.FormValue("name")}
+func (h *Handler) ban(r *http.Request, action *audit.Action) (any, error) {
+	action.Event, action.About = "ban", []any{"banned", r.FormValue("name")}
 	name, err := bans.Parse(r.FormValue("name"))
 	var d time.Duration
 	if text := r.FormValue("time"); err == nil && text != "" {
@@ -233,12 +233,12 @@ func (h *Handler) ban(r *http.Request, act *audit.Act) (any, error) {
 		return nil, &Error{http.StatusBadRequest, err.Error()}
 	}
 	b := h.Bans.Add(name, d)
-	act.About = []any{"banned", b.Name, "until", b.Until.UTC()}
+	action.About = []any{"banned", b.Name, "until", b.Until.UTC()}
 	return b, nil
 }
 
-func (h *Handler) unban(r *http.Request, act *audit.Act) (any, error) {
-	act.Event, act.About = "unban", []any{"banned", r.FormValue("name")}
+func (h *Handler) unban(r *http.Request, action *audit.Action) (any, error) {
+	action.Event, action.About = "unban", []any{"banned", r.FormValue("name")}
 	name, err := bans.Parse(r.FormValue("name"))
 	if err != nil {
 		return nil, &Error{http.StatusBadRequest, err.Error()}
@@ -249,11 +249,11 @@ func (h *Handler) unban(r *http.Request, act *audit.Act) (any, error) {
 	return name, nil
 }
 
-func (h *Handler) debug(r *http.Request, act *audit.Act) (any, error) {
-	act.Event = "debug"
+func (h *Handler) debug(r *http.Request, action *audit.Action) (any, error) {
+	action.Event = "debug"
 	for _, key := range []string{"address", "tenant", "user", "time"} {
 		if text := r.FormValue(key); text != "" {
-			act.About = append(act.About, "debug_"+key, text)
+			action.About = append(action.About, "debug_"+key, text)
 		}
 	}
 	d, err := time.ParseDuration(r.FormValue("time"))
@@ -273,7 +273,7 @@ func (h *Handler) debug(r *http.Request, act *audit.Act) (any, error) {
 	return rule, nil
 }
 
-func (h *Handler) debugOff(_ *http.Request, act *audit.Act) (any, error) {
-	act.Event = "debug_off"
+func (h *Handler) debugOff(_ *http.Request, action *audit.Action) (any, error) {
+	action.Event = "debug_off"
 	return h.Debug.Clear(), nil
 }

@@ -24,8 +24,8 @@ type Probe struct {
 	phase atomic.Int32
 }
 
-// Enter moves to a phase. It does nothing if the server is already in that phase or a later one.
-func (h *Probe) Enter(p Phase) {
+// SetPhase moves to a phase. It does nothing if the server is already in that phase or a later one.
+func (h *Probe) SetPhase(p Phase) {
 	for {
 		now := h.phase.Load()
 		if now >= int32(p) || h.phase.CompareAndSwap(now, int32(p)) {
@@ -34,8 +34,8 @@ func (h *Probe) Enter(p Phase) {
 	}
 }
 
-// In reports whether the server is in phase p.
-func (h *Probe) In(p Phase) bool { return Phase(h.phase.Load()) == p }
+// IsIn reports whether the server is in phase p.
+func (h *Probe) IsIn(p Phase) bool { return Phase(h.phase.Load()) == p }
 
 // Handler returns the handler of the metrics listener, which serves the health checks next to the metrics.
 func (h *Probe) Handler(metrics http.Handler) http.Handler {

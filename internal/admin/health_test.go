@@ -21,7 +21,7 @@ func TestReady(t *testing.T) {
 		// phases cannot go back
 		{Serving, 503, "draining: waiting for running transfers; new sessions are not accepted\n"},
 	} {
-		h.Enter(step.phase)
+		h.SetPhase(step.phase)
 		w := httptest.NewRecorder()
 		h.Handler(http.NotFoundHandler()).ServeHTTP(
 			w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))

@@ -107,9 +107,9 @@ func (c *ListenerChange) Apply() {
 	c.listener.gate.replace(c.passwords, c.files != nil, clients)
 }
 
-// Ends returns the first name in the certificate and when it expires, or the zero time if there is no
+// CertificateExpiry returns the first name in the certificate and when it expires, or the zero time if there is no
 // certificate.
-func (l *Listener) Ends() (host string, at time.Time) {
+func (l *Listener) CertificateExpiry() (host string, at time.Time) {
 	files := l.files.Load()
 	if files == nil {
 		return "", time.Time{}

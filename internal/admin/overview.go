@@ -58,7 +58,7 @@ func (o *Overview) Server() Server {
 	s := Server{
 		Version: p.Version, Replica: p.Replica, Replicas: p.Replicas, Started: p.Started.UTC(), ConfigHash: hash,
 		Reloaded: at.UTC(),
-		Ready:    p.Health.In(Serving), Draining: p.Health.In(Draining),
+		Ready:    p.Health.IsIn(Serving), Draining: p.Health.IsIn(Draining),
 		Certificates: []Certificate{}, Refusals: p.Refusals(),
 	}
 	for _, c := range p.Certificates.Certificates() {

@@ -47,7 +47,7 @@ const stateFolder = "/var/lib/babelftp"
 
 // normalizeFolder makes the folder an absolute path.
 func (a *ACME) normalizeFolder() {
-	if a.Given() {
+	if a.IsSet() {
 		a.Folder = yamlconf.ResolvePath(stateFolder, cmp.Or(a.Folder, "acme"))
 	}
 }
@@ -75,12 +75,12 @@ func (a *ACME) checkAccount(v *validator, p yamlconf.Path) {
 	}
 }
 
-// Given reports whether any key of the section is set.
-func (a *ACME) Given() bool { return !reflect.ValueOf(*a).IsZero() }
+// IsSet reports whether any key of the section is set.
+func (a *ACME) IsSet() bool { return !reflect.ValueOf(*a).IsZero() }
 
 // check validates the section at p.
 func (a *ACME) check(v *validator, p yamlconf.Path) {
-	if !a.Given() {
+	if !a.IsSet() {
 		return
 	}
 	if len(a.Hosts) == 0 {

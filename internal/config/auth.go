@@ -59,8 +59,8 @@ func (s UserSettings) New() User {
 	}
 }
 
-// Given reports whether a service is configured.
-func (a *Auth) Given() bool { return a.Hook != Hook{} || a.usesLDAP() || a.UsesFTP() }
+// IsSet reports whether a service is configured.
+func (a *Auth) IsSet() bool { return a.Hook != Hook{} || a.usesLDAP() || a.UsesFTP() }
 
 // UsesFTP reports whether users are migrated from an old FTP server.
 func (a *Auth) UsesFTP() bool { return a.FTP != OldServer{} }
@@ -73,7 +73,7 @@ func (a *Auth) files() []*string { return []*string{&a.Hook.CAFile, &a.LDAP.CAFi
 // ServerAuth returns the auth section of the server, or nil if it has no service. A Loader returns the same pointer
 // as long as the section and its files are unchanged.
 func (c *Config) ServerAuth() *Auth {
-	if !c.Auth.Given() {
+	if !c.Auth.IsSet() {
 		return nil
 	}
 	return cmp.Or(c.loaded.auth, &c.Auth)

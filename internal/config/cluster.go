@@ -27,8 +27,8 @@ type Cluster struct {
 // replicaMark is replaced by the number of a replica.
 const replicaMark = "{replica}"
 
-// Given reports whether there are several replicas.
-func (c Cluster) Given() bool { return c.Replicas > 1 }
+// IsSet reports whether there are several replicas.
+func (c Cluster) IsSet() bool { return c.Replicas > 1 }
 
 // Hosts returns the addresses or host names of all replicas in the order of their numbers.
 func (c Cluster) Hosts() []string {
@@ -76,7 +76,7 @@ func (c Cluster) check(v *validator, p yamlconf.Path) {
 			"%d is not a replica number: write one from 0 to %d", *c.Replica,
 			max(c.Replicas, 1)-1)
 	}
-	if !c.Given() {
+	if !c.IsSet() {
 		return
 	}
 	switch {

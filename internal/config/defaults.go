@@ -21,7 +21,7 @@ const (
 
 // fillIn sets the defaults of keys that depend on other keys. A default must never make a configured key invalid.
 func (c *Config) fillIn(given yamlconf.Positions) {
-	missing := func(keys ...string) bool { return !given.Given(keys) }
+	missing := func(keys ...string) bool { return !given.IsSet(keys) }
 	if missing("metrics_listen") && !c.uses(DefaultMetricsListen) {
 		c.MetricsListen = DefaultMetricsListen
 	}
@@ -47,7 +47,7 @@ func (c *Config) fillIn(given yamlconf.Positions) {
 
 // trust sets the CA file of every service that the server calls: the one of the tenant, or else of the server.
 func (c *Config) trust() {
-	if c.TLS.ACME.Given() {
+	if c.TLS.ACME.IsSet() {
 		c.TLS.ACME.CAFile = c.CAFile
 	}
 	c.Audit.Webhook.trust(c.CAFile)

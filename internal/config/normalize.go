@@ -40,7 +40,7 @@ func (c *Config) acmeHosts() {
 	for i, host := range a.Hosts {
 		a.Hosts[i] = netaddr.NormalizeHost(host)
 	}
-	if !a.Given() || len(a.Hosts) > 0 {
+	if !a.IsSet() || len(a.Hosts) > 0 {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {

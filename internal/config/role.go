@@ -42,8 +42,8 @@ const (
 // sessionName identifies the tenant of a request in the logs of AWS.
 const sessionName = "babelftp-{tenant}"
 
-// Given reports whether a role is assumed.
-func (r *AssumeRole) Given() bool { return r.RoleARN != "" }
+// IsSet reports whether a role is assumed.
+func (r *AssumeRole) IsSet() bool { return r.RoleARN != "" }
 
 // RoleDuration returns the lifetime of a role's credentials, which must be longer than the lifetime of links that are
 // signed with them.

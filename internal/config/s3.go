@@ -29,8 +29,8 @@ type S3 struct {
 	AssumeRole AssumeRole `yaml:"assume_role"`
 }
 
-// Given reports whether any key of the section is set.
-func (s *S3) Given() bool { return !reflect.ValueOf(*s).IsZero() }
+// IsSet reports whether any key of the section is set.
+func (s *S3) IsSet() bool { return !reflect.ValueOf(*s).IsZero() }
 
 // A Profile names the capabilities of an S3 server, see docs/s3-servers.md.
 type Profile string

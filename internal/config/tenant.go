@@ -181,7 +181,7 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	t.Limits.check(v, p.Child("limits"))
 	t.S3.check(v, p.Child("s3"), p[1:])
 	t.Auth.checkOfTenant(v, p.Child("auth"), t.UsersFile)
-	asked := t.Auth.Given() || v.cfg.Auth.Given() || v.broken(p.Child("auth"), "hook", "ldap", "ftp")
+	asked := t.Auth.IsSet() || v.cfg.Auth.IsSet() || v.broken(p.Child("auth"), "hook", "ldap", "ftp")
 	if len(t.Users) == 0 && !asked {
 		key := "users"
 		if t.UsersFile != "" {
@@ -213,7 +213,7 @@ func (t *Tenant) checkPresign(v *validator, p yamlconf.Path) {
 			t.Presign, maxPresign.Hours())
 	}
 	for _, s := range v.cfg.storagesOf(t) {
-		if most := maxRoleDuration - RoleRenewBefore; s.AssumeRole.Given() && t.Presign > most {
+		if most := maxRoleDuration - RoleRenewBefore; s.AssumeRole.IsSet() && t.Presign > most {
 			v.report(p, "%s is longer than the credentials of s3.assume_role are valid: write at most %s", t.Presign, most)
 			return
 		}
@@ -258,7 +258,7 @@ func (t *Tenant) checkFolders(v *validator, p yamlconf.Path) {
 			v.report(at, "%s", broken)
 		}
 		switch {
-		case f.Bucket == "" && f.S3.Given():
+		case f.Bucket == "" && f.S3.IsSet():
 			v.report(at.Child("bucket"), "is missing: name the bucket at the S3 server of the folder")
 		case f.Bucket == "" && f.Prefix == "":
 			v.report(at, "is empty: set bucket, or prefix for a part of the tenant's bucket")

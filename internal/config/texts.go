@@ -63,7 +63,7 @@ func (c *Config) RefusedTexts() Problems {
 // that some users cannot read.
 func (c *Config) Warnings() []string {
 	var warnings []string
-	if c.TLS.CertFile == "" && !c.TLS.ACME.Given() && c.TLS.Required == nil && !IsLoopback(c.Listen) {
+	if c.TLS.CertFile == "" && !c.TLS.ACME.IsSet() && c.TLS.Required == nil && !IsLoopback(c.Listen) {
 		warnings = append(warnings, "tls has no certificate, so passwords and files are sent in the clear: set "+
 			"cert_file and key_file, or acme, or required: false to accept this")
 	}

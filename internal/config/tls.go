@@ -71,15 +71,15 @@ type UserTLS struct {
 	Required *bool `yaml:"required" default:"inherited from the tenant"`
 }
 
-// Given reports whether the server has a certificate.
-func (t *TLS) Given() bool { return t.CertFile != "" || t.KeyFile != "" || t.ACME.Given() }
+// IsSet reports whether the server has a certificate.
+func (t *TLS) IsSet() bool { return t.CertFile != "" || t.KeyFile != "" || t.ACME.IsSet() }
 
 // IsRequired reports whether logins and data connections must be encrypted.
 func (t *TLS) IsRequired() bool {
 	if t.Required != nil {
 		return *t.Required
 	}
-	return t.Given()
+	return t.IsSet()
 }
 
 // Optional returns the networks whose clients may connect without TLS.
@@ -87,7 +87,7 @@ func (t *TLS) Optional() []netip.Prefix { return prefixesOf(t.OptionalNetworks) 
 
 // checkRequired reports a problem if the section at p requires TLS, but the server has no certificate.
 func (v *validator) checkRequired(p yamlconf.Path, required *bool) {
-	if required != nil && *required && !v.cfg.TLS.Given() {
+	if required != nil && *required && !v.cfg.TLS.IsSet() {
 		v.report(p.Child("required"),
 			"requires a certificate of the server: set tls.cert_file and tls.key_file, or tls.acme")
 	}
@@ -109,7 +109,7 @@ func (t *TLS) check(v *validator, p yamlconf.Path) {
 	if t.CertFile != "" || t.KeyFile != "" {
 		v.certificate(p, t.CertFile, t.KeyFile)
 	}
-	if t.Given() {
+	if t.IsSet() {
 		return
 	}
 	if t.IsRequired() {
@@ -141,7 +141,7 @@ func (c *ClientCertificates) check(v *validator, p yamlconf.Path, all ClientCert
 	switch {
 	case *c == ClientCertificates{}:
 		return
-	case !v.cfg.TLS.Given():
+	case !v.cfg.TLS.IsSet():
 		v.report(p, "requires a certificate of the server: set tls.cert_file and tls.key_file")
 		return
 	case c.Required && all.CAFile == "":
@@ -176,7 +176,7 @@ func (t *TenantTLS) check(v *validator, p yamlconf.Path, hosts []string) {
 			"requires hosts: write the names by which clients reach the tenant; TLS does not send addresses (RFC 6066, "+
 				"section 3)")
 	}
-	if !server.Given() {
+	if !server.IsSet() {
 		v.report(p,
 			"requires a certificate of the server too, for clients that send no server name: set tls.cert_file and "+
 				"tls.key_file, or tls.acme")

@@ -64,7 +64,7 @@ func (v *validator) report(p yamlconf.Path, format string, args ...any) {
 
 // rejectEmpty reports a list or section that is given but empty, and therefore restricts nothing.
 func (v *validator) rejectEmpty(p yamlconf.Path) {
-	if v.cfg.positions.Given(p) {
+	if v.cfg.positions.IsSet(p) {
 		v.report(p, "is empty and restricts nothing: write a value, or remove the key")
 	}
 }

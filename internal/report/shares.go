@@ -30,8 +30,8 @@ func (s *Shares) Fits(owner Owner, bytes int) bool {
 	return bytes <= s.Free() && s.fits(owner, func(int) int { return bytes })
 }
 
-// Roomy reports whether at least half of each share of the owner is free.
-func (s *Shares) Roomy(owner Owner) bool {
+// HasRoom reports whether at least half of each share of the owner is free.
+func (s *Shares) HasRoom(owner Owner) bool {
 	if owner == (Owner{}) {
 		return s.Free() >= s.limit/2
 	}

@@ -11,7 +11,7 @@ import (
 
 // newACME returns the ACME client, or nil if the configuration has no tls.acme section.
 func newACME(cfg *config.Config, issued func(error), log *slog.Logger) (*certs.ACME, error) {
-	if !cfg.TLS.ACME.Given() {
+	if !cfg.TLS.ACME.IsSet() {
 		return nil, nil
 	}
 	return certs.NewACME(cfg.TLS.ACME, certs.ACMEOptions{Observe: issued, Logger: log})

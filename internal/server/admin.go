@@ -120,7 +120,7 @@ func (a *adminAccess) certificate() (host string, ends time.Time) {
 	if a.tcp == nil {
 		return "", time.Time{}
 	}
-	return a.tcp.Ends()
+	return a.tcp.CertificateExpiry()
 }
 
 // AdminAddr returns the address for administrators, or nil without admin.listen.

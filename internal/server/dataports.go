@@ -44,7 +44,7 @@ func newDataPorts(ctx context.Context, cfg *config.Config, observe dataPortObser
 	if len(cfg.ProxyProtocol.Trusted) > 0 {
 		options.Receive = p.Trust.Receive
 	}
-	if cfg.Cluster.Given() {
+	if cfg.Cluster.IsSet() {
 		host, err := os.Hostname()
 		if err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ import (
 func KeepFixed(old, next *config.Config) (cfg *config.Config, keys []string, err error) {
 	c := *next
 	acme := old.TLS.ACME
-	if acme.Given() && c.TLS.ACME.Given() {
+	if acme.IsSet() && c.TLS.ACME.IsSet() {
 		acme.Hosts = c.TLS.ACME.Hosts
 	}
 	admin := old.Admin

@@ -100,7 +100,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	recent := recentEvents(cfg)
-	s.auditLog = newAuditLog(s.audit, recent, guard, cfg.Cluster.Given(), ports.number)
+	s.auditLog = newAuditLog(s.audit, recent, guard, cfg.Cluster.IsSet(), ports.number)
 	s.observe = func(c *report.Client) report.Observers {
 		if s.auditLog == nil {
 			return report.Observers{m}
@@ -109,7 +109,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}
 	s.apply(first)
 	s.registerCollectors()
-	if cfg.Cluster.Given() {
+	if cfg.Cluster.IsSet() {
 		m.MustRegister(relays.Collectors()...)
 	}
 	m.InUse(cfg.Hash())
@@ -125,7 +125,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 func (s *Server) banned(b bans.Ban) {
 	s.metrics.Banned(b.Kind())
 	if !b.ByAdministrator() {
-		s.auditLog.Write(&audit.Act{
+		s.auditLog.Write(&audit.Action{
 			Event: "ban", Administrator: b.Reason, Client: "server", About: []any{"banned", b.Name, "until", b.Until.UTC()},
 		}, nil)
 	}
@@ -151,13 +151,13 @@ func newAuditLog(out *audit.Output, recent *audit.Recent, guard *panics.Guard, c
 	switch {
 	case recent != nil:
 		to = audit.Sinks{recent, out}
-	case !out.Given():
+	case !out.HasDestinations():
 		return nil
 	}
 	if cluster {
-		return audit.New(to, out.Roomy, guard, "replica", replica)
+		return audit.New(to, out.HasRoom, guard, "replica", replica)
 	}
-	return audit.New(to, out.Roomy, guard)
+	return audit.New(to, out.HasRoom, guard)
 }
 
 // filesOf returns the driver options that all users share.

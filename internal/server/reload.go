@@ -72,7 +72,7 @@ func (s *Server) auditReload(cause ReloadCause, users config.UserChanges, err er
 			}
 		}
 	}
-	s.auditLog.Write(&audit.Act{Event: "reload", Administrator: string(cause), Client: "server", About: about}, err)
+	s.auditLog.Write(&audit.Action{Event: "reload", Administrator: string(cause), Client: "server", About: about}, err)
 }
 
 // logRefused logs the problems of a configuration and their positions.

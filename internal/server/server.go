@@ -231,7 +231,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.reloading.Lock()
 	s.working = working
 	s.reloading.Unlock()
-	s.ports.WhenKnown(working, func() { s.health.Enter(admin.Serving) })
+	s.ports.WhenKnown(working, func() { s.health.SetPhase(admin.Serving) })
 	panics.Go(func() { s.watcher.Run(working) })
 	panics.Go(func() { s.sweepUploads(working) })
 	panics.Go(func() { repeat(working, removeEvery, func() { s.removeChangedUploads(working) }) })
@@ -266,7 +266,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.reloading.Lock()
 	s.stopped = true
 	s.reloading.Unlock()
-	s.health.Enter(admin.Draining)
+	s.health.SetPhase(admin.Draining)
 	defer s.web.Close()
 	defer s.traces.Shutdown(ctx)
 	defer s.audit.Close(ctx)

@@ -30,7 +30,9 @@ func (j *Journal) Changed(keys ...string) { j.changes.add(keys...) }
 
 // Begin registers an upload of a session of this process, so that the session notices changes of the key. The caller
 // must call End on the result.
-func (j *Journal) Begin(key string, began time.Time) *Open { return j.changes.begin(key, began) }
+func (j *Journal) Begin(key string, began time.Time) *ActiveUpload {
+	return j.changes.begin(key, began)
+}
 
 // IsChanged reports whether a session of this process has changed the key of an upload, or a directory above it, since
 // the upload began.
@@ -64,7 +66,7 @@ func (j *Journal) RemoveChanged(ctx context.Context) error {
 			failed = errors.Join(failed, err)
 			break
 		}
-		if j.isOpen(v.Key) { // its session notices the change itself, see Open
+		if j.isOpen(v.Key) { // its session notices the change itself, see ActiveUpload
 			continue
 		}
 		owner, _ := ownerOf(v.Key)

@@ -26,13 +26,13 @@ type Changes struct {
 	begun   time.Time // start of the process; the times in its records are relative to it
 
 	mu            sync.Mutex
-	recent, older map[string]time.Time // by key; the key of a directory ends with a slash
-	open          map[string][]*Open   // by key
+	recent, older map[string]time.Time       // by key; the key of a directory ends with a slash
+	active        map[string][]*ActiveUpload // by key
 }
 
 // NewChanges returns an empty Changes.
 func NewChanges() *Changes {
-	return &Changes{process: nonce(), begun: time.Now(), recent: map[string]time.Time{}, open: map[string][]*Open{}}
+	return &Changes{process: nonce(), begun: time.Now(), recent: map[string]time.Time{}, active: map[string][]*ActiveUpload{}}
 }
 
 // add records that keys have changed now. A key that ends with a slash includes all keys that begin with it.
@@ -44,7 +44,7 @@ func (c *Changes) add(keys ...string) {
 			c.recent, c.older = map[string]time.Time{}, c.recent
 		}
 		c.recent[key] = time.Now()
-		for of, open := range c.opened(key) {
+		for of, open := range c.affected(key) {
 			if of == key || strings.HasSuffix(key, s3object.Separator) && strings.HasPrefix(of, key) {
 				for _, o := range open {
 					o.changed = true
@@ -54,12 +54,12 @@ func (c *Changes) add(keys ...string) {
 	}
 }
 
-// opened returns the open uploads that a change of the key may affect.
-func (c *Changes) opened(key string) map[string][]*Open {
+// affected returns the active uploads that a change of the key may affect.
+func (c *Changes) affected(key string) map[string][]*ActiveUpload {
 	if strings.HasSuffix(key, s3object.Separator) {
-		return c.open
+		return c.active
 	}
-	return map[string][]*Open{key: c.open[key]}
+	return map[string][]*ActiveUpload{key: c.active[key]}
 }
 
 // since reports whether a key, or a directory above it, has changed since begun. The caller must hold c.mu.
@@ -94,9 +94,9 @@ func (c *Changes) below(prefix string, age time.Duration) []string {
 	return keys
 }
 
-// An Open is an upload that a session of this process works on. It is nil for an upload that cannot be resumed, for
-// which a change of its key does not matter.
-type Open struct {
+// An ActiveUpload is an upload that a session of this process works on. It is nil for an upload that cannot be resumed,
+// for which a change of its key does not matter.
+type ActiveUpload struct {
 	changes *Changes
 	key     string
 	Began   time.Time
@@ -104,16 +104,16 @@ type Open struct {
 }
 
 // begin registers an upload.
-func (c *Changes) begin(key string, began time.Time) *Open {
+func (c *Changes) begin(key string, began time.Time) *ActiveUpload {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := &Open{changes: c, key: key, Began: began, changed: c.since(key, began)}
-	c.open[key] = append(c.open[key], o)
+	o := &ActiveUpload{changes: c, key: key, Began: began, changed: c.since(key, began)}
+	c.active[key] = append(c.active[key], o)
 	return o
 }
 
 // Changed reports whether the key, or a directory above it, has changed since the upload began.
-func (o *Open) Changed() bool {
+func (o *ActiveUpload) Changed() bool {
 	if o == nil {
 		return false
 	}
@@ -123,15 +123,15 @@ func (o *Open) Changed() bool {
 }
 
 // End removes the upload from the Changes.
-func (o *Open) End() {
+func (o *ActiveUpload) End() {
 	if o == nil {
 		return
 	}
 	c := o.changes
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open[o.key] = slices.DeleteFunc(c.open[o.key], func(other *Open) bool { return other == o })
-	if len(c.open[o.key]) == 0 {
-		delete(c.open, o.key)
+	c.active[o.key] = slices.DeleteFunc(c.active[o.key], func(other *ActiveUpload) bool { return other == o })
+	if len(c.active[o.key]) == 0 {
+		delete(c.active, o.key)
 	}
 }

@@ -48,25 +48,25 @@ func (w *Writer) interrupt(cause error) phase {
 	offset, length := w.progress()
 	switch before := w.resumed.inRecord(); {
 	case w.kind == oneRequest && w.resumed.Upload != "": // this session failed before it took over the pending upload
-		if errors.Is(cause, journal.ErrTakenOver) || w.open.Changed() {
+		if errors.Is(cause, journal.ErrTakenOver) || w.active.Changed() {
 			return ending
 		}
 		return interrupted
 	case offset+length > before:
-	case before > 0 && !w.open.Changed(): // the existing record already has all these bytes
+	case before > 0 && !w.active.Changed(): // the existing record already has all these bytes
 		w.removeParts()
 		return interrupted
 	default:
 		return w.discard()
 	}
-	record := w.u.Journal.NewRecord(w.owner, w.key, w.partSize, w.open.Began)
+	record := w.u.Journal.NewRecord(w.owner, w.key, w.partSize, w.active.Began)
 	record.KeyState = w.resumed.KeyState
 	maxBytes := w.u.Quotas.Smallest(w.key) / pendingShare
 	object, state, age, err := w.u.Bucket.State(ctx, w.key)
 	switch {
 	case err != nil:
 		return w.abandon(e, err)
-	case w.open.Changed() || record.EndedBy(&object, state, age) || maxBytes > 0 && offset+length > maxBytes:
+	case w.active.Changed() || record.EndedBy(&object, state, age) || maxBytes > 0 && offset+length > maxBytes:
 		return w.discard()
 	case w.kind == oneRequest:
 		e = w.u.Journal.Take(ctx, record, nil, w.cancel)

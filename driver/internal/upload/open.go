@@ -29,7 +29,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 	defer func() {
 		if err != nil {
 			w.change.End(nil)
-			w.open.End()
+			w.active.End()
 			w.endCopy()
 		}
 	}()
@@ -113,15 +113,15 @@ func (w *Writer) beginResumable() error {
 	if resumes {
 		began = w.resumed.Began
 	}
-	w.open = w.u.Journal.Begin(w.key, began)
-	if resumes && w.open.Changed() {
+	w.active = w.u.Journal.Begin(w.key, began)
+	if resumes && w.active.Changed() {
 		return journal.ErrTakenOver
 	}
 	return nil
 }
 
-// kept describes the bytes of the current object that become part of the new one.
-type kept struct {
+// keptBytes describes the bytes of the current object that become part of the new one.
+type keptBytes struct {
 	s3api.Version       // the current object; its key is empty if nothing is kept
 	head          int64 // the bytes [0, head) precede the written bytes
 	end           int64 // if more than the written bytes, the bytes up to end follow them
@@ -135,7 +135,7 @@ func (w *Writer) keep(ctx context.Context, v s3api.Version, a s3object.Attribute
 		return s3error.ErrInvalid
 	}
 	w.owner = ""
-	w.kept, w.offset = kept{Version: v, head: offset, end: offset}, offset
+	w.kept, w.offset = keptBytes{Version: v, head: offset, end: offset}, offset
 	if !w.u.Truncate {
 		w.kept.end = v.Size
 	}

@@ -32,7 +32,7 @@ func (w *Writer) Close() error {
 	w.change.End(err)
 	w.endCopy()
 	w.phase = w.end(err)
-	w.open.End()
+	w.active.End()
 	w.inspection.Close()
 	w.part.Release()
 	w.cancel(nil)
@@ -47,7 +47,7 @@ func (w *Writer) end(err error) phase {
 	case err == nil:
 		w.endPending()
 		return stored
-	case w.phase == opened && w.resumed.size() > 0 && !w.open.Changed(): // the pending upload is untouched
+	case w.phase == opened && w.resumed.size() > 0 && !w.active.Changed(): // the pending upload is untouched
 		return interrupted
 	case w.phase == opened && w.resumed.size() > 0:
 		return ending

@@ -27,15 +27,15 @@ type Writer struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	owner      string        // the user that can resume the upload; empty if it cannot be resumed
-	open       *journal.Open // nil without an owner
+	owner      string                // the user that can resume the upload; empty if it cannot be resumed
+	active     *journal.ActiveUpload // nil without an owner
 	change     *quota.Reservation
 	attributes s3object.Attributes
 	condition  s3api.Condition // on the object that the new one replaces
 
-	resumed pending // the upload that this one continues; without bytes if it continues none
-	kept    kept    // bytes of the current object that stay
-	endCopy func()  // ends the operation that copies the kept bytes
+	resumed pending   // the upload that this one continues; without bytes if it continues none
+	kept    keptBytes // bytes of the current object that stay
+	endCopy func()    // ends the operation that copies the kept bytes
 
 	kind       kind
 	phase      phase
@@ -241,7 +241,7 @@ func (w *Writer) start() (err error) {
 		p.kind, a = stagedParts, &common
 	}
 	if w.owner != "" {
-		p.client, p.began = &w.client, w.open.Began
+		p.client, p.began = &w.client, w.active.Began
 	}
 	if w.upload, err = w.u.createMultipart(w.ctx, w.partsContext(), p, a); err == nil {
 		w.kind = p.kind

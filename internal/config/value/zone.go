@@ -24,8 +24,8 @@ func (z *Zone) UnmarshalText(text []byte) error {
 // Location returns the time zone.
 func (z Zone) Location() *time.Location { return cmp.Or(z.location, time.UTC) }
 
-// Given reports whether the time zone is set.
-func (z Zone) Given() bool { return z.location != nil }
+// IsSet reports whether the time zone is set.
+func (z Zone) IsSet() bool { return z.location != nil }
 
 // String returns the name of the time zone.
 func (z Zone) String() string { return z.Location().String() }

@@ -33,7 +33,7 @@ type entry struct {
 	empty bool // the key is present, but has no value
 }
 
-func (e entry) given() bool { return e.value != nil }
+func (e entry) isSet() bool { return e.value != nil }
 
 // noValue rejects a key without a value. A missing value often means that the program or template that wrote the
 // document lost it, and the default of many keys is permissive.
@@ -113,7 +113,7 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 			continue
 		}
 		switch field := v.FieldByIndex(f.Index); {
-		case d.inMap > 0 && !e.given() && !inFile.given(): // keep the value; values in a map have no variables
+		case d.inMap > 0 && !e.isSet() && !inFile.isSet(): // keep the value; values in a map have no variables
 		case IsScalar(f.Type):
 			d.scalar(p.Child(key), e, inFile, withFile, field)
 			if f.Tag.Get(pathTag) != "" {
@@ -131,7 +131,7 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 	for _, e := range entries {
 		advice, meant := d.unknownKey(p.Child(e.key), e.value, keys)
 		d.report(p.Child(e.key), e.at, "%s", advice)
-		if meant != nil && !d.positions.Given(meant) { // so that it is not reported as missing
+		if meant != nil && !d.positions.IsSet(meant) { // so that it is not reported as missing
 			d.positions[meant.key()] = position{source: e.at.source, line: e.at.line, column: e.at.column, broken: true}
 		}
 	}
@@ -199,7 +199,7 @@ func (d *decoder) unknownKey(p Path, value *yaml.Node, known []string) (advice s
 
 // collection decodes a struct, a map or a list.
 func (d *decoder) collection(p Path, e entry, v reflect.Value) {
-	if e.given() {
+	if e.isSet() {
 		d.positions[p.key()] = e.at
 	}
 	switch v.Kind() {
@@ -252,7 +252,7 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 			d.report(child, e.at, "is indented too little: it belongs below %s", empty)
 			continue
 		}
-		if empty = nil; !e.given() {
+		if empty = nil; !e.isSet() {
 			empty = child
 		}
 		value := reflect.New(v.Type().Elem()).Elem()
@@ -289,7 +289,7 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 // belongsBelow reports whether an entry of a map looks like a key of the map's elements, with a value of the right
 // kind.
 func (d *decoder) belongsBelow(e entry, held reflect.Type) bool {
-	return held.Kind() == reflect.Pointer && e.given() &&
+	return held.Kind() == reflect.Pointer && e.isSet() &&
 		slices.ContainsFunc(d.fieldsOf(held.Elem()), func(f reflect.StructField) bool {
 			return e.key == f.Tag.Get("yaml") && IsScalar(f.Type) == (e.value.Kind == yaml.ScalarNode)
 		})
@@ -346,9 +346,9 @@ func (d *decoder) scalar(p Path, e, inFile entry, withFile bool, v reflect.Value
 		return
 	}
 	switch {
-	case e.given() && inFile.given():
+	case e.isSet() && inFile.isSet():
 		d.report(p, inFile.at, "%s and %s are both given: remove one", e.key, inFile.key)
-	case e.given():
+	case e.isSet():
 		text, isScalar := scalarText(e.value)
 		object, canBeObject := v.Addr().Interface().(json.Unmarshaler)
 		list, canBeList := v.Addr().Interface().(ListUnmarshaler)
@@ -362,7 +362,7 @@ func (d *decoder) scalar(p Path, e, inFile entry, withFile bool, v reflect.Value
 		default:
 			d.report(p, e.at, "must be a single value, not %s", describe(e.value))
 		}
-	case inFile.given():
+	case inFile.isSet():
 		name, isScalar := scalarText(inFile.value)
 		if !isScalar {
 			d.report(p, inFile.at, "%s must be the name of a file, not %s", inFile.key, describe(inFile.value))
@@ -422,7 +422,7 @@ func (d *decoder) jsonOf(p Path, n *yaml.Node, levels int) any {
 	}
 	object := map[string]any{}
 	for _, e := range d.entries(p, n) {
-		if e.given() {
+		if e.isSet() {
 			object[e.key] = d.jsonOf(p, e.value, levels-1)
 		}
 	}

@@ -29,7 +29,7 @@ type defaults struct {
 // readDefaults stores the defaults e for the map at entries. It reports their problems once, instead of for each
 // entry.
 func (d *decoder) readDefaults(p, entries Path, e entry, t reflect.Type) {
-	if !e.given() {
+	if !e.isSet() {
 		return
 	}
 	of := &defaults{path: p, entries: entries, file: d.file, entry: e}

@@ -110,8 +110,8 @@ func (ps Positions) Problem(p Path, message string) *Problem {
 	return at.problem(p, message)
 }
 
-// Given reports whether the value at p is set.
-func (ps Positions) Given(p Path) bool {
+// IsSet reports whether the value at p is set.
+func (ps Positions) IsSet(p Path) bool {
 	_, given := ps[p.key()]
 	return given
 }

@@ -62,7 +62,7 @@ func (s *session) await(work <-chan error) (ended bool, err error) {
 			s.bufferIfStarted() // or 226 would overtake 150
 			return true, err
 		case <-op.started:
-			s.bufferPreliminary(op.startReply(&s.identity, s.settings.directory))
+			s.bufferPreliminary(op.startReply(&s.identity, s.state.directory))
 			select {
 			case err = <-work: // a small file is already sent, so 150 and 226 leave in one write
 				return true, err
@@ -79,7 +79,7 @@ func (s *session) await(work <-chan error) (ended bool, err error) {
 			peerClosed = nil
 			// A client may close its side after QUIT; the commands before it still run and get replies (RFC 959,
 			// 4.1.1).
-			if op.transfer != nil || !s.dialogue.queued.Contains("QUIT") {
+			if op.data != nil || !s.dialogue.queued.Contains("QUIT") {
 				op.stop(dataconn.ErrPeerClosed)
 			}
 		case <-check:
@@ -109,7 +109,7 @@ func (s *session) handleDuringCommand(l *wire.Line) {
 	switch {
 	case verb == "ABOR" && alone:
 		s.op.stop(dataconn.ErrAborted)
-	case verb == "STAT" && arg == "" && s.op.transfer != nil && s.identity.scopes().CommandNow() == nil:
+	case verb == "STAT" && arg == "" && s.op.data != nil && s.identity.scopes().CommandNow() == nil:
 		line := report.Command{Name: verb, Verb: verb, Known: true, Began: time.Now()}
 		ctx := s.observers.CommandBegan(s.ctx, line)
 		r := s.status()
@@ -124,9 +124,9 @@ func (s *session) handleDuringCommand(l *wire.Line) {
 func (s *session) status() wire.Reply {
 	conn := s.dialogue.conn
 	status := reply.Status{Client: conn.Remote().String(), Encrypted: conn.Encrypted(), Login: s.identity.login,
-		Parameters: s.settings.parameters.Commands()}
-	if s.op.transfer != nil {
-		status.Transfers, status.Transferred = true, s.op.transfer.Bytes()
+		Parameters: s.state.parameters.Commands()}
+	if s.op.data != nil {
+		status.Transfers, status.Transferred = true, s.op.data.Bytes()
 	}
 	return wire.NewReply(211, status.Lines(s.identity.locale)...)
 }
@@ -135,7 +135,7 @@ func (s *session) status() wire.Reply {
 func (s *session) bufferIfStarted() {
 	select {
 	case <-s.op.started:
-		s.bufferPreliminary(s.op.startReply(&s.identity, s.settings.directory))
+		s.bufferPreliminary(s.op.startReply(&s.identity, s.state.directory))
 	default:
 	}
 }

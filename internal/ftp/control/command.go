@@ -37,7 +37,7 @@ func commandTable() map[string]command {
 		"UTIME": {run: onFile(setTime(wire.ParseUTIME)), argument: wire.Text, kind: report.SetTime,
 			syntax: " <SP> YYYYMMDDhhmmss" + pathnameSyntax},
 	} {
-		c.login, c.syntax = true, siteName(service)+c.syntax
+		c.needsLogin, c.syntax = true, siteName(service)+c.syntax
 		table[siteName(service)] = c
 	}
 	maps.Copy(table, map[string]command{
@@ -64,74 +64,74 @@ func commandTable() map[string]command {
 		"STAT": {run: (*session).stat, argument: wire.OptionalText, syntax: "STAT" + listSyntax},
 		"SYST": {run: onState(syst), syntax: "SYST"},
 		"NOOP": {run: fixedReply(200, i18n.OK), syntax: "NOOP"},
-		"SITE": {run: onState(site), argument: wire.Text, login: true,
+		"SITE": {run: onState(site), argument: wire.Text, needsLogin: true,
 			syntax: "SITE <SP> " + strings.Join(siteNames(table), " | ")},
 
 		// Transfer parameters.
-		"TYPE": {run: onState(representation), argument: wire.Words, login: true,
+		"TYPE": {run: onState(representation), argument: wire.Words, needsLogin: true,
 			syntax: "TYPE <SP> A | I | L <SP> 8"},
-		"MODE": {run: onState(only("MODE", "S", i18n.ModeStream)), argument: wire.Words, login: true,
+		"MODE": {run: onState(only("MODE", "S", i18n.ModeStream)), argument: wire.Words, needsLogin: true,
 			syntax: "MODE <SP> S"},
-		"STRU": {run: onState(only("STRU", "F", i18n.StructureFile)), argument: wire.Words, login: true,
+		"STRU": {run: onState(only("STRU", "F", i18n.StructureFile)), argument: wire.Words, needsLogin: true,
 			syntax: "STRU <SP> F"},
-		"REST": {run: onState(rest), argument: wire.Text, login: true, syntax: "REST <SP> offset"},
-		"ALLO": {run: onState(allo), argument: wire.Words, login: true,
+		"REST": {run: onState(rest), argument: wire.Text, needsLogin: true, syntax: "REST <SP> offset"},
+		"ALLO": {run: onState(allo), argument: wire.Words, needsLogin: true,
 			syntax: "ALLO <SP> bytes [<SP> R <SP> bytes]"},
 
 		// Data connections.
-		"PASV": {run: (*session).pasv, login: true, syntax: "PASV"},
-		"EPSV": {run: (*session).epsv, argument: wire.OptionalWords, login: true, syntax: "EPSV [<SP> 1 | 2 | ALL]"},
-		"PORT": {run: (*session).port, argument: wire.Words, login: true, syntax: "PORT <SP> h1,h2,h3,h4,p1,p2"},
-		"EPRT": {run: (*session).eprt, argument: wire.Words, login: true, syntax: "EPRT <SP> |1|address|port|"},
+		"PASV": {run: (*session).pasv, needsLogin: true, syntax: "PASV"},
+		"EPSV": {run: (*session).epsv, argument: wire.OptionalWords, needsLogin: true, syntax: "EPSV [<SP> 1 | 2 | ALL]"},
+		"PORT": {run: (*session).port, argument: wire.Words, needsLogin: true, syntax: "PORT <SP> h1,h2,h3,h4,p1,p2"},
+		"EPRT": {run: (*session).eprt, argument: wire.Words, needsLogin: true, syntax: "EPRT <SP> |1|address|port|"},
 
 		// Transfers.
-		"RETR": {run: (*session).retr, argument: wire.Text, login: true, transfer: true, kind: report.Download,
+		"RETR": {run: (*session).retr, argument: wire.Text, needsLogin: true, takesParameters: true, kind: report.Download,
 			syntax: "RETR" + pathnameSyntax},
-		"STOR": {run: (*session).stor, argument: wire.Text, login: true, transfer: true, kind: report.Upload,
+		"STOR": {run: (*session).stor, argument: wire.Text, needsLogin: true, takesParameters: true, kind: report.Upload,
 			syntax: "STOR" + pathnameSyntax},
-		"APPE": {run: (*session).stor, argument: wire.Text, login: true, transfer: true, kind: report.Upload,
+		"APPE": {run: (*session).stor, argument: wire.Text, needsLogin: true, takesParameters: true, kind: report.Upload,
 			syntax: "APPE" + pathnameSyntax},
-		"STOU": {run: (*session).stou, argument: wire.OptionalText, login: true, transfer: true, kind: report.Upload,
+		"STOU": {run: (*session).stou, argument: wire.OptionalText, needsLogin: true, takesParameters: true, kind: report.Upload,
 			syntax: "STOU" + listSyntax},
-		"LIST": {run: (*session).list, argument: wire.OptionalText, login: true, transfer: true,
+		"LIST": {run: (*session).list, argument: wire.OptionalText, needsLogin: true, takesParameters: true,
 			syntax: "LIST" + listSyntax},
-		"NLST": {run: (*session).list, argument: wire.OptionalText, login: true, transfer: true,
+		"NLST": {run: (*session).list, argument: wire.OptionalText, needsLogin: true, takesParameters: true,
 			syntax: "NLST" + listSyntax},
-		"MLSD": {run: (*session).list, argument: wire.OptionalText, login: true, transfer: true,
+		"MLSD": {run: (*session).list, argument: wire.OptionalText, needsLogin: true, takesParameters: true,
 			syntax: "MLSD" + listSyntax},
 		"ABOR": {run: (*session).abor, syntax: "ABOR"},
 
 		// Files and directories.
-		"CWD": {run: byLibrary("CWD", directoryChanged), argument: wire.TextAfterSP, login: true,
+		"CWD": {run: byLibrary("CWD", directoryChanged), argument: wire.TextAfterSP, needsLogin: true,
 			syntax: "CWD" + pathnameSyntax},
-		"CDUP": {run: (*session).cdup, login: true, syntax: "CDUP"},
-		"PWD":  {run: (*session).pwd, login: true, syntax: "PWD"},
-		"MKD": {run: byLibrary("MKD", directoryCreated), argument: wire.Text, login: true, kind: report.MakeDir,
+		"CDUP": {run: (*session).cdup, needsLogin: true, syntax: "CDUP"},
+		"PWD":  {run: (*session).pwd, needsLogin: true, syntax: "PWD"},
+		"MKD": {run: byLibrary("MKD", directoryCreated), argument: wire.Text, needsLogin: true, kind: report.MakeDir,
 			syntax: "MKD" + pathnameSyntax},
-		"RMD": {run: byLibrary("RMD", confirms(i18n.DirectoryRemoved)), argument: wire.Text, login: true,
+		"RMD": {run: byLibrary("RMD", confirms(i18n.DirectoryRemoved)), argument: wire.Text, needsLogin: true,
 			kind: report.RemoveDir, syntax: "RMD" + pathnameSyntax},
-		"DELE": {run: byLibrary("DELE", confirms(i18n.FileDeleted)), argument: wire.Text, login: true, kind: report.Delete,
+		"DELE": {run: byLibrary("DELE", confirms(i18n.FileDeleted)), argument: wire.Text, needsLogin: true, kind: report.Delete,
 			syntax: "DELE" + pathnameSyntax},
-		"RNFR": {run: byLibrary("RNFR", renameReady), argument: wire.Text, login: true, kind: report.Rename,
+		"RNFR": {run: byLibrary("RNFR", renameReady), argument: wire.Text, needsLogin: true, kind: report.Rename,
 			syntax: "RNFR" + pathnameSyntax},
-		"RNTO": {run: (*session).rnto, argument: wire.Text, login: true, kind: report.Rename,
+		"RNTO": {run: (*session).rnto, argument: wire.Text, needsLogin: true, kind: report.Rename,
 			syntax: "RNTO" + pathnameSyntax},
-		"SIZE": {run: (*session).size, argument: wire.Text, login: true, syntax: "SIZE" + pathnameSyntax},
-		"MDTM": {run: onFile(mdtm), argument: wire.Text, login: true, kind: report.SetTime, reads: true,
+		"SIZE": {run: (*session).size, argument: wire.Text, needsLogin: true, syntax: "SIZE" + pathnameSyntax},
+		"MDTM": {run: onFile(mdtm), argument: wire.Text, needsLogin: true, kind: report.SetTime, reads: true,
 			syntax: "MDTM [<SP> YYYYMMDDhhmmss]" + pathnameSyntax},
-		"MFMT": {run: onFile(setTime(wire.ParseMFMT)), argument: wire.Text, login: true, kind: report.SetTime,
+		"MFMT": {run: onFile(setTime(wire.ParseMFMT)), argument: wire.Text, needsLogin: true, kind: report.SetTime,
 			syntax: "MFMT <SP> YYYYMMDDhhmmss" + pathnameSyntax},
-		"MFF": {run: onFile(mff), argument: wire.Text, login: true, kind: report.SetTime,
+		"MFF": {run: onFile(mff), argument: wire.Text, needsLogin: true, kind: report.SetTime,
 			syntax: "MFF <SP> Modify=YYYYMMDDhhmmss;" + pathnameSyntax},
-		"AVBL": {run: onFile(avbl), argument: wire.OptionalText, login: true,
+		"AVBL": {run: onFile(avbl), argument: wire.OptionalText, needsLogin: true,
 			syntax: "AVBL" + listSyntax},
-		"HASH": {run: onFile(hash), argument: wire.Text, login: true, syntax: "HASH" + pathnameSyntax},
-		"RANG": {run: onState(rang), argument: wire.Words, login: true, syntax: "RANG <SP> start <SP> end"},
-		"MLST": {run: onFile(mlst), argument: wire.OptionalText, login: true, syntax: "MLST" + listSyntax},
+		"HASH": {run: onFile(hash), argument: wire.Text, needsLogin: true, syntax: "HASH" + pathnameSyntax},
+		"RANG": {run: onState(rang), argument: wire.Words, needsLogin: true, syntax: "RANG <SP> start <SP> end"},
+		"MLST": {run: onFile(mlst), argument: wire.OptionalText, needsLogin: true, syntax: "MLST" + listSyntax},
 	})
 	for _, verb := range wire.HashVerbs() {
 		usage := verb + pathnameSyntax + " [<SP> start [<SP> end]]"
-		table[verb] = command{run: onFile(xhash(verb)), argument: wire.Text, login: true, syntax: usage}
+		table[verb] = command{run: onFile(xhash(verb)), argument: wire.Text, needsLogin: true, syntax: usage}
 	}
 	for old, verb := range wire.OldVerbs() {
 		c := table[verb]

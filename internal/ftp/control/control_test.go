@@ -189,7 +189,7 @@ func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.
 		login.Name, login.User.User = "marie", &config.User{Home: "/home"}
 	}
 	login.View = &view.View{
-		Mounts:      view.NewMounts(view.Mount{Dir: "/", Store: view.Of(storage.Driver)}),
+		Mounts:      view.NewMounts(view.Mount{Dir: "/", Store: view.NewStore(storage.Driver)}),
 		Policy:      login.Policy,
 		Directories: view.NewDirectories(login.Home),
 	}

@@ -17,7 +17,7 @@ type dialogue struct {
 	implicit   bool   // TLS started with the connection and never stops
 	tlsSession string // random ID of the TLS session, see [dataconn.Handshake]
 
-	queued     wire.Queue      // commands received while another one was running
+	queued     wire.LineQueue  // commands received while another one was running
 	drain      chan struct{}   // closed when the server shuts down
 	done       <-chan struct{} // closed when the session is cut
 	loginUntil limits.Deadline // deadline for the login; commands do not extend it

@@ -41,7 +41,7 @@ func (s *session) find(verb, arg string, hasArg bool) (row command, line report.
 func (s *session) dispatch(text string) {
 	row, line, arg, hasArg := s.find(wire.ParseCommand(text))
 	s.op = s.newOperation(row, line)
-	s.op.renaming, s.settings.renaming = s.settings.renaming, nil // RNTO must follow RNFR at once (RFC 959 4.1.3)
+	s.op.renaming, s.state.renaming = s.state.renaming, nil // RNTO must follow RNFR at once (RFC 959 4.1.3)
 	r, err := s.handle(row, arg, hasArg)
 	s.finish(r, err)
 	if row.after == nil || err != nil || r.Code >= firstFailure {
@@ -58,15 +58,15 @@ func (s *session) handle(row command, arg string, hasArg bool) (wire.Reply, erro
 	if err := s.pace(); err != nil {
 		return wire.Reply{}, err
 	}
-	if row.transfer {
-		next := &s.settings.parameters
+	if row.takesParameters {
+		next := &s.state.parameters
 		s.op.parameters, *next = *next, next.AfterTransfer()
 	}
 	switch {
 	case row.run == nil:
 		s.cfg.Limits.Offended(s.dialogue.conn.Remote())
 		return s.reply(500, i18n.UnknownCommand)
-	case row.login && s.identity.login == nil:
+	case row.needsLogin && s.identity.login == nil:
 		return s.reply(530, i18n.NotLoggedIn)
 	}
 	read, ok := row.argument.Read(arg, hasArg)
@@ -90,7 +90,7 @@ func (s *session) newOperation(row command, line report.Command) *operation {
 	op.Context, op.cancel = context.WithCancelCause(s.observers.CommandBegan(s.ctx, line))
 	if login := s.identity.login; login != nil {
 		op.Storage = login.Files(op.Context, op.note)
-		op.Names = s.identity.resolver(op.Storage, s.settings.directory)
+		op.Names = s.identity.resolver(op.Storage, s.state.directory)
 	}
 	return op
 }

@@ -3,7 +3,7 @@
 // [Server] accepts connections and runs a [session] on each. One goroutine of the session handles the commands of
 // the client in order and is the only one that writes replies. A second goroutine reads lines. The state of a
 // session has five parts, which do not know each other: the [dialogue] on the control connection, the [identity]
-// of the client, the [settings] for later commands, the [dataPort] for the next data connection, and the running
+// of the client, the [commandState] for later commands, the [dataPort] for the next data connection, and the running
 // [operation].
 //
 // All commands take the same path. Package wire turns bytes into a line, which [session.received] passes on.
@@ -13,8 +13,8 @@
 //
 // The function of a row gets only the part of the session that it needs (rows.go):
 //
-//   - A [stateCommand] shows or changes the identity and the settings: TYPE, REST, OPTS, LANG, FEAT, HELP.
-//   - A [fileCommand] calls the storage. It gets a [fileRequest] with a copy of the settings: MLST, HASH, SITE COPY.
+//   - A [stateCommand] shows or changes the identity and the state: TYPE, REST, OPTS, LANG, FEAT, HELP.
+//   - A [fileCommand] calls the storage. It gets a [fileRequest] with a copy of the state: MLST, HASH, SITE COPY.
 //   - [byLibrary] lets ftpserverlib find or change a file, then a function of the fileRequest replies: DELE, CWD, RNFR.
 //   - Commands that log in, encrypt, open data connections or transfer files get the session itself.
 //
@@ -26,7 +26,7 @@
 // To add a command, write its function, add a row to the command table, and test it with a script of commands and
 // replies.
 //
-// The files depend on each other in one direction: the parts of a session (dialogue.go, identity.go, settings.go,
+// The files depend on each other in one direction: the parts of a session (dialogue.go, identity.go, commandstate.go,
 // operation.go), the session (session.go), what all commands share (outcome.go, await.go, request.go, rows.go),
 // the commands, their table (command.go), dispatch.go, and the life of a session (run.go).
 //

@@ -31,7 +31,7 @@ func mlst(r *fileRequest, arg string) (wire.Reply, error) {
 
 // optsMLST handles OPTS MLST, which selects the facts of MLST and MLSD. Unknown facts are ignored, and the reply
 // lists the selected ones. A malformed list changes nothing (RFC 3659, 7.9).
-func optsMLST(id *identity, set *settings, options string, hasOptions bool) (wire.Reply, error) {
+func optsMLST(id *identity, state *commandState, options string, hasOptions bool) (wire.Reply, error) {
 	var facts list.Facts
 	if hasOptions {
 		var ok bool
@@ -39,7 +39,7 @@ func optsMLST(id *identity, set *settings, options string, hasOptions bool) (wir
 			return id.reply(501, i18n.OptionUnknown, "OPTS MLST")
 		}
 	}
-	set.facts = facts
+	state.facts = facts
 	line := "MLST OPTS"
 	if len(facts) > 0 {
 		line += " " + facts.String()

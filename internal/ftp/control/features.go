@@ -10,24 +10,24 @@ import (
 )
 
 // feat handles FEAT (RFC 2389, 3). Only the first line of the reply is translated.
-func feat(id *identity, set *settings, _ string) (wire.Reply, error) {
-	features := reply.Features{TLS: set.offersTLS, Languages: id.locale.Tags("*"),
-		Hash: set.algorithm, Facts: set.facts.Feature()}
+func feat(id *identity, state *commandState, _ string) (wire.Reply, error) {
+	features := reply.Features{TLS: state.offersTLS, Languages: id.locale.Tags("*"),
+		Hash: state.algorithm, Facts: state.facts.Feature()}
 	lines := append([]string{id.text(i18n.FeaturesIntro)}, features.Lines()...)
 	return wire.NewReply(211, append(lines, "End")...), nil
 }
 
 // opts handles OPTS (RFC 2389, 4).
-func opts(id *identity, set *settings, arg string) (wire.Reply, error) {
+func opts(id *identity, state *commandState, arg string) (wire.Reply, error) {
 	name, options, hasOptions := strings.Cut(arg, " ")
 	words := strings.TrimRight(options, " ")
 	switch wire.Upper(name) {
 	case "UTF8", "UTF-8":
 		return id.optsUTF8(words)
 	case "HASH":
-		return optsHash(id, set, words)
+		return optsHash(id, state, words)
 	case "MLST": // RFC 3659, 7.8 has no space after MLST
-		return optsMLST(id, set, options, hasOptions)
+		return optsMLST(id, state, options, hasOptions)
 	default:
 		return id.reply(501, i18n.OptionUnknown, "OPTS")
 	}
@@ -57,12 +57,12 @@ func (id *identity) optsUTF8(options string) (wire.Reply, error) {
 const maxSoftware = 64
 
 // clnt handles CLNT, which names the client software. Later log lines of the session include the name.
-func clnt(id *identity, _ *settings, name string) (wire.Reply, error) {
+func clnt(id *identity, _ *commandState, name string) (wire.Reply, error) {
 	id.software = strings.ToValidUTF8(name[:min(len(name), maxSoftware)], "")
 	return id.reply(200, i18n.OK)
 }
 
 // syst handles SYST. The reply is never translated because clients parse it.
-func syst(*identity, *settings, string) (wire.Reply, error) {
+func syst(*identity, *commandState, string) (wire.Reply, error) {
 	return wire.NewReply(215, "UNIX Type: L8"), nil
 }

@@ -16,12 +16,12 @@ func directoryChanged(r *fileRequest) wire.Reply {
 
 // cdup handles CDUP as a CWD to the parent directory.
 func (s *session) cdup(string) (wire.Reply, error) {
-	return s.byLibrary("CWD", path.Dir(s.settings.directory), directoryChanged)
+	return s.byLibrary("CWD", path.Dir(s.state.directory), directoryChanged)
 }
 
 // pwd handles PWD.
 func (s *session) pwd(string) (wire.Reply, error) {
-	return s.request().named(257, s.settings.directory, i18n.CurrentDirectory), nil
+	return s.request().named(257, s.state.directory, i18n.CurrentDirectory), nil
 }
 
 // directoryCreated returns the reply to MKD.
@@ -51,7 +51,7 @@ func (s *session) size(arg string) (wire.Reply, error) {
 	if err != nil {
 		return wire.Reply{}, err
 	}
-	if s.settings.parameters.ASCII {
+	if s.state.parameters.ASCII {
 		return s.reply(550, i18n.SizeInASCII)
 	}
 	return s.byLibrary("SIZE", name, func(r *fileRequest) wire.Reply {

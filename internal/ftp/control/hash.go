@@ -78,13 +78,13 @@ func (r *fileRequest) hash(algorithm, pathname string, part wire.ByteRange) (sum
 }
 
 // optsHash handles OPTS HASH (draft-ietf-ftpext2-hash, 3.2), which returns or selects the algorithm.
-func optsHash(id *identity, set *settings, name string) (wire.Reply, error) {
+func optsHash(id *identity, state *commandState, name string) (wire.Reply, error) {
 	if name != "" {
 		algorithm, known := wire.FindHash(name)
 		if !known {
 			return id.reply(501, i18n.OptionUnknown, "OPTS HASH")
 		}
-		set.algorithm = algorithm
+		state.algorithm = algorithm
 	}
-	return wire.NewReply(200, set.algorithm), nil
+	return wire.NewReply(200, state.algorithm), nil
 }

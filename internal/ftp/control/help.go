@@ -11,13 +11,13 @@ import (
 
 // help handles HELP (RFC 959, 4.1.3).
 func help(table map[string]command) stateCommand {
-	return func(id *identity, set *settings, arg string) (wire.Reply, error) {
+	return func(id *identity, state *commandState, arg string) (wire.Reply, error) {
 		if arg == "" {
 			return helpAll(table, id)
 		}
 		name, service, _ := strings.Cut(wire.Upper(arg), " ")
 		if name == "SITE" {
-			return siteHelp(table)(id, set, service)
+			return siteHelp(table)(id, state, service)
 		}
 		c, known := table[name]
 		switch {

@@ -11,7 +11,7 @@ import (
 
 // lang handles LANG (RFC 2640, 4.1 and 4.2). Without an argument it restores the default language, which after
 // login is the language of the user. A client that sends LANG implements RFC 2640, so its pathnames are UTF-8.
-func lang(id *identity, _ *settings, arg string) (wire.Reply, error) {
+func lang(id *identity, _ *commandState, arg string) (wire.Reply, error) {
 	if arg == "" {
 		id.locale.Choice = pathname.UTF8
 		id.locale.Reset()

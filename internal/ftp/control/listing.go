@@ -30,9 +30,9 @@ func (s *session) list(arg string) (wire.Reply, error) {
 	case "NLST":
 		l = list.NewNames(arg, name, client)
 	case "MLSD":
-		l = list.NewFacts(s.settings.facts, name, s.settings.directory, client)
+		l = list.NewFacts(s.state.facts, name, s.state.directory, client)
 	}
-	return s.runTransfer(&transfer{listing: l}, s.op.command.Name, name, func(op *operation) error {
+	return s.runTransfer(&dataTransfer{listing: l}, s.op.command.Name, name, func(op *operation) error {
 		open := func(name string) error { return l.Open(op.Storage, name) }
 		if err := op.Do(func() error { return op.Lookup(name, open) }); err != nil {
 			return err

@@ -119,7 +119,7 @@ func (s *session) loginRequest() *account.LoginRequest {
 // tenant's language unless the client has selected one.
 func (s *session) loggedIn(login *account.Login) (wire.Reply, error) {
 	s.identity.login, s.dialogue.loginUntil = login, limits.Deadline{}
-	s.settings.directory = cmp.Or(login.Home, "/")
+	s.state.directory = cmp.Or(login.Home, "/")
 	s.identity.setTenant(login.Tenant)
 	s.identify()
 	s.observers.LoggedIn(login, nil)
@@ -199,11 +199,11 @@ func (s *session) endTLS() wire.Reply {
 	return wire.Reply{}
 }
 
-// logOut resets the user and the settings, as REIN and AUTH require (RFC 4217, 4).
+// logOut resets the user and the command state, as REIN and AUTH require (RFC 4217, 4).
 func (s *session) logOut() {
 	s.engine.Stop()
 	s.closeDataPort()
-	s.resetSettings()
+	s.resetState()
 	if s.identity.login != nil {
 		s.endLogin()
 		s.dialogue.loginUntil = limits.In(s.cfg.LoginTimeout)

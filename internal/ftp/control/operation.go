@@ -24,7 +24,7 @@ type operation struct {
 	command report.Command
 	reads   bool // reported as a change only if it has changed the storage
 
-	transfer   *transfer               // nil until the transfer begins, and for commands without a data connection
+	data       *dataTransfer           // nil until the transfer begins, and for commands without a data connection
 	started    chan struct{}           // receives once, when 150 may be sent
 	reported   *report.Transfer        // the transfer as reported to the observers
 	parameters wire.TransferParameters // parameters taken by a transfer
@@ -39,8 +39,8 @@ type operation struct {
 	lastNote view.Note  // last storage request
 }
 
-// A transfer is the transfer and data connection of a command.
-type transfer struct {
+// A dataTransfer is the transfer and data connection of a command.
+type dataTransfer struct {
 	*dataconn.Transfer
 	upload   bool
 	listing  *list.Listing // nil for a file
@@ -49,12 +49,12 @@ type transfer struct {
 }
 
 // port returns the port of a passive data connection, or an empty string if it is active.
-func (t *transfer) port() string { return t.address[strings.LastIndexByte(t.address, ':')+1:] }
+func (t *dataTransfer) port() string { return t.address[strings.LastIndexByte(t.address, ':')+1:] }
 
 // stop ends the command and its transfer with a cause. Any goroutine may call it.
 func (op *operation) stop(cause error) {
-	if op.transfer != nil {
-		op.transfer.Stop(cause)
+	if op.data != nil {
+		op.data.Stop(cause)
 	}
 	op.cancel(cause)
 }
@@ -62,7 +62,7 @@ func (op *operation) stop(cause error) {
 // startReply returns reply 150. It names the file, whose name STOU may have chosen (RFC 1123, 4.1.2.9), and the size
 // of a download. Clients in every language parse "(4071 bytes)" after the name.
 func (op *operation) startReply(id *identity, workingDirectory string) wire.Reply {
-	t := op.transfer
+	t := op.data
 	if t.fileName != "" {
 		shown := id.nameCodec().EncodePath(t.fileName)
 		if path.Dir(t.fileName) == workingDirectory {

@@ -89,7 +89,7 @@ func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
 		if n.Path != "" {
 			o.Transfer.Path, o.Transfer.URI = n.Path, n.URI
 		}
-		ended := op.transfer.Result()
+		ended := op.data.Result()
 		o.Transfer.Complete, o.Transfer.Connection, o.Transfer.Storage =
 			ended.Complete, ended.Connection, ended.Storage
 	}
@@ -141,20 +141,20 @@ func (s *session) report(ctx context.Context, o *report.Outcome) {
 // the same order: what stopped the command, then an error of its data connection, then the storage.
 func (op *operation) failure(storage error) error {
 	panics.Raise(storage) // only this session ends
-	if op.transfer != nil && op.transfer.Result().Complete {
+	if op.data != nil && op.data.Result().Complete {
 		return nil // a later stop changes nothing
 	}
 	stopped := context.Cause(op.Context)
 	if errors.Is(stopped, context.Canceled) && !errors.Is(stopped, dataconn.ErrDisconnected) {
 		stopped = reply.ErrShuttingDown // the session ends
 	}
-	if t := op.transfer; t != nil && (t.Connected() || storage == nil) {
+	if t := op.data; t != nil && (t.Connected() || storage == nil) {
 		switch cause := cmp.Or(t.Err(), stopped); {
 		case cause != nil:
 			return &reply.TransferError{Err: cause, Unopened: !t.Connected()}
 		case !t.Connected():
 			return &reply.NoDataConnectionError{
-				Port: op.transfer.port(), Err: cmp.Or(t.Result().Connection, errUnknown)}
+				Port: op.data.port(), Err: cmp.Or(t.Result().Connection, errUnknown)}
 		}
 	}
 	if storage != nil && stopped != nil {
@@ -193,7 +193,7 @@ func (s *session) errorReply(err error) wire.Reply {
 // to the file; if S3 did not confirm the record of the upload, the client may still be able to resume it.
 func (s *session) fateOfUpload(failure i18n.ID) i18n.ID {
 	switch {
-	case s.op == nil || s.op.transfer == nil || !s.op.transfer.upload:
+	case s.op == nil || s.op.data == nil || !s.op.data.upload:
 	case s.op.Kept.Load():
 		return i18n.UploadKept
 	case failure == i18n.TransferInterrupted, failure == i18n.TransferStalled:

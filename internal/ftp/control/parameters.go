@@ -9,12 +9,12 @@ import (
 )
 
 // representation handles TYPE. If the client must keep line ends, text files are transferred like binary files.
-func representation(id *identity, set *settings, arg string) (wire.Reply, error) {
+func representation(id *identity, state *commandState, arg string) (wire.Reply, error) {
 	switch {
-	case !set.parameters.SetType(arg):
+	case !state.parameters.SetType(arg):
 		return id.reply(504, i18n.ParameterNotImplemented, "TYPE")
-	case set.parameters.ASCII:
-		set.parameters.ASCII = id.login.Compatibility.ASCII != config.KeepLineEnds
+	case state.parameters.ASCII:
+		state.parameters.ASCII = id.login.Compatibility.ASCII != config.KeepLineEnds
 		return id.reply(200, i18n.TypeASCII)
 	default:
 		return id.reply(200, i18n.TypeBinary)
@@ -23,7 +23,7 @@ func representation(id *identity, set *settings, arg string) (wire.Reply, error)
 
 // only returns a command that accepts a single parameter: MODE S and STRU F (RFC 959, 3.4.1 and 3.1.2).
 func only(verb, parameter string, id i18n.ID) stateCommand {
-	return func(client *identity, _ *settings, arg string) (wire.Reply, error) {
+	return func(client *identity, _ *commandState, arg string) (wire.Reply, error) {
 		if wire.Upper(arg) != parameter {
 			return client.reply(504, i18n.ParameterNotImplemented, verb)
 		}
@@ -32,19 +32,19 @@ func only(verb, parameter string, id i18n.ID) stateCommand {
 }
 
 // rest handles REST (RFC 3659, 5.3). The transfer that follows checks whether it can begin at the offset.
-func rest(id *identity, set *settings, arg string) (wire.Reply, error) {
-	if !set.parameters.SetOffset(arg) {
+func rest(id *identity, state *commandState, arg string) (wire.Reply, error) {
+	if !state.parameters.SetOffset(arg) {
 		return wire.Reply{}, errSyntax
 	}
 	return id.reply(350, i18n.RestartAccepted, arg)
 }
 
 // rang handles RANG (draft-bryan-ftp-range, 3), which applies to the RETR or HASH that follows.
-func rang(id *identity, set *settings, arg string) (wire.Reply, error) {
+func rang(id *identity, state *commandState, arg string) (wire.Reply, error) {
 	switch {
-	case !set.parameters.SetRange(arg):
+	case !state.parameters.SetRange(arg):
 		return wire.Reply{}, errSyntax
-	case set.parameters.ByteRange == nil:
+	case state.parameters.ByteRange == nil:
 		return id.reply(350, i18n.OK)
 	default:
 		first, last, _ := strings.Cut(arg, " ")
@@ -56,13 +56,13 @@ func rang(id *identity, set *settings, arg string) (wire.Reply, error) {
 // size of the local file, which may have other line ends, or the size of a buffer. In TYPE I the file is at least
 // this large, so a size over the configured limit is refused, and so is the upload that follows. The code is 200,
 // because some cameras repeat ALLO after 202.
-func allo(id *identity, set *settings, arg string) (wire.Reply, error) {
+func allo(id *identity, state *commandState, arg string) (wire.Reply, error) {
 	size, ok := wire.ParseALLO(arg)
 	if !ok {
 		return wire.Reply{}, errSyntax
 	}
-	set.parameters.Announced = size
-	if err := id.login.View.CheckSize(size); err != nil && !set.parameters.ASCII {
+	state.parameters.Announced = size
+	if err := id.login.View.CheckSize(size); err != nil && !state.parameters.ASCII {
 		return id.reply(552, i18n.FileSizeLimit, id.locale.Size(id.login.View.MaxSize))
 	}
 	return id.reply(200, i18n.AllocationNotNeeded)

@@ -55,7 +55,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) *session 
 	t.Cleanup(s.engine.Stop)
 	s.op = &operation{Operation: engine.Operation{Context: t.Context(), Path: `/d"é`},
 		command: report.Command{Name: "REST", Argument: "4071"}}
-	s.settings.directory = s.op.Path
+	s.state.directory = s.op.Path
 	return s
 }
 
@@ -78,9 +78,9 @@ func TestRepliesInEveryLanguage(t *testing.T) {
 		for of, upload := range map[string]bool{"RETR ": false, "STOR ": true} {
 			for _, err := range []error{nil, fs.ErrNotExist, engine.ErrFailed, engine.ErrUnexpected} {
 				replies[fmt.Sprint(of, name, " ", err)] = func(s *session) wire.Reply {
-					s.op.transfer = stoppedTransfer(t, cause)
-					s.op.transfer.upload = upload
-					defer func() { s.op.transfer = nil }()
+					s.op.data = stoppedTransfer(t, cause)
+					s.op.data.upload = upload
+					defer func() { s.op.data = nil }()
 					return s.errorReply(s.op.failure(err))
 				}
 			}
@@ -100,18 +100,18 @@ func TestRepliesInEveryLanguage(t *testing.T) {
 // TestLateStop stops a transfer after it is complete. The file is stored, so the client gets 226.
 func TestLateStop(t *testing.T) {
 	s := quietSession(t, loadBundle(t), language.English)
-	s.op.transfer = stoppedTransfer(t, nil)
-	s.op.transfer.Stored()
-	s.op.transfer.Stop(dataconn.ErrAborted)
+	s.op.data = stoppedTransfer(t, nil)
+	s.op.data.Stored()
+	s.op.data.Stop(dataconn.ErrAborted)
 	if err := s.op.failure(nil); err != nil {
 		t.Errorf("a complete transfer fails by %v", err)
 	}
 }
 
 // stoppedTransfer returns a transfer without a connection, stopped with cause if it is not nil.
-func stoppedTransfer(t *testing.T, cause error) *transfer {
+func stoppedTransfer(t *testing.T, cause error) *dataTransfer {
 	source := dataconn.Dial(t.Context(), netip.AddrPort{}, netip.Addr{})
-	stopped := &transfer{Transfer: dataconn.NewTransfer(source, dataconn.Options{})}
+	stopped := &dataTransfer{Transfer: dataconn.NewTransfer(source, dataconn.Options{})}
 	if cause != nil {
 		stopped.Stop(cause)
 	}

@@ -34,8 +34,8 @@ func (s *session) read(
 	arg string, absolute func(c pathname.Codec, workingDirectory, arg string) (pathname.Name, error),
 ) (string, error) {
 	codec := s.identity.nameCodec()
-	s.op.fileName = codec.Echo(s.settings.directory, arg)
-	name, err := absolute(codec, s.settings.directory, arg)
+	s.op.fileName = codec.Echo(s.state.directory, arg)
+	name, err := absolute(codec, s.state.directory, arg)
 	if err != nil {
 		return "", s.about(err)
 	}
@@ -60,9 +60,9 @@ func (s *session) about(err error) error {
 // A fileRequest is the part of a session that a command on files may use.
 type fileRequest struct {
 	*engine.Operation // its Path receives the path in the storage
-	// settings is a copy, which the session adopts when the command has ended. A session that was cut does not
+	// commandState is a copy, which the session adopts when the command has ended. A session that was cut does not
 	// wait for its command and ignores the copy.
-	settings
+	commandState
 
 	login   *account.Login
 	codec   pathname.Codec
@@ -74,7 +74,7 @@ type fileRequest struct {
 // request returns the fileRequest of the current command.
 func (s *session) request() *fileRequest {
 	return &fileRequest{
-		Operation: &s.op.Operation, settings: s.settings,
+		Operation: &s.op.Operation, commandState: s.state,
 		login: s.identity.login, codec: s.identity.nameCodec(), locale: s.identity.locale,
 		shown: s.op.fileName, started: s.shared.started,
 	}

@@ -10,12 +10,12 @@ func fixedReply(code int, id i18n.ID, args ...string) func(*session, string) (wi
 	return func(s *session, _ string) (wire.Reply, error) { return s.reply(code, id, args...) }
 }
 
-// A stateCommand shows or changes the identity and the settings of the client.
-type stateCommand func(id *identity, set *settings, arg string) (wire.Reply, error)
+// A stateCommand shows or changes the identity and the state of the client.
+type stateCommand func(id *identity, state *commandState, arg string) (wire.Reply, error)
 
 // onState returns the function of a row for a stateCommand.
 func onState(command stateCommand) func(*session, string) (wire.Reply, error) {
-	return func(s *session, arg string) (wire.Reply, error) { return command(&s.identity, &s.settings, arg) }
+	return func(s *session, arg string) (wire.Reply, error) { return command(&s.identity, &s.state, arg) }
 }
 
 // A fileCommand calls the storage. It runs in its own goroutine.
@@ -37,7 +37,7 @@ func (s *session) onFile(arg string, command fileCommand) (wire.Reply, error) {
 	if s.dialogue.closing { // the command may still be running
 		return wire.Reply{}, err
 	}
-	s.settings = request.settings
+	s.state = request.commandState
 	if err != nil {
 		return wire.Reply{}, err
 	}
@@ -45,7 +45,7 @@ func (s *session) onFile(arg string, command fileCommand) (wire.Reply, error) {
 }
 
 // byLibrary returns the function of a row for a command that ftpserverlib performs on a pathname. After it has
-// succeeded, then returns the reply and may change the settings.
+// succeeded, then returns the reply and may change the state.
 func byLibrary(verb string, then func(r *fileRequest) wire.Reply) func(*session, string) (wire.Reply, error) {
 	return func(s *session, arg string) (wire.Reply, error) {
 		name, err := s.absolute(arg)
@@ -64,7 +64,7 @@ func (s *session) byLibrary(verb, name string, then func(r *fileRequest) wire.Re
 		return wire.Reply{}, err
 	}
 	reply := then(r)
-	s.settings = r.settings
+	s.state = r.commandState
 	return reply, nil
 }
 

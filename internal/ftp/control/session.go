@@ -32,7 +32,7 @@ type session struct {
 
 	dialogue dialogue
 	identity identity
-	settings settings
+	state    commandState
 	data     dataPort
 	engine   *engine.Engine
 	op       *operation // current command, nil between commands
@@ -53,11 +53,11 @@ type shared struct {
 type command struct {
 	// run performs the command. It returns the reply, or an error that decides the reply. If it returns both, the
 	// error is only reported to the observers.
-	run      func(s *session, arg string) (wire.Reply, error)
-	argument wire.Argument // syntax of the argument
-	login    bool          // refused with 530 before login
-	transfer bool          // consumes the parameters set for the next transfer, even if it fails
-	syntax   string        // as shown by HELP and 501 (RFC 959, 5.3)
+	run             func(s *session, arg string) (wire.Reply, error)
+	argument        wire.Argument // syntax of the argument
+	needsLogin      bool          // refused with 530 before login
+	takesParameters bool          // consumes the parameters set for the next transfer, even if it fails
+	syntax          string        // as shown by HELP and 501 (RFC 959, 5.3)
 
 	kind   report.Kind // event in the audit log
 	starts bool        // starts a login
@@ -74,7 +74,7 @@ func newSession(ctx context.Context, shared *shared, cfg *Config, conn net.Conn,
 	s := &session{shared: shared, cfg: cfg, id: sessionlog.NewID(), engine: shared.engines.NewEngine()}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.dialogue = newDialogue(conn, implicit, s.ctx.Done())
-	s.resetSettings()
+	s.resetState()
 	remote := s.dialogue.conn.Remote()
 	s.identity = identity{
 		address: remote, networkCharset: cfg.Backend.Charset(remote),
@@ -89,9 +89,9 @@ func newSession(ctx context.Context, shared *shared, cfg *Config, conn net.Conn,
 	return s
 }
 
-// resetSettings resets the settings and the data port.
-func (s *session) resetSettings() {
-	s.settings = newSettings(s.shared.facts, s.cfg.TLS != nil)
+// resetState resets the command state and the data port.
+func (s *session) resetState() {
+	s.state = newCommandState(s.shared.facts, s.cfg.TLS != nil)
 	s.data = newDataPort(s.dialogue.implicit)
 }
 

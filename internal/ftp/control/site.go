@@ -29,7 +29,7 @@ func siteNames(table map[string]command) []string {
 }
 
 // site handles SITE with a command that does not exist or that the session does not offer.
-func site(id *identity, _ *settings, arg string) (wire.Reply, error) {
+func site(id *identity, _ *commandState, arg string) (wire.Reply, error) {
 	name, _, _ := strings.Cut(arg, " ")
 	return id.reply(502, i18n.NotImplemented, siteName(name)) // lftp retries forever after 504
 }
@@ -42,7 +42,7 @@ func offers(table map[string]command, id *identity, service string) bool {
 
 // siteHelp handles SITE HELP and HELP SITE, for all SITE commands or for one.
 func siteHelp(table map[string]command) stateCommand {
-	return func(id *identity, _ *settings, service string) (wire.Reply, error) {
+	return func(id *identity, _ *commandState, service string) (wire.Reply, error) {
 		if service = wire.Upper(service); service != "" {
 			if !offers(table, id, service) {
 				return id.reply(502, i18n.UnknownCommand)

@@ -13,7 +13,7 @@ import (
 
 // runTransfer runs work, which transfers a file or a listing over the prepared data connection. The transfer
 // releases its slots in the limits before the client reads the last reply.
-func (s *session) runTransfer(t *transfer, verb, name string, work func(op *operation) error) (wire.Reply, error) {
+func (s *session) runTransfer(t *dataTransfer, verb, name string, work func(op *operation) error) (wire.Reply, error) {
 	source := s.data.prepared.Take()
 	if source == nil {
 		return s.reply(425, i18n.DataConnectionFirst)
@@ -29,7 +29,7 @@ func (s *session) runTransfer(t *transfer, verb, name string, work func(op *oper
 	defer leave()
 	t.Transfer, t.address = dataconn.NewTransfer(source, s.transferOptions(t)), s.data.address
 	op := s.op
-	op.transfer, op.Transfer = t, t.Transfer
+	op.data, op.Transfer = t, t.Transfer
 	if op.Announced > 0 && op.Offset == 0 {
 		t.SetSize(op.Announced)
 	}
@@ -48,7 +48,7 @@ func (s *session) runTransfer(t *transfer, verb, name string, work func(op *oper
 }
 
 // transferOptions returns the options of the data connection of t.
-func (s *session) transferOptions(t *transfer) dataconn.Options {
+func (s *session) transferOptions(t *dataTransfer) dataconn.Options {
 	tenant := s.identity.login.Tenant
 	options := dataconn.Options{
 		Config: s.cfg.Data, Contended: s.identity.contended,
@@ -64,7 +64,7 @@ func (s *session) transferOptions(t *transfer) dataconn.Options {
 }
 
 // describe returns a description of t for the observers.
-func (s *session) describe(t *transfer, verb, name string) *report.Transfer {
+func (s *session) describe(t *dataTransfer, verb, name string) *report.Transfer {
 	described := &report.Transfer{
 		Progress: t.Transfer, Tenant: s.identity.login.Tenant.Name, Verb: verb, Path: path.Clean(name),
 		Offset: s.op.Offset, Announced: s.op.Announced, TLS: s.data.private,
@@ -80,10 +80,10 @@ func (s *session) describe(t *transfer, verb, name string) *report.Transfer {
 // not be committed because the client has gone.
 func (s *session) beforeCommit(ctx context.Context) error {
 	op := s.op
-	if op == nil || op.transfer == nil {
+	if op == nil || op.data == nil {
 		return dataconn.ErrPeerClosed // the command has already ended with a reply
 	}
-	return op.transfer.AwaitCommit(ctx, s.dialogue.conn, s.cfg.CommitDelay)
+	return op.data.AwaitCommit(ctx, s.dialogue.conn, s.cfg.CommitDelay)
 }
 
 // retr handles RETR.
@@ -92,11 +92,11 @@ func (s *session) retr(arg string) (wire.Reply, error) {
 	if err != nil {
 		return wire.Reply{}, err
 	}
-	return s.runFileTransfer(&transfer{}, "RETR", name)
+	return s.runFileTransfer(&dataTransfer{}, "RETR", name)
 }
 
 // runFileTransfer lets ftpserverlib transfer a file with the parameters set by TYPE, REST, RANG and ALLO.
-func (s *session) runFileTransfer(t *transfer, verb, name string) (wire.Reply, error) {
+func (s *session) runFileTransfer(t *dataTransfer, verb, name string) (wire.Reply, error) {
 	op := s.op
 	parameters := &op.parameters
 	if parameters.RestartsInText() {
@@ -131,12 +131,12 @@ func (s *session) stor(arg string) (wire.Reply, error) {
 	if s.op.parameters.Offset > 0 {
 		verb = "STOR"
 	}
-	return s.runFileTransfer(&transfer{upload: true}, verb, name)
+	return s.runFileTransfer(&dataTransfer{upload: true}, verb, name)
 }
 
 // stou handles STOU, which is STOR with an unused name (RFC 1123, 4.1.2.9).
 func (s *session) stou(arg string) (wire.Reply, error) {
-	s.op.fileName = s.identity.nameCodec().Echo(s.settings.directory, arg)
+	s.op.fileName = s.identity.nameCodec().Echo(s.state.directory, arg)
 	request := s.request()
 	var name string
 	err := s.perform(func() (err error) {
@@ -146,7 +146,7 @@ func (s *session) stou(arg string) (wire.Reply, error) {
 	if err != nil {
 		return wire.Reply{}, s.about(err)
 	}
-	return s.runFileTransfer(&transfer{upload: true, fileName: name}, "STOR", name)
+	return s.runFileTransfer(&dataTransfer{upload: true, fileName: name}, "STOR", name)
 }
 
 // abor handles ABOR after the command that it stopped, if any, got its reply 426. Otherwise it closes a prepared

@@ -250,7 +250,7 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 func (l *Locale) ForError(err error) (code int, id i18n.ID, args []string) {
 	code, id, args = ForError(err)
 	if large, ok := errors.AsType[*view.SizeError](err); ok && id == i18n.FileSizeLimit {
-		args = []string{l.Size(large.Most)}
+		args = []string{l.Size(large.Limit)}
 	}
 	if large, ok := errors.AsType[contract.PartsError](err); ok && id == i18n.FileSizeLimit {
 		args = []string{l.partsLimit(large)}

@@ -13,7 +13,7 @@ func TestQueueCountsBytes(t *testing.T) {
 		"text": {Text: text}, "literal": {Literal: text}, "refusals": {Refusals: []byte(text)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var q Queue
+			var q LineQueue
 			if q.Add(&l); !q.Holds(long) {
 				t.Error("a line of this length does not count")
 			}
@@ -22,7 +22,7 @@ func TestQueueCountsBytes(t *testing.T) {
 			}
 		})
 	}
-	var q Queue
+	var q LineQueue
 	for range 1000 {
 		q.Add(&Line{Text: "NOOP"})
 	}

@@ -68,12 +68,12 @@ func (o *Output) Add(owner report.Owner, line []byte) {
 	}
 }
 
-// Given reports whether there are any destinations.
-func (o *Output) Given() bool { return len(o.writers) > 0 }
+// HasDestinations reports whether there are any destinations.
+func (o *Output) HasDestinations() bool { return len(o.writers) > 0 }
 
-// Roomy reports whether each destination still has room for many lines.
-func (o *Output) Roomy() bool {
-	return !slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Roomy() })
+// HasRoom reports whether each destination still has room for many lines.
+func (o *Output) HasRoom() bool {
+	return !slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.HasRoom() })
 }
 
 // Refuses reports whether `audit.required` forbids actions of an owner, because a destination accepts no lines of this

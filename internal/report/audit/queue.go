@@ -78,11 +78,11 @@ func (q *lineQueue) take(size int) *batch {
 	return b
 }
 
-// roomy reports whether at least half of an owner's share is free.
-func (q *lineQueue) roomy(owner report.Owner) bool {
+// hasRoom reports whether at least half of an owner's share is free.
+func (q *lineQueue) hasRoom(owner report.Owner) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.bytes.Roomy(owner)
+	return q.bytes.HasRoom(owner)
 }
 
 // spare reports whether at least an eighth of the queue is free.

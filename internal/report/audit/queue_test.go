@@ -28,18 +28,18 @@ func TestQueueShares(t *testing.T) {
 		}
 	}
 	want(alice, 32, 34) // half of the free bytes
-	if q.roomy(alice) || !q.roomy(carol) || !q.roomy(report.Owner{}) {
+	if q.hasRoom(alice) || !q.hasRoom(carol) || !q.hasRoom(report.Owner{}) {
 		t.Error("the share of alice is full, and nothing else")
 	}
 	want(bob, 14, 18) // until the tenant has as much as is free
 	want(carol, 15, 18)
 	want(report.Owner{Tenant: "third", User: "dave"}, 10, 13)
-	if q.roomy(bob) || q.roomy(report.Owner{}) {
+	if q.hasRoom(bob) || q.hasRoom(report.Owner{}) {
 		t.Error("the tenant has filled its share")
 	}
 	lines := q.len()
 	b := q.take(maxQueued)
-	if b.lines != lines || q.bytes.Free() != maxQueued || !q.roomy(alice) {
+	if b.lines != lines || q.bytes.Free() != maxQueued || !q.hasRoom(alice) {
 		t.Errorf("%d of %d lines are taken, %d bytes are free", b.lines, lines, q.bytes.Free())
 	}
 	want(report.Owner{}, 99, 101) // lines without an owner have no share

@@ -115,14 +115,14 @@ func (w *Writer) Backlog() (lines int, delay time.Duration) {
 	return lines, delay
 }
 
-// Roomy reports whether at least half of the queue is free.
-func (w *Writer) Roomy() bool { return w.queue.roomy(report.Owner{}) }
+// HasRoom reports whether at least half of the queue is free.
+func (w *Writer) HasRoom() bool { return w.queue.hasRoom(report.Owner{}) }
 
 // Working reports whether the destination accepts lines of an owner: the last write succeeded, no write has been
 // running for long, and the share of the owner has room for many lines.
 func (w *Writer) Working(owner report.Owner) bool {
 	since := w.writing.Load()
-	room := w.queue.roomy(owner) || owner == (report.Owner{}) && w.queue.spare()
+	room := w.queue.hasRoom(owner) || owner == (report.Owner{}) && w.queue.spare()
 	return !w.failing.Load() && room && (since == nil || time.Since(*since) < stuckAfter)
 }
 

@@ -9,7 +9,7 @@ import (
 var _ view.Sink = (*Queue)(nil)
 
 // Begin stores the event of a change. Call it before the change.
-func (q *Queue) Begin(ctx context.Context, c view.Change) (view.Event, error) {
+func (q *Queue) Begin(ctx context.Context, c view.FileChange) (view.Event, error) {
 	e, err := q.begin(ctx, Event{
 		Type: c.Kind, User: c.User, Path: c.Path, URI: c.URI, ToPath: c.ToPath, ToURI: c.ToURI, Size: c.Size,
 		Reason: c.Reason, steps: c.Steps,

@@ -77,14 +77,14 @@ func configKeysOf(layers []layer) configKeys {
 		endpoint:    first(func(s config.S3) bool { return s.Endpoint != "" }),
 		region:      first(func(s config.S3) bool { return s.Region != "" }),
 		credentials: first(func(s config.S3) bool { return s.AccessKeyID != "" }),
-		role:        first(func(s config.S3) bool { return s.AssumeRole.Given() }),
+		role:        first(func(s config.S3) bool { return s.AssumeRole.IsSet() }),
 	}
 }
 
 // connect creates the client of a bucket, and its presigner if links are enabled. Links are valid for presign.
 func (b *Bucket) connect(factory *Factory, storage config.S3, presign time.Duration) error {
 	b.Endpoint = factory.route(b.account)
-	if storage.AssumeRole.Given() {
+	if storage.AssumeRole.IsSet() {
 		b.account.role = factory.assume(b, storage.AssumeRole, presign)
 	}
 	made, err := factory.client(b.account)

@@ -109,7 +109,7 @@ func (f *Files) removeFile(t *target) error {
 	if f.Skip.match(t.canonical) {
 		return remove()
 	}
-	return f.change(Change{Kind: Delete, Path: t.name, URI: t.uri()}, remove)
+	return f.change(FileChange{Kind: Delete, Path: t.name, URI: t.uri()}, remove)
 }
 
 // RemoveDir removes an empty directory. It succeeds if a session has seen the directory and it has vanished since. The
@@ -151,7 +151,7 @@ func (f *Files) removeAll(t *target) error {
 	case t.stays():
 		return t.fail("remove", ErrFixed)
 	}
-	return f.change(Change{Kind: Delete, Path: t.name, URI: t.uri(), Steps: true}, func() error {
+	return f.change(FileChange{Kind: Delete, Path: t.name, URI: t.uri(), Steps: true}, func() error {
 		if err := t.mount.Store.RemoveAll(f.ctx, t.inner); err != nil {
 			return t.named(err)
 		}

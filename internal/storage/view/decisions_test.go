@@ -114,10 +114,10 @@ var decisions = []struct {
 // A decider records the notes and the events of one operation.
 type decider struct {
 	notes  []Note
-	events []Change
+	events []FileChange
 }
 
-func (d *decider) Begin(_ context.Context, c Change) (Event, error) {
+func (d *decider) Begin(_ context.Context, c FileChange) (Event, error) {
 	d.events = append(d.events, c)
 	return noEvent{}, nil
 }
@@ -133,7 +133,7 @@ func decidedView(t *testing.T, s *s3test.Server, d *decider) *View {
 	client, first, second := s.Client(), s.VersionedBucket(t), s.VersionedBucket(t)
 	mount := func(dir, bucket, prefix string, account any) Mount {
 		return Mount{Dir: dir, Account: account,
-			Store: Of(drivertest.MustNew(t.Context(), client, bucket, &driver.Options{Prefix: prefix}).Driver)}
+			Store: NewStore(drivertest.MustNew(t.Context(), client, bucket, &driver.Options{Prefix: prefix}).Driver)}
 	}
 	(&bucket{first, client}).fill(t, "file", "dir/file", "secret/file", "drop/file", "foreign/file", "gone")
 	_, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &first, Key: aws.String("gone")})

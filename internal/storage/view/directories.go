@@ -45,8 +45,8 @@ func NewDirectories(home string) *Directories {
 	return &Directories{home: path.Clean("/" + home), seed: maphash.MakeSeed()}
 }
 
-// Enter counts a session of the user. When the last session calls leave, everything except the home is forgotten.
-func (d *Directories) Enter() (leave func()) {
+// BeginSession counts a session of the user. When the last session calls end, everything except the home is forgotten.
+func (d *Directories) BeginSession() (end func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sessions++

@@ -230,13 +230,13 @@ func TestDirectoryThatAnotherUserRemoved(t *testing.T) {
 // The directories that sessions have seen are forgotten when the last session ends.
 func TestDirectoriesWithoutSessions(t *testing.T) {
 	known := NewDirectories("/")
-	leaveOne, leaveOther := known.Enter(), known.Enter()
+	endOne, endOther := known.BeginSession(), known.BeginSession()
 	known.see("/d")
-	leaveOne()
+	endOne()
 	if seen, _ := known.seen("/d"); !seen {
 		t.Error("it is forgotten while there is a session")
 	}
-	leaveOther()
+	endOther()
 	if seen, _ := known.seen("/d"); seen {
 		t.Error("it is not forgotten")
 	}

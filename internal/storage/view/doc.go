@@ -11,11 +11,11 @@
 //	Directories  which directories exist although S3 has no object in them, such as the home before its first file?
 //	Past         which directory shows the files as they were, if the bucket keeps versions?
 //	Endings      which uploads are about to be stored, so that a client that comes back waits for its own?
-//	Sink         who gets the events of changes? It makes an Event of each [Change].
+//	Sink         who receives the events of changes? It makes an Event of each [FileChange].
 //
-// A [Store] has the files of one mount. [Of] makes one from a bucket of the driver. A [Files] is a View for one FTP
-// command, with its context. It has one method for each thing that a command can do, so that the method can make as few
-// S3 requests as possible.
+// A [Store] has the files of one mount. [NewStore] makes one from a bucket of the driver. A [Files] is a View for one
+// FTP command, with its context. It has one method for each thing that a command can do, so that the method can make
+// as few S3 requests as possible.
 //
 //	bucket, err := driver.New(client, "acme-data", &driver.Options{Prefix: "inbox/"})
 //	if err != nil {
@@ -23,7 +23,7 @@
 //	}
 //	readOnly := view.Rights{List: true, Read: true}
 //	v := &view.View{
-//		Mounts:      view.NewMounts(view.Mount{Dir: "/", Store: view.Of(bucket)}),
+//		Mounts:      view.NewMounts(view.Mount{Dir: "/", Store: view.NewStore(bucket)}),
 //		Policy:      view.Policy{view.NewLayer(view.AllRights(), map[string]view.Rights{"/reports": readOnly})},
 //		Form:        norm.NFC.String,
 //		Directories: view.NewDirectories("/"),

@@ -11,7 +11,7 @@ import (
 // A Sink receives the changes of users before they are made.
 type Sink interface {
 	// Begin stores the event of a change durably. If it returns an error, the change must not be made.
-	Begin(ctx context.Context, change Change) (Event, error)
+	Begin(ctx context.Context, change FileChange) (Event, error)
 }
 
 // An Event describes a change in progress.
@@ -21,8 +21,8 @@ type Event interface {
 	End(ctx context.Context, etag string, err error) error
 }
 
-// A Change is the content of an event.
-type Change struct {
+// A FileChange is the content of an event.
+type FileChange struct {
 	Kind Kind
 	User string
 	// Path is the absolute pathname as the user sees it, and URI the address of the object.
@@ -54,13 +54,13 @@ const (
 )
 
 // change begins the event of a change, calls do to make the change, and ends the event.
-func (f *Files) change(c Change, do func() error) error {
+func (f *Files) change(c FileChange, do func() error) error {
 	return f.changeStored(c, do, func() string { return "" })
 }
 
 // changeStored is like change, and calls etag for the ETag of the stored object. A name that is invalid as a key gets
 // no event, because the store refuses the change.
-func (f *Files) changeStored(c Change, do func() error, etag func() string) error {
+func (f *Files) changeStored(c FileChange, do func() error, etag func() string) error {
 	if f.Events == nil || c.URI == "" || c.ToPath != "" && c.ToURI == "" {
 		return do()
 	}
@@ -80,7 +80,7 @@ func (f *Files) changeStored(c Change, do func() error, etag func() string) erro
 // Files with skipped names do not exist for the receiver of the events. If a rename changes a skipped name to another
 // one, the event is an upload; in the other direction it is a deletion. Names of directories are never skipped.
 func (f *Files) move(kind Kind, from, to *target, do func() error) error {
-	c := Change{Kind: kind, Path: from.name, URI: from.uri(), ToPath: to.name, ToURI: to.uri(), Steps: true}
+	c := FileChange{Kind: kind, Path: from.name, URI: from.uri(), ToPath: to.name, ToURI: to.uri(), Steps: true}
 	hidden, hides := f.Skip.match(from.canonical), f.Skip.match(to.canonical)
 	if f.Events == nil || !hidden && !hides || c.URI == "" || c.ToURI == "" {
 		return f.change(c, do)
@@ -94,10 +94,10 @@ func (f *Files) move(kind Kind, from, to *target, do func() error) error {
 	case hides && (hidden || kind != Rename):
 		return do()
 	case hides:
-		return f.change(Change{Kind: Delete, Path: from.name, URI: c.URI, Steps: true}, do)
+		return f.change(FileChange{Kind: Delete, Path: from.name, URI: c.URI, Steps: true}, do)
 	}
 	size := info.Size()
-	return f.changeStored(Change{Kind: Upload, Path: to.name, URI: c.ToURI, Size: &size, Steps: true}, do,
+	return f.changeStored(FileChange{Kind: Upload, Path: to.name, URI: c.ToURI, Size: &size, Steps: true}, do,
 		func() string {
 			stored, err := to.mount.Store.StatFile(f.ctx, to.inner)
 			if err != nil {

@@ -15,11 +15,11 @@ var ErrNameDenied = fmt.Errorf("%w: files.deny in the configuration has the name
 
 // A SizeError reports a file that is larger than the configuration allows. It is an EFBIG, so that no store keeps the
 // upload for its user to resume.
-type SizeError struct{ Most int64 }
+type SizeError struct{ Limit int64 }
 
 // Error returns a text for the log.
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("the file is larger than files.max_size in the configuration, %d bytes", e.Most)
+	return fmt.Sprintf("the file is larger than files.max_size in the configuration, %d bytes", e.Limit)
 }
 
 // Unwrap returns EFBIG.

@@ -98,7 +98,7 @@ func TestLargestSize(t *testing.T) {
 				t.Errorf("stored: %v", err)
 			}
 			var large *SizeError
-			if err != nil && (!errors.As(err, &large) || large.Most != most || !errors.Is(err, syscall.EFBIG)) {
+			if err != nil && (!errors.As(err, &large) || large.Limit != most || !errors.Is(err, syscall.EFBIG)) {
 				t.Errorf("the error is %v", err)
 			}
 			want := tc.before

@@ -50,7 +50,7 @@ func newStorage(t *testing.T) storage {
 }
 
 // at mounts a bucket at "/".
-func at(s storage) Mounts { return NewMounts(Mount{Dir: "/", Store: Of(s.Driver)}) }
+func at(s storage) Mounts { return NewMounts(Mount{Dir: "/", Store: NewStore(s.Driver)}) }
 
 // filesOf returns the files of a user with all rights.
 func filesOf(t *testing.T, s storage, known *Directories) *Files {

@@ -6,9 +6,9 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// Of returns the store of a bucket or of a part of it. RenameTo and CopyTo require that Of also returned the other
-// store.
-func Of(bucket *driver.Fs) Store { return objects{bucket} }
+// NewStore returns the store of a bucket or of a part of it. RenameTo and CopyTo require that NewStore also returned the
+// other store.
+func NewStore(bucket *driver.Fs) Store { return objects{bucket} }
 
 // objects is the file system of the driver. It only has methods because Go compares signatures exactly: a method that
 // returns a *driver.Reader does not implement one that returns a Reader.

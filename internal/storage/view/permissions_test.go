@@ -285,7 +285,7 @@ func TestUnseenDirectories(t *testing.T) {
 // The size in ALLO reaches the driver even if the user cannot see names, because S3 servers that require equal parts
 // need the size of a large file before its first part.
 func TestAnnounceUnseen(t *testing.T) {
-	announced := &announcedStore{Store: Of(newStorage(t).Driver)}
+	announced := &announcedStore{Store: NewStore(newStorage(t).Driver)}
 	v := &View{
 		Mounts: NewMounts(Mount{Dir: "/", Store: announced}), Directories: NewDirectories("/"),
 		Policy: Policy{NewLayer(Rights{Write: true}, nil)},

@@ -14,11 +14,11 @@ import (
 // A recorder records the events of changes that have succeeded.
 type recorder struct{ events []string }
 
-func (r *recorder) Begin(_ context.Context, c Change) (Event, error) { return &recorded{r, c}, nil }
+func (r *recorder) Begin(_ context.Context, c FileChange) (Event, error) { return &recorded{r, c}, nil }
 
 type recorded struct {
 	of     *recorder
-	change Change
+	change FileChange
 }
 
 func (r *recorded) End(_ context.Context, etag string, err error) error {

@@ -42,7 +42,7 @@ type Writer interface {
 
 // A Store has the files and directories of one mount. When a context ends, so does the operation, or the transfer of
 // an opened file. Pathnames are absolute. Errors are of type [*fs.PathError], or [*os.LinkError] for two names, and
-// wrap errors of io/fs, syscall and context. [Of] returns the Store of a bucket.
+// wrap errors of io/fs, syscall and context. [NewStore] returns the Store of a bucket.
 type Store interface {
 	// Stat checks for a file and then for a directory; StatFile and StatDir check for one of them.
 	Stat(ctx context.Context, name string) (fs.FileInfo, error)

@@ -168,7 +168,7 @@ func (u *upload) publish() error {
 	if sink == nil || u.aborted.Load() || u.files.Skip.match(u.target.canonical) {
 		return u.target.named(u.refused(u.Writer.Close()))
 	}
-	change := Change{Kind: Upload, User: u.files.User, Path: u.target.name, URI: u.target.uri()}
+	change := FileChange{Kind: Upload, User: u.files.User, Path: u.target.name, URI: u.target.uri()}
 	if info, err := u.Stat(); err == nil {
 		size := info.Size()
 		change.Size = &size
@@ -191,7 +191,7 @@ func (u *upload) refused(err error) error {
 	if u.files.Events == nil || !errors.Is(why, inspect.ErrRefused) {
 		return err
 	}
-	c := Change{Kind: Refused, User: u.files.User, Path: u.target.name, URI: u.target.uri()}
+	c := FileChange{Kind: Refused, User: u.files.User, Path: u.target.name, URI: u.target.uri()}
 	if refusal, ok := errors.AsType[*inspect.Refusal](why); ok {
 		c.Reason = refusal.Text(language.English)
 	}

@@ -14,7 +14,7 @@ import (
 func (s *Server) failWhileEmptied(b *bucket, q *request, e *Event) *reply {
 	stores := q.Name == "PutObject" || q.Name == "CopyObject" || q.Name == "CompleteMultipartUpload"
 	code := s.opts.Profile.EmptyDirectoryCode
-	if !stores || !s.opts.Emptying || code == "" || b.timesEmptied(q.Key) == q.timesEmptied {
+	if !stores || !s.opts.FailWhileEmptied || code == "" || b.timesEmptied(q.Key) == q.timesEmptied {
 		return nil
 	}
 	switch {

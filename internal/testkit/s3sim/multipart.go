@@ -231,7 +231,7 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 		u, refusal = q.open, nil
 	}
 	switch {
-	case refusal != nil && s.opts.Emptying && s.opts.Profile.FalseSuccess && !known && e.Old != nil:
+	case refusal != nil && s.opts.FailWhileEmptied && s.opts.Profile.FalseSuccess && !known && e.Old != nil:
 		e.New = e.Old
 		return s.unstored(q)
 	case refusal != nil:
@@ -277,7 +277,7 @@ func xmlName(name string) xml.Name { return xml.Name{Local: name} }
 // does not remember the upload.
 func (s *Server) completedBefore(b *bucket, q *request, parts []partElement) *reply {
 	c, known := b.completed[q.UploadID]
-	if !s.aws() || s.opts.Forgets || !known || b.current(q.Key) != c.object || !slices.Equal(parts, c.parts) {
+	if !s.aws() || s.opts.ForgetUploads || !known || b.current(q.Key) != c.object || !slices.Equal(parts, c.parts) {
 		return nil
 	}
 	return c.result

@@ -63,28 +63,28 @@ type Options struct {
 	// Versioning enables versioning for every bucket. PutBucketVersioning enables or suspends it for one bucket.
 	Versioning bool
 
-	// Forgets makes an AWS server respond with 404 NoSuchUpload when a client completes an upload again, as all
+	// ForgetUploads makes an AWS server respond with 404 NoSuchUpload when a client completes an upload again, as all
 	// other servers do. By default AWS repeats its first response while the object of the upload is the current
 	// version. It does not document for how long.
-	Forgets bool
+	ForgetUploads bool
 
 	// Conflicts makes the server respond with 409 ConditionalRequestConflict if another write of the key takes
 	// effect during a conditional write. Otherwise the condition is evaluated after the other write.
 	Conflicts bool
 
-	// Torn mixes two objects in responses if reads are not atomic in the profile and one object replaced the other
+	// TornReads mixes two objects in responses if reads are not atomic in the profile and one object replaced the other
 	// while the request was in flight. HeadObject returns the new ETag with the old metadata. GetObject and
 	// listings return the old ETag with the new content.
-	Torn bool
+	TornReads bool
 
-	// Emptying makes a server with an EmptyDirectoryCode or FalseSuccess fail to store an object while a directory
+	// FailWhileEmptied makes a server with an EmptyDirectoryCode or FalseSuccess fail to store an object while a directory
 	// above it loses its last object.
-	Emptying bool
+	FailWhileEmptied bool
 
-	// Overlapping lets CompleteMultipartUpload succeed although AbortMultipartUpload removed the upload while the
+	// AbortsOverlap lets CompleteMultipartUpload succeed although AbortMultipartUpload removed the upload while the
 	// request was in flight. The object then has a size and an ETag but no content, and reading it fails with 409
 	// BrokenMPU. Swift behaves like this.
-	Overlapping bool
+	AbortsOverlap bool
 
 	// Ahead is the time by which the server's clock is ahead.
 	Ahead time.Duration
@@ -145,7 +145,7 @@ type Object struct {
 	broken   bool      // its parts were deleted
 }
 
-// Broken reports whether the parts were deleted while the object was assembled. See [Options.Overlapping].
+// Broken reports whether the parts were deleted while the object was assembled. See [Options.AbortsOverlap].
 func (o *Object) Broken() bool { return o.broken }
 
 // Metadata returns the value of a user metadata key, or "" if it is not set.
@@ -428,7 +428,7 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 // exchange performs a request with a fault. The request continues after its client gave up.
 func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, error) {
 	q.before = s.before(q)
-	q.changes, q.timesEmptied = s.changes(q)
+	q.changes, q.timesEmptied = s.countChanges(q)
 	q.open = s.open(q)
 	time.Sleep(f.Before)
 	switch {
@@ -455,8 +455,8 @@ func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, err
 	return result, nil
 }
 
-// changes returns how often the key of a request was changed, and how often directories above it were emptied.
-func (s *Server) changes(q *request) (changes, timesEmptied int) {
+// countChanges returns how often the key of a request was changed, and how often directories above it were emptied.
+func (s *Server) countChanges(q *request) (changes, timesEmptied int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.buckets[q.Bucket]; b != nil {
@@ -470,7 +470,7 @@ func (s *Server) open(q *request) *upload {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.buckets[q.Bucket]
-	if b == nil || q.Name != "CompleteMultipartUpload" || !s.opts.Overlapping {
+	if b == nil || q.Name != "CompleteMultipartUpload" || !s.opts.AbortsOverlap {
 		return nil
 	}
 	return b.uploads[q.UploadID]
@@ -482,7 +482,7 @@ func (s *Server) before(q *request) map[string]*Object {
 	defer s.mu.Unlock()
 	b := s.buckets[q.Bucket]
 	reads := q.Name == "HeadObject" || q.Name == "GetObject" || q.Name == "ListObjectsV2"
-	if b == nil || !reads || !s.opts.Torn || s.opts.Profile.AtomicReads {
+	if b == nil || !reads || !s.opts.TornReads || s.opts.Profile.AtomicReads {
 		return nil
 	}
 	before := map[string]*Object{}

@@ -208,7 +208,7 @@ func (r *Registry) begin(req *LoginRequest, u *User, own limits.Scopes) (release
 		}
 		ends = append(ends, loggedOut, req.Limits.LogIn())
 	}
-	ends = append(ends, u.directories.Enter(), r.sessions.begin(u.Tenant))
+	ends = append(ends, u.directories.BeginSession(), r.sessions.begin(u.Tenant))
 	if u.Tenant.events != nil {
 		ends = append(ends, u.Tenant.events.Use())
 	}

@@ -119,7 +119,7 @@ func (u *User) addUse() (unsuited []*s3client.Bucket) {
 
 // Zone returns the time zone of the user's dates.
 func (u *User) Zone() *time.Location {
-	if u.Timezone.Given() {
+	if u.Timezone.IsSet() {
 		return u.Timezone.Location()
 	}
 	return u.Tenant.Timezone.Location()

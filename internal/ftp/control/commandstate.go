@@ -7,10 +7,10 @@ import (
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
-// settings holds what the client has set for later commands. REIN and AUTH reset it. A login keeps it, because
-// clients send OPTS before they log in, too. A settings value holds no shared state, so that a fileCommand can
-// work on a copy.
-type settings struct {
+// A commandState holds what the client has set for later commands. REIN and AUTH reset it. A login keeps it, because
+// clients also send OPTS before they log in. It shares no memory with the session, so that a fileCommand can work on a
+// copy.
+type commandState struct {
 	offersTLS  bool                    // FEAT lists AUTH TLS
 	facts      list.Facts              // facts shown by MLST and MLSD
 	algorithm  string                  // hash algorithm of HASH
@@ -33,8 +33,8 @@ type copySource struct {
 	Name string // sent by the client, as shown in replies
 }
 
-func newSettings(facts list.Facts, offersTLS bool) settings {
-	return settings{facts: facts, algorithm: wire.DefaultHash, offersTLS: offersTLS}
+func newCommandState(facts list.Facts, offersTLS bool) commandState {
+	return commandState{facts: facts, algorithm: wire.DefaultHash, offersTLS: offersTLS}
 }
 
 // A dataPort holds what the client has set for data connections, and the connection prepared for the next

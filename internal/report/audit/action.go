@@ -6,17 +6,17 @@ import (
 	"github.com/babelftp/babelftp/internal/base/limits"
 )
 
-// An Act is an action of an administrator, or of the server itself: a reload of the configuration, or a ban after
+// An Action is done by an administrator or by the server itself: a reload of the configuration, or a ban after
 // failures.
-type Act struct {
+type Action struct {
 	Event         string
 	Administrator string // name of the administrator, or the cause of the server's action
 	Client        string // address of the administrator, or how the request arrived
 	About         []any  // additional keys and values
 }
 
-// Write writes the line of an act. It does nothing if l is nil.
-func (l *Log) Write(a *Act, err error) {
+// Write writes the line of an action. It does nothing if l is nil.
+func (l *Log) Write(a *Action, err error) {
 	if l == nil {
 		return
 	}
