@@ -57,11 +57,11 @@ func TestServiceObtainsACertificate(t *testing.T) {
 		t.Fatal("the guide has no configuration")
 	}
 	writeFile(t, filepath.Join(root, configFile), strings.NewReplacer(
-		`":21"`, `"`+address+`:21"`, `":990"`, `"`+address+`:990"`, "127.0.0.1:9121", address+":9121",
+		`":21"`, `"`+address+`:21"`, `":990"`, `"`+address+`:990"`,
 		`http_listen: ":80"`, fmt.Sprintf("http_listen: %q\n    directory: %q",
 			authority.HTTPAddress, authority.Directory),
 		"$argon2id$...", servicetest.PasswordHash().Reveal()).Replace(string(block[1]))+
-		"ca_file: ca.crt\naudit: {file: /var/log/babelftp/audit.log}\n")
+		"metrics_listen: "+address+":9121\nca_file: ca.crt\naudit: {file: /var/log/babelftp/audit.log}\n")
 	for _, name := range []string{"s3.id", "s3.key"} {
 		writeFile(t, filepath.Join(root, "etc/babelftp", name), "x")
 	}
