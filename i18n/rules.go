@@ -39,9 +39,9 @@ type languageFile struct {
 	Names         []string          `yaml:"names"`           // words that stay in Latin letters in every script
 	SameAsEnglish []string          `yaml:"same_as_english"` // messages whose text may equal the English one
 	// lower-case words of four letters or more that English spells the same
-	Cognates      []string          `yaml:"cognates"`
-	Glossary      map[string]term   `yaml:"glossary"`
-	Typography    []typography      `yaml:"typography"`
+	Cognates   []string        `yaml:"cognates"`
+	Glossary   map[string]term `yaml:"glossary"`
+	Typography []typography    `yaml:"typography"`
 }
 
 // A term is a translation of a term in the English glossary. The forms are regular expressions that ignore

@@ -3,6 +3,10 @@ package i18n_test
 import (
 	"encoding/json"
 	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -79,6 +83,33 @@ func TestEnglishCatalog(t *testing.T) {
 		}
 		if text, ok := m.Translation[""]; ok && text != m.Message {
 			t.Errorf("%s has the source %q and the text %q", m.ID, m.Message, text)
+		}
+	}
+}
+
+// TestMessagesAreSent checks that the program uses the constant of each message. The doctor only recognizes replies,
+// so it does not count.
+func TestMessagesAreSent(t *testing.T) {
+	sent := map[string]bool{}
+	used := regexp.MustCompile(`\bi18n\.([A-Z]\w*)`)
+	must.OK(t, filepath.WalkDir("../internal", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{"doctor", "testkit"}, entry.Name()):
+			return fs.SkipDir
+		case filepath.Ext(path) == ".go" && !strings.HasSuffix(path, "_test.go"):
+			for _, m := range used.FindAllStringSubmatch(must.ReadFile(t, path), -1) {
+				sent[m[1]] = true
+			}
+		}
+		return nil
+	}))
+	sent["SizeBytes"], sent["SizeUnits"] = true, true // parts of other texts
+	constant := regexp.MustCompile(`(?m)^\t(\w+) +ID = "`)
+	for _, m := range constant.FindAllStringSubmatch(must.ReadFile(t, "id.go"), -1) {
+		if !sent[m[1]] {
+			t.Errorf("nothing sends %s; remove it from id.go and from the catalogs", m[1])
 		}
 	}
 }

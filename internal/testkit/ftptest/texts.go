@@ -47,7 +47,7 @@ const (
 	Control     = "control"     // Replies that need nothing but a session.
 	Conformance = "conformance" // Replies that only tests of RFCs provoke.
 	// Replies that need a configuration, a limit, an administrator or a certain S3 response.
-	Server      = "server"
+	Server = "server"
 )
 
 // readers returns the messages that are not read by Control, by package. Messages under "" need no reader.
