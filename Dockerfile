@@ -1,21 +1,21 @@
-# Two images, of the same sources:
+# This file builds two images:
 #
 #   docker build --build-arg VERSION=$(git describe --tags --always) --build-arg COMMIT=$(git rev-parse HEAD) --tag babelftp .
 #   docker build --target demo --tag babelftp-demo .
 #
-# The first is to be deployed. It holds the program and the certificates of the public authorities: no shell, no libc, no user but 65532,
-# and no S3 server. It writes certificates of tls.acme to /var/lib/babelftp, for which it needs a volume, and nothing else. So it runs with --read-only and
-# --cap-drop=ALL:
+# The first one is for production. It contains only the program and the certificates of public authorities: no shell, no libc, no S3 server, and no user
+# other than 65532. It writes nothing except the certificates of tls.acme, to /var/lib/babelftp, for which it needs a volume. Therefore it can run with
+# --read-only and --cap-drop=ALL:
 #
 #   docker run --read-only --cap-drop=ALL --volume "$PWD/config:/etc/babelftp:ro" \
 #     --publish 21:2121 --publish 30000-30019:30000-30019 --publish 127.0.0.1:9121:9121 babelftp
 #
-# with `listen: ":2121"`, `metrics_listen: ":9121"`, `passive: {ports: 30000-30019, public_address: ...}` in config/babelftp.yaml. Mount the folder,
-# and not the file: a mount of one file does not follow an editor that replaces it.
-# Docker asks `babelftp health`, which needs metrics_listen. Kubernetes asks by HTTP: /healthz answers 200 while the process works, /readyz
-# while it can serve.
+# with `listen: ":2121"`, `metrics_listen: ":9121"`, `passive: {ports: 30000-30019, public_address: ...}` in config/babelftp.yaml. Mount the folder
+# and not the file, because a mounted file keeps its old content when an editor replaces it.
+# Docker checks the health with `babelftp health`, which needs metrics_listen. Kubernetes uses HTTP: /healthz returns 200 while the process works, and
+# /readyz while it can serve clients.
 #
-# The second runs `babelftp demo`, which chooses its ports itself, so it takes the network of the host:
+# The second one runs `babelftp demo`, which chooses its passive ports itself, so it needs the network of the host:
 #
 #   docker run --rm --network host babelftp-demo
 
@@ -42,11 +42,11 @@ USER 65532:65532
 ENV PATH=/usr/local/bin
 ENTRYPOINT ["babelftp"]
 
-# The demo stores its files under /data, a volume, because they need a file system with extended attributes.
+# The demo stores its files in the volume /data, because they need a file system with extended attributes.
 FROM base AS demo
 COPY --from=build-demo /babelftp /usr/local/bin/babelftp
 COPY --from=build-demo --chown=65532:65532 /empty /data
-# The socket of the S3 server goes there.
+# For the socket of the S3 server.
 COPY --from=build-demo --chown=65532:65532 /empty /tmp
 VOLUME /data
 EXPOSE 2121
@@ -54,7 +54,7 @@ CMD ["demo", "--data", "/data"]
 
 FROM base
 COPY --from=build /babelftp /usr/local/bin/babelftp
-# For a volume with the certificates of tls.acme, which gets this owner.
+# A volume for the certificates of tls.acme gets the owner of this folder.
 COPY --from=build --chown=65532:65532 /empty /var/lib/babelftp
 EXPOSE 2121 9121 30000-30019
 HEALTHCHECK CMD ["babelftp", "health", "--config", "/etc/babelftp/babelftp.yaml"]
