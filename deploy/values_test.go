@@ -266,7 +266,7 @@ func TestHealthCheckPassesThePolicy(t *testing.T) {
 		r.container().Ports[i].Name) {
 		t.Errorf("the load balancer finds no pod healthy at port %d", asked)
 	}
-	const want = "networkPolicy.loadBalancers is empty, and networkPolicy.metrics lets in no addresses"
+	const want = "networkPolicy.loadBalancers is empty, and networkPolicy.metrics allows no addresses"
 	for _, run := range runHelm(t, "template", "test", chart, "--values",
 		filepath.Join(chart, "ci", "aws-values.yaml"), "--set", "networkPolicy.loadBalancers=null") {
 		if run.err == nil || !strings.Contains(run.stderr, want) {

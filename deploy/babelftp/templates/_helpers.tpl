@@ -58,7 +58,7 @@ app.kubernetes.io/component: {{ .component }}
 
 {{- define "babelftp.image" -}}
 {{- if not .Values.image.repository -}}
-{{- fail "image.repository is empty: name the image, such as one that you have built with the Dockerfile and pushed to a registry" -}}
+{{- fail "image.repository is empty: name the image, for example one that you built with the Dockerfile and pushed to a registry" -}}
 {{- end -}}
 {{- if .Values.image.digest -}}
 {{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
@@ -76,7 +76,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "babelftp.certificateSecret" -}}
 {{- $tls := .Values.tls -}}
 {{- if and $tls.existingSecret $tls.certificate.enabled -}}
-{{- fail "tls.existingSecret and tls.certificate.enabled do not go together: choose one" -}}
+{{- fail "tls.existingSecret conflicts with tls.certificate.enabled: remove one of them" -}}
 {{- end -}}
 {{- if $tls.certificate.enabled -}}
 {{- if not $tls.certificate.issuerRef.name -}}
@@ -119,7 +119,7 @@ admin: 9122
 {{- with get $acme (printf "%s_listen" $name) -}}
 {{- $target := include "babelftp.portOf" . | int -}}
 {{- if lt $target 1024 -}}
-{{- fail (printf "config.tls.acme.%s_listen: %s is below port 1024, which the pod may not open: write \":%d\", and the Service leads port %d there" $name . (add 8000 $port) $port) -}}
+{{- fail (printf "config.tls.acme.%s_listen: %s is below port 1024, which the pod may not open: write \":%d\"; the Service forwards port %d to it" $name . (add 8000 $port) $port) -}}
 {{- end }}
 {{ $name }}: {port: {{ $port }}, target: {{ $target }}}
 {{- end -}}
@@ -142,7 +142,7 @@ admin: 9122
 {{- end -}}
 {{- $count := int (add 1 (sub $last $first)) -}}
 {{- if gt $count 100 -}}
-{{- fail (printf "passive.ports: %s is %d ports, and 100 is the most: clients at different addresses share ports, so give each pod twice as many as connections that one address opens at the same moment" $range $count) -}}
+{{- fail (printf "passive.ports: %s has %d ports, more than the maximum of 100: clients at different addresses share ports, so each pod needs only twice as many ports as the data connections that one address opens at the same moment" $range $count) -}}
 {{- end -}}
 {{- range $name, $port := include "babelftp.containerPorts" . | fromYaml -}}
 {{- if and (le $first (int $port)) (le (int $port) $last) -}}
@@ -167,10 +167,10 @@ admin: 9122
 {{- $max := int .Values.maxReplicas -}}
 {{- $least := .Values.autoscaling.enabled | ternary .Values.autoscaling.minReplicas .Values.replicas | int -}}
 {{- if gt $least $max -}}
-{{- fail (printf "maxReplicas: %d is less than the %d replicas: raise it, with room to grow, because a change moves the ports of all pods" $max $least) -}}
+{{- fail (printf "maxReplicas: %d is less than the number of replicas, %d: raise it, with room to grow, because each change moves the ports of all pods" $max $least) -}}
 {{- end -}}
 {{- if and .Values.hostNetwork (gt (.Values.autoscaling.enabled | ternary .Values.maxReplicas .Values.replicas | int) 1) -}}
-{{- fail "hostNetwork needs replicas: 1 and no autoscaling: several pods pass data connections on and trust the addresses of each other, which would be those of nodes; for several pods use service.type: LoadBalancer without hostNetwork" -}}
+{{- fail "hostNetwork needs replicas: 1 and no autoscaling: several pods trust the addresses of each other, which would be the addresses of the nodes; for several pods use service.type: LoadBalancer without hostNetwork" -}}
 {{- end -}}
 {{- $ports := len (include "babelftp.passivePorts" . | splitList " ") -}}
 {{- if gt $max $ports -}}
@@ -236,7 +236,7 @@ for 1,000 sessions under TLS of which 200 transfer, and 22/16 of config.memory. 
 {{- end -}}
 {{- if .Values.admin.enabled -}}
 {{- if hasKey $config "admin" -}}
-{{- fail "config.admin and admin.enabled do not go together: admin.enabled sets all of it" -}}
+{{- fail "config.admin conflicts with admin.enabled, which sets all of it: remove one of them" -}}
 {{- end -}}
 {{- if not (hasKey .Values.secrets "admin") -}}
 {{- fail "admin.enabled needs administrators: name a Secret with the key users in secrets.admin.existingSecret" -}}
@@ -255,14 +255,14 @@ for 1,000 sessions under TLS of which 200 transfer, and 22/16 of config.memory. 
 {{- end -}}
 {{- end -}}
 {{- if not (or $config.tenants $config.tenants_dir) -}}
-{{- fail "config.tenants is empty: write one tenant at least, with its bucket and users, or name folders in config.tenants_dir, or a Secret in existingSecret" -}}
+{{- fail "config.tenants is empty: add a tenant with its bucket and users, or set config.tenants_dir or existingSecret" -}}
 {{- end -}}
 {{- if and $tls.required (not $tls.acme) (not (include "babelftp.certificateSecret" .)) -}}
 {{- fail "config.tls.required needs a certificate: name its Secret in tls.existingSecret, or set tls.certificate.enabled or config.tls.acme" -}}
 {{- end -}}
 {{- $open := not (or $tls.acme (include "babelftp.certificateSecret" .) (eq (toString $tls.required) "false")) -}}
 {{- if and $open (ne .Values.service.type "ClusterIP") -}}
-{{- fail (printf "service.type: %s without a certificate shows passwords and files to the whole network: set tls.existingSecret, tls.certificate.enabled or config.tls.acme, or config.tls.required: false where that is what you want" .Values.service.type) -}}
+{{- fail (printf "service.type: %s without a certificate exposes passwords and files to the network: set tls.existingSecret, tls.certificate.enabled or config.tls.acme, or set config.tls.required: false to allow it" .Values.service.type) -}}
 {{- end -}}
 {{- if $tls.acme -}}
 {{- $folder := $tls.acme.folder | default "acme" -}}
@@ -276,7 +276,7 @@ for 1,000 sessions under TLS of which 200 transfer, and 22/16 of config.memory. 
 {{- end -}}
 {{- end -}}
 {{- if not $mounted -}}
-{{- fail (printf "config.tls.acme needs a volume that all pods share and that stays: mount one at %s with extraVolumes and extraVolumeMounts, or let cert-manager obtain the certificate with tls.certificate" $folder) -}}
+{{- fail (printf "config.tls.acme needs a persistent volume that all pods share: mount one at %s with extraVolumes and extraVolumeMounts, or let cert-manager obtain the certificate with tls.certificate" $folder) -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $config -}}
@@ -374,6 +374,6 @@ the health check, as the annotation has it. */}}
 {{- $open = or $open (hasKey . "ipBlock") -}}
 {{- end -}}
 {{- if not $open -}}
-{{- fail (printf "networkPolicy.loadBalancers is empty, and networkPolicy.%s lets in no addresses: the load balancer checks the pods from its subnets, and would find all of them unhealthy: list these, such as [{ipBlock: {cidr: 192.168.0.0/19}}]" $list) -}}
+{{- fail (printf "networkPolicy.loadBalancers is empty, and networkPolicy.%s allows no addresses: the load balancer checks the pods from its subnets, and would consider all of them unhealthy: list these subnets, such as [{ipBlock: {cidr: 192.168.0.0/19}}]" $list) -}}
 {{- end -}}
 {{- end -}}
