@@ -142,7 +142,7 @@ func (a *attack) start(sessions int, do []activity) error {
 	return nil
 }
 
-// An activity is the work that a session of an attack repeats. An operation that may block calls began before it does.
+// An activity is the work that a session of an attack repeats. It calls began before an operation that may block.
 type activity struct {
 	name string
 	do   func(a *attack, s session, i int, began func()) error

@@ -145,7 +145,7 @@ func writeFile(t *testing.T, name, content string) {
 func TestConfiguration(t *testing.T) {
 	for _, tt := range []struct {
 		values  string
-		keyID   string // for S3
+		keyID   string // S3 access key ID
 		address string // public address
 		tls     bool
 		drain   time.Duration

@@ -134,7 +134,7 @@ type kube struct {
 	url     string
 	token   string
 	config  string // a kubeconfig
-	release string // of Helm
+	release string // release of Helm
 	client  *http.Client
 	ended   atomic.Bool // etcd or the API server has exited
 }

@@ -19,7 +19,7 @@ import (
 // A block is a fenced block on a page.
 type block struct {
 	page   string
-	number int // of the first line
+	number int // number of the first line
 	fence  string
 	text   string
 }
@@ -217,7 +217,7 @@ func TestKeys(t *testing.T) {
 				}
 				path := strings.Split(m[1], ".")
 				if !isKey(s, chart, path[0]) {
-					continue // of another file, package or program
+					continue // a key of another file, package or program
 				}
 				found++
 				if !isKey(s, chart, path...) {

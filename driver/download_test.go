@@ -150,7 +150,7 @@ func TestRequestsOfDownload(t *testing.T) {
 		label                      string
 		connection, server, client float64
 		latency                    time.Duration
-		reservations               int // of other transfers that share the memory
+		reservations               int // number of other transfers that share the memory
 		least, most                int
 	}{
 		{"distant-server", 25 * mib, 10_000 * mib, 2000 * mib, far, 0, 16, 16},

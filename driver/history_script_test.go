@@ -14,11 +14,11 @@ import (
 // A history is a list of steps that several sessions perform, on several replicas of the server, in one bucket. It is
 // written as one JSON object per line: first the history without its steps, then each step.
 type history struct {
-	Seed    uint64 `json:"seed"` // for the duration of each request
+	Seed    uint64 `json:"seed"` // seed of the random durations of requests
 	Profile string `json:"profile"`
 	Opaque  bool   `json:"opaque,omitempty"` // ETags are not MD5 sums, as with KMS
 	Calm    bool   `json:"calm,omitempty"`   // no request is slow
-	Quota   int64  `json:"quota,omitempty"`  // of each replica in bytes; 0 for none
+	Quota   int64  `json:"quota,omitempty"`  // quota of each replica in bytes; 0 for none
 	Copies  int64  `json:"copies,omitempty"` // driver.Options.CopyLimit
 
 	Conflicts bool `json:"conflicts,omitempty"` // S3 returns 409 for one of two conditional writes
@@ -75,9 +75,9 @@ type step struct {
 	Offset  int           `json:"offset,omitempty"` // argument of REST
 	Breaks  bool          `json:"breaks,omitempty"` // the client is lost after Cut bytes
 	Cut     int           `json:"cut,omitempty"`
-	Pause   time.Duration `json:"pause,omitempty"` // of the client, in the middle
+	Pause   time.Duration `json:"pause,omitempty"` // pause of the client in the middle of the file
 	Pace    time.Duration `json:"pace,omitempty"`  // pause of the client before each of about thirty pieces
-	Age     time.Duration `json:"age,omitempty"`   // of the uploads that a sweep removes; 0 for settleTime
+	Age     time.Duration `json:"age,omitempty"`   // age of the uploads that a sweep removes; 0 for settleTime
 	Of      int           `json:"of,omitempty"`    // the step whose file is resumed
 	Faults  []stepFault   `json:"faults,omitempty"`
 }

@@ -58,7 +58,7 @@ func TestListings(t *testing.T) {
 		label     string
 		responses []*s3.ListObjectsV2Output
 		want      []string
-		kind      error // of the error that follows these entries
+		kind      error // kind of the error that follows these entries
 	}{
 		{"file-and-directory-of-a-name", []*s3.ListObjectsV2Output{page(plain, "", "d/a", "d/a-b", "d/a/", "d/b")},
 			[]string{"a", "a-b", "a/", "b"}, nil},

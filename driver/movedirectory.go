@@ -231,7 +231,8 @@ func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *s3object.
 // It lists both directories again, because another session may have moved the copies back, in which case the files are
 // the only instances again.
 func (r *treeMove) delete(ctx context.Context) error {
-	err := inParallel(ctx, func(walk context.Context, submit func(func() error)) error { // as in RemoveAll
+	// an error stops the walk, but does not cancel requests in flight, as in removeBelow
+	err := inParallel(ctx, func(walk context.Context, submit func(func() error)) error {
 		for e, err := range r.walk(walk) {
 			if err == nil {
 				err = walk.Err()

@@ -17,7 +17,7 @@ var errNoCatalog = fmt.Errorf(
 
 // A catalog is a file in the JSON syntax of gotext, with the problems found so far.
 type catalog struct {
-	name        string // of the file
+	name        string // name of the file
 	tag         language.Tag
 	file        File
 	diagnostics []Diagnostic

@@ -11,10 +11,10 @@ import (
 // A Diagnostic describes a problem of a catalog or a tenant's text, and how to fix it.
 type Diagnostic struct {
 	File     string       // <tag>/messages.gotext.json, or empty
-	Line     int          // of the message, starting at 1, or 0
+	Line     int          // line of the message, starting at 1, or 0
 	Column   int          // in characters
 	Message  ID           // empty for the whole file
-	Language language.Tag // of a tenant's text
+	Language language.Tag // language of a tenant's text
 	Problem  string       // without a full stop
 	Warning  bool         // may be intended
 }

@@ -21,7 +21,7 @@ import (
 // A Report is the result of Lint.
 type Report struct {
 	Diagnostics []Diagnostic // by file and line
-	Languages   []Coverage   // of the languages in the directory, sorted by name
+	Languages   []Coverage   // coverage of the languages in the directory, sorted by name
 }
 
 // Lint reads an operator's directory of catalogs like Load and reports all problems: those that Load refuses,

@@ -11,7 +11,7 @@ import (
 // A parseProblem is a part of a catalog that parseFile cannot decode.
 type parseProblem struct {
 	Line, Column int    // starting at 1, the column in characters; 0 for the whole file
-	ID           string // of the message, or empty
+	ID           string // ID of the message, or empty
 	Text         string // with advice
 }
 

@@ -120,7 +120,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 		err = errors.Join(err, storage.Close(closing))
 	}()
 
-	password, token := rand.Text(), rand.Text() // of the administrator
+	password, token := rand.Text(), rand.Text() // credentials of the administrator
 	cfg, err := demoConfig(d.listen, d.locales, password)
 	if err != nil {
 		return err

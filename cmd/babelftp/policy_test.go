@@ -160,7 +160,7 @@ func TestPolicyOfBucket(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		flags []string
-		s3    string // of the tenant
+		s3    string // S3 settings of the tenant
 		rest  string
 	}{
 		{"bucket", []string{"--bucket", "acme-data"}, "{region: us-east-1}", "bucket: acme-data"},

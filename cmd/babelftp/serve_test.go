@@ -31,7 +31,7 @@ import (
 type process struct {
 	t      *testing.T
 	signal func(os.Signal) error
-	lines  chan string // of standard output and standard error
+	lines  chan string // lines of standard output and standard error
 	ended  func() int  // waits for the end and returns the exit code
 }
 

@@ -68,7 +68,7 @@ func TestUsersSet(t *testing.T) {
 				return output(t, "", "users", "set", "alice", strings.Replace(key, "NAME", "/x.y/*", 1)+"="+value, "--config", file)
 			}
 			before := must.ReadFile(t, users)
-			if key == "certificates" { // or it would be there already
+			if key == "certificates" { // otherwise alice would already have the key
 				before = strings.Replace(before, `certificates: ["dns:alice.example"]`, "disabled: true", 1)
 				must.WriteFile(t, users, before)
 			}

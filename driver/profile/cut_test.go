@@ -10,7 +10,7 @@ func TestCut(t *testing.T) {
 		name         string
 		unequal      bool
 		length, size int64
-		want         []int64 // of the parts
+		want         []int64 // sizes of the parts
 	}{
 		{"equal-with-a-rest", false, 25, 10, []int64{10, 10, 5}},
 		{"equal-without-a-rest", false, 30, 10, []int64{10, 10, 10}},

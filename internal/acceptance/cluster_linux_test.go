@@ -124,7 +124,7 @@ func (c *clusterSite) sum(metric string) (sum float64) {
 type balancer struct {
 	t       *testing.T
 	host    string   // its own address
-	hosts   []string // of the replicas
+	hosts   []string // hosts of the replicas
 	version byte     // version of the PROXY headers, 0 for none
 	address string
 	choose  func(port int) (replica int)

@@ -34,7 +34,7 @@ const (
 // server behind a NAT.
 type broken struct {
 	name  string
-	lines []string // of the configuration
+	lines []string // lines of the configuration
 	// change changes the configuration, or files next to it.
 	change func(t *testing.T, s *site, file string)
 	// start starts something next to the server. It returns nft rules that replace the NAT.

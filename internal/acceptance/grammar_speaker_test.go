@@ -20,7 +20,7 @@ import (
 // An attack sends random commands from many clients at the same time.
 type attack struct {
 	site     *site
-	syntaxes []string // of commands
+	syntaxes []string // syntaxes of commands
 	until    time.Time
 
 	sessions, commands atomic.Int64
@@ -190,7 +190,7 @@ func (sp *speaker) step() bool {
 		}
 		sp.Timeout = 2 * time.Second
 		return sp.chance(2)
-	case 3: // only one that is not encrypted yet can be
+	case 3: // starts TLS on an unencrypted connection
 		if sp.TLS == nil && sp.chance(3) {
 			return sp.startTLS()
 		}

@@ -150,7 +150,7 @@ type judgedReplica struct {
 	t       *testing.T
 	file    string // its configuration
 	text    func(partSize int) string
-	size    int // of a part, in MiB
+	size    int // part size in MiB
 	link    *linearizability.Link
 	process *process
 	address atomic.Pointer[string]

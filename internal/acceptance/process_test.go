@@ -44,7 +44,7 @@ var built struct {
 	err  error
 
 	hashing sync.Mutex
-	hashes  map[string]string // of passwords
+	hashes  map[string]string // password hashes by password
 }
 
 // binary returns the path of babelftp, built with the race detector if the tests are.

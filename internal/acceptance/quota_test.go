@@ -123,12 +123,12 @@ const quotaMark = "      # users"
 type quotaSite struct {
 	*reloadSite
 	sessions map[string]*quotaSession // by the first word of a step
-	lines    string                   // of the last "config"
+	lines    string                   // lines of the last "config" step
 }
 
 type quotaSession struct {
 	*ftptest.Client
-	data net.Conn // of an upload that has not ended
+	data net.Conn // data connection of an upload that has not ended
 }
 
 func (s *quotaSite) step(step string) {

@@ -25,7 +25,7 @@ func TestTransfersCutAtTheEnd(t *testing.T) {
 			}
 			var clients []*ftptest.Client
 			for i := range 10 {
-				upload, _ := s.uploading(t, fmt.Sprintf("/upload%02d", i), largeSize) // of several parts
+				upload, _ := s.uploading(t, fmt.Sprintf("/upload%02d", i), largeSize) // an upload in several parts
 				download := s.alice(t)
 				data := download.Data()
 				t.Cleanup(func() { _ = data.Close() })

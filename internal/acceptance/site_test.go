@@ -78,7 +78,7 @@ type site struct {
 	client  *s3.Client
 	buckets map[string]string // by tenant
 
-	address  string // of the control connection
+	address  string // address of the control connection
 	implicit string // address of the control connection with implicit TLS
 	metrics  string
 	ca       string // file of the certificate to trust

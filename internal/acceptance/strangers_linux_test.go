@@ -39,7 +39,7 @@ func TestMemoryOfLines(t *testing.T) {
 	line := "NOOP \xff\xfb\x01" + strings.Repeat("a", 4000) + "\r\n"
 	for _, test := range []struct {
 		name            string
-		network         byte // of the clients
+		network         byte // third byte of the addresses of the clients, 127.0.X.Y
 		sessions        int
 		before          []string // commands before, with replies
 		waits           string   // commands of which one waits

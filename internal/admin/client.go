@@ -31,7 +31,7 @@ import (
 type Client struct {
 	at, advice string // for error messages: the address of the server and what to do if it cannot be reached
 	base       string
-	name       string // of the administrator; empty if a client certificate names the administrator
+	name       string // name of the administrator; empty if a client certificate names the administrator
 	password   string
 	http       *http.Client
 }

@@ -57,7 +57,7 @@ type gate struct {
 
 	mu          sync.Mutex
 	credentials credentials
-	token       string // of the one-time login link; empty without a link and after its use
+	token       string // token of the one-time login link; empty without a link and after its use
 }
 
 // credentials is one set of login data. It is replaced as a whole, never changed, except for visits.

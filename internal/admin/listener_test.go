@@ -440,7 +440,7 @@ func TestTooManyConnections(t *testing.T) {
 		conn := must.Dial(t, address)
 		must.Write(t, conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		if _, err := conn.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err) // closes only with the test, so all stay open
+			t.Fatal(err) // all connections stay open until the end of the test
 		}
 		if oldest == nil {
 			oldest = conn

@@ -82,7 +82,7 @@ func TestFindings(t *testing.T) {
 	for _, test := range []struct {
 		query, accept string
 		status        int
-		want          string // of the cause or the error
+		want          string // expected part of the cause or the error
 	}{
 		{"address=192.0.2.7&since=2h", "", http.StatusOK, "The user name or the password is incorrect."},
 		{"address=192.0.2.7:40000&since=2h", "", http.StatusOK, "The user name or the password is incorrect."},

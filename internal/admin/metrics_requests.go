@@ -34,7 +34,7 @@ func newRequestMetrics(tenants *tenantMetrics) *requestMetrics {
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "s3_request_duration_seconds",
 			Help:    "Time until S3 began to answer a request.",
-			Buckets: prometheus.ExponentialBuckets(0.002, 2, 15), // to 33 seconds
+			Buckets: prometheus.ExponentialBuckets(0.002, 2, 15), // up to 33 seconds
 		}, []string{"operation"}),
 	}
 }

@@ -43,10 +43,10 @@ func newTransferMetrics(tenants *tenantMetrics) *transferMetrics {
 		total: tenants.NewCounter("transfers_total",
 			"Transfers (upload, download, listing) that were complete or failed.", "direction", "result"),
 		durations: histogram("duration_seconds", "Time from the command to the reply.",
-			prometheus.ExponentialBuckets(0.01, 4, 11)), // to three hours
+			prometheus.ExponentialBuckets(0.01, 4, 11)), // up to three hours
 		firstByte: histogram(
 			"first_byte_seconds", "Time from the command to the first byte on the data connection.",
-			prometheus.ExponentialBuckets(0.002, 2, 15)), // to 33 seconds
+			prometheus.ExponentialBuckets(0.002, 2, 15)), // up to 33 seconds
 		bytes: prometheus.NewDesc(
 			"babelftp_transfer_bytes_total", "Bytes on data connections, as they move.", of,
 			nil),

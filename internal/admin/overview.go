@@ -27,7 +27,7 @@ type Parts struct {
 	// Loaded returns the hexadecimal hash of the configuration in use, and when it was read.
 	Loaded       func() (hash string, at time.Time)
 	Health       *Probe
-	Buckets      func() []*s3client.Bucket // of all tenants, sorted by tenant
+	Buckets      func() []*s3client.Bucket // buckets of all tenants, sorted by tenant
 	Registry     *account.Registry
 	Certificates *certs.Set
 	// Listener returns the first name in the certificate of the admin listener and when it expires, or the

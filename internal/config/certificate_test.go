@@ -15,7 +15,7 @@ func TestCertificate(t *testing.T) {
 	const pair = "cert_file: tls.crt, key_file: tls.key"
 	for _, tc := range []struct {
 		name, tls, cert, key string
-		want                 string // in the problem
+		want                 string // expected in the problem
 	}{
 		{"pair", pair + ", required: true, min_version: 1.3", cert, key, ""},
 		{"suites", pair + ", cipher_suites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, " +

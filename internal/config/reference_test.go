@@ -112,7 +112,7 @@ func TestNumberOfKeys(t *testing.T) {
 // A reference holds all keys of a configuration.
 type reference struct {
 	sections []*section
-	comments map[string]string // of structs, by name, and of fields, by STRUCT.FIELD
+	comments map[string]string // comments of structs, by name, and of fields, by STRUCT.FIELD
 	rows     map[string]*row   // by path
 	order    []string          // the paths in their order
 	repeats  map[string]string // paths of sections with the keys of another section, and what they have in common
@@ -121,7 +121,7 @@ type reference struct {
 // A section is a struct of the configuration.
 type section struct {
 	typ   reflect.Type
-	name  string   // of the struct
+	name  string   // name of the struct
 	paths []string // its paths; "" for the top level
 	keys  []key
 }

@@ -32,7 +32,7 @@ var hosts = []string{"ftp.acme.example", "ftp.umbrella.example", "ftp.nobody.exa
 type settings struct {
 	server   string // top-level lines
 	acme     string // lines of the tenant acme
-	hosts    string // of the tenant acme, separated by commas; ftp.acme.example if empty
+	hosts    string // hosts of the tenant acme, separated by commas; ftp.acme.example if empty
 	hostless bool   // no tenant has hosts
 	storage  string // name of the S3 server in s3test; "sim-aws" if empty
 }

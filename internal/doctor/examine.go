@@ -71,7 +71,7 @@ type Options struct {
 	Samples     int            // passive ports to try
 	Logins      int            // sessions to compare
 	Idle        time.Duration  // how long to leave a control connection idle
-	Limit       time.Duration  // of the whole examination; 0 for a few minutes
+	Limit       time.Duration  // maximum duration of the whole examination; 0 for a few minutes
 	Progress    func(step string)
 }
 
@@ -245,7 +245,7 @@ func (x *examination) inNewSession(ctx context.Context, step string, check func(
 type trial struct {
 	verb     string
 	good     int
-	evidence []string          // of the failures
+	evidence []string          // evidence of the failures
 	missed   map[uint16]string // ports that could not be reached, and why
 	wrong    bool              // a wrong address was shown
 	refused  string            // reply of a server that does not support the command
@@ -274,7 +274,7 @@ func (x *examination) passivePorts(ctx context.Context, s *session) {
 	if at := slices.IndexFunc(all, func(t *trial) bool { return t.good > 0 }); at >= 0 {
 		x.mode = all[at].verb
 	}
-	broken := func(t *trial) bool { // but all ports of another command work
+	broken := func(t *trial) bool { // no port works, but all ports of another command do
 		return t.good == 0 && len(t.evidence) > 0 && !x.serversDiffer &&
 			slices.ContainsFunc(all, func(o *trial) bool { return o.good > 0 && len(o.missed) == 0 })
 	}
@@ -289,7 +289,8 @@ func (x *examination) passivePorts(ctx context.Context, s *session) {
 			}
 		}
 		switch {
-		case !slices.ContainsFunc(all, func(t *trial) bool { return t.refused == "" }): // no passive mode at all
+		// the server supports no passive command
+		case !slices.ContainsFunc(all, func(t *trial) bool { return t.refused == "" }):
 			x.note(commandBroken, []string{t.verb}, t.refused)
 		case t.refused != "" && x.mode != "":
 			x.note(featureMissing, []string{t.verb}, t.refused)

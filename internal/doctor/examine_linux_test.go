@@ -305,8 +305,7 @@ func pureFTPd(t *testing.T) server {
 	control := ftptest.FreePorts(t, 1)
 	s.address = fmt.Sprintf("bob@127.0.0.1:%d", control)
 	users := t.TempDir()
-	// pure-pw hashes a password for half a second, and so does each login.
-	// of "secret"
+	// The hash of "secret" is constant, because pure-pw hashes a password for half a second, and so does each login.
 	const hash = "$6$doctor$pK1ALkegD7JzLx02HkLBUsHJJpgHgZox/9Us9xE83s6vOsoC3hk7/qsbpSYD0VLRciY1oEyCV3nj5ujO04NMe0"
 	line := fmt.Sprintf("bob:%s:65534:65534::%s/::::::::::::\n", hash, s.dir)
 	must.WriteFile(t, users+"/passwd", line)

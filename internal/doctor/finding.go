@@ -282,7 +282,7 @@ type Finding struct {
 	Args     []string `json:"args,omitempty"` // arguments of Cause, such as an address and ports
 	Evidence []string `json:"evidence"`       // what was sent or logged; only the first few
 
-	ports    map[uint16]bool // of portsUnreachable
+	ports    map[uint16]bool // ports of a finding portsUnreachable
 	harmless bool            // the session or another address still works
 }
 

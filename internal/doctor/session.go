@@ -81,7 +81,7 @@ type session struct {
 	conn     *ftpclient.Conn
 	remote   netip.AddrPort
 	greeting string
-	auth     reply // to AUTH TLS
+	auth     reply // reply to AUTH TLS
 	features reply
 	tls      *tls.Config // nil without TLS
 	private  bool        // data connections are encrypted
@@ -353,7 +353,7 @@ func (x *examination) checkTLS(s *session) {
 		strings.Join(namesOf(leaf), " "), leaf.Issuer, leaf.NotAfter.UTC().Format(time.RFC3339))
 	now := time.Now()
 	at := now
-	if now.After(leaf.NotAfter) { // the chain is checked as of then
+	if now.After(leaf.NotAfter) { // check the rest of the chain as of the end of this certificate
 		wrong(certificateExpired, nil, about)
 		at = leaf.NotAfter
 	} else if now.Add(min(expiresSoon, leaf.NotAfter.Sub(leaf.NotBefore)/3)).After(leaf.NotAfter) {

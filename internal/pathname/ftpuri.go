@@ -20,7 +20,7 @@ const (
 type URIBase struct {
 	TLS  bool           // implicit TLS
 	Host string         // if empty, the address of the server is used
-	Addr netip.AddrPort // of the server
+	Addr netip.AddrPort // address of the server
 	User string
 	Home string // absolute start directory of a login; empty means "/"
 	// EncodeName encodes the name of a directory entry.

@@ -58,7 +58,7 @@ const (
 	zeroWidthJoiner    = '\u200d'
 	mongolianSeparator = '\u180e'
 	hangulFiller       = '\u3164'
-	textStyle          = '\ufe0e' // of emoji, VARIATION SELECTOR-15
+	textStyle          = '\ufe0e' // VARIATION SELECTOR-15, text style of emoji
 	emojiStyle         = '\ufe0f'
 	keycap             = '\u20e3'
 	blackFlag          = '\U0001f3f4' // start of the flags of England, Scotland and Wales

@@ -11,8 +11,8 @@ import (
 // returned and before the client gets the reply.
 type Outcome struct {
 	Command
-	Code     int      // of the reply
-	Lines    []string // of the reply
+	Code     int      // reply code
+	Lines    []string // reply lines
 	Language language.Tag
 
 	// Err is the error that stopped the command, or else the error of its data connection, or else the error of the

@@ -138,7 +138,7 @@ func TestAdministratorSeesSessions(t *testing.T) {
 	}
 }
 
-// A download shows its size.
+// Administrators see the size of a running download.
 func TestAdministratorSeesDownloads(t *testing.T) {
 	t.Parallel()
 	srv, administrator := administered(t, func(*config.Config) {})

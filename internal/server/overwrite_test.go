@@ -68,7 +68,6 @@ func TestVersionOverwrite(t *testing.T) {
 		cfg := servicetest.NewConfig(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Users["alice"].Overwrite = config.VersionOverwrite
-		// no user may write there
 		// users have no write permission there
 		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}}
 		want := fmt.Sprintf(

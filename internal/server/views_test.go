@@ -66,7 +66,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestView runs scripts that TestViews once found.
+// TestView runs scripts with which TestViews has found bugs.
 func TestView(t *testing.T) {
 	w := newWorlds(t)
 	for name, tc := range map[string]struct {

@@ -19,7 +19,7 @@ import (
 type event struct {
 	Action, Package, Test, Output string
 	Elapsed                       float64 // seconds
-	ImportPath                    string  // of a build that writes output or fails
+	ImportPath                    string  // package of a build that writes output or fails
 }
 
 // A result is a finished test.
@@ -33,7 +33,7 @@ func (r result) String() string { return fmt.Sprintf("%7.1f s  %s %s", r.seconds
 // A report collects the events.
 type report struct {
 	out             io.Writer
-	outputs         map[result]*strings.Builder // of running tests and packages
+	outputs         map[result]*strings.Builder // output of running tests and packages
 	passed          []result
 	failed, skipped []string
 }

@@ -42,7 +42,7 @@ type Reader struct {
 	stats       *s3api.Stats
 	maxRequests int
 
-	offset     int64       // of the next byte to read
+	offset     int64       // offset of the next byte to read
 	stream     *Range      // reads from offset, unless the prefetcher does; nil until its first request
 	prefetcher *prefetcher // nil while one request is enough
 	buffer     membudget.TransferBuffer

@@ -99,7 +99,7 @@ type Journal struct {
 	prefix string // prefix of the keys of records
 	levels int    // maximum number of directories in the name of a record
 
-	common s3object.Attributes // of the records
+	common s3object.Attributes // attributes of the records
 	log    *slog.Logger
 
 	ownerlessInterval time.Duration // between the heartbeats of an upload without an owner

@@ -60,7 +60,7 @@ type Record struct {
 	// wrote the record.
 	Began time.Time
 
-	etag      string // of the version last read or written, if any
+	etag      string // ETag of the version last read or written, if any
 	write     string // the name of the request that stored this version
 	attempted bool   // a write was sent, so S3 may have the record even if it has confirmed none
 

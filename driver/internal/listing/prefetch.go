@@ -130,7 +130,7 @@ type keyRange struct {
 	cancel     context.CancelFunc // cancels the request for the first page
 	reserved   bool               // memory is reserved for the first page
 	coming     <-chan pageResult  // receives the next page; nil if not requested yet
-	token      string             // of the next page
+	token      string             // token of the next page
 }
 
 // A pageResult is the result of a request for a page.

@@ -116,7 +116,7 @@ func (c *SplitPointCache) drop(dir listedPrefix) {
 
 // size returns the approximate memory in bytes that the split points use.
 func (s splitPoints) size() int {
-	const header = 16 // of a string
+	const header = 16 // size of a string header
 	size := 0
 	for _, point := range s {
 		size += header + len(point)

@@ -14,7 +14,7 @@ import (
 func TestSplitPoints(t *testing.T) {
 	for _, test := range []struct {
 		label   string
-		entries []int // of each page
+		entries []int // number of entries of each page
 		prefix  bool  // entries are directories
 		want    []string
 	}{

@@ -73,7 +73,7 @@ type Budget struct {
 type memory struct {
 	limit        int64
 	arena        *arena
-	transferPool sync.Pool // of *[transferSize]byte
+	transferPool sync.Pool // a pool of *[transferSize]byte
 
 	mu        sync.Mutex
 	all       *pool

@@ -17,7 +17,7 @@ type queue struct {
 // first.
 type lane struct {
 	member, group *pool
-	begun, fresh  []*waiter // with and without memory
+	begun, fresh  []*waiter // waiters with memory, and waiters without
 }
 
 // arrival returns the sequence number of the oldest buffer.

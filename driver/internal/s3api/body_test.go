@@ -25,7 +25,7 @@ import (
 // open.
 func TestResponseBeforeTheRequestHasEnded(t *testing.T) {
 	reading, written := make(chan struct{}), make(chan struct{})
-	var outcome error // of the request
+	var outcome error // error of the request
 	ended := sync.OnceFunc(func() { close(written) })
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

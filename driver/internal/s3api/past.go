@@ -248,7 +248,7 @@ func inOrder(page []listedVersion) bool {
 type chooser struct {
 	past  Past
 	key   string
-	state choice // of the current key
+	state choice // what is known about the current key
 }
 
 // A choice holds what the versions received so far have shown about a key.

@@ -45,9 +45,9 @@ type multipart struct {
 	group    *errgroup.Group
 	partSize int64         // bytes of the first part
 	parts    []*s3api.Part // the ETags are set once the group has finished
-	number   int32         // of the last part
-	bytes    int64         // of all parts
-	last     *partResult   // of the part added last, nil before the first part
+	number   int32         // number of the last part
+	bytes    int64         // total size of all parts
+	last     *partResult   // result of the part added last, nil before the first part
 	slots    *slots        // limits the parts that this process sends
 	copies   *slots        // limits the parts that S3 copies, whose bytes do not pass through this process
 }

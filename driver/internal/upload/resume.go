@@ -41,7 +41,7 @@ type pending struct {
 	journal.Record
 	parts    []*s3api.Part
 	end      int64                   // offset after the last part
-	checksum types.ChecksumAlgorithm // of the parts, if any
+	checksum types.ChecksumAlgorithm // checksum algorithm of the parts, if any
 
 	ended     bool            // the file has changed since the upload began
 	condition s3api.Condition // that the file has not changed since it was read here

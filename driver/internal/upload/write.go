@@ -40,7 +40,7 @@ type Writer struct {
 	kind       kind
 	phase      phase
 	upload     *multipart // nil for a single request
-	inspection Inspection // of the bytes that this session receives
+	inspection Inspection // inspection of the bytes that this session receives
 	client     journal.ClientWait
 
 	offset   int64             // bytes of the file so far, including resumed and kept ones

@@ -13,16 +13,16 @@ import (
 type Command struct {
 	Client, Replica int
 
-	// Verb is STOR, APPE, REST (REST followed by STOR), KEEP (the same to resume an upload), DELE, RNTO (RNFR
-	// followed by RNTO), MKD, RMD, RETR, SIZE, MLST or MLSD. RNFR alone means that RNFR was refused. The name of a
-	// directory ends in a slash. The name of the directory of the history is empty.
+	// Verb is STOR, APPE, REST (REST followed by STOR), KEEP (REST followed by STOR to resume an upload), DELE, RNTO
+	// (RNFR followed by RNTO), MKD, RMD, RETR, SIZE, MLST or MLSD. RNFR alone means that RNFR was refused. The name of
+	// a directory ends in a slash. The name of the directory of the history is empty.
 	Verb   string
 	Name   string
 	To     string // target of RNTO
 	Offset int64  // for REST and KEEP
 	Data   string // bytes sent by STOR, APPE and REST, or the whole file for KEEP
 
-	Code    int              // of the last reply, 0 without a reply
+	Code    int              // code of the last reply, 0 without a reply
 	Got     string           // content from RETR
 	Size    int64            // size from SIZE and MLST
 	Listing map[string]int64 // sizes by name from MLSD, 0 for a directory

@@ -108,7 +108,7 @@ func (k *keeper) resume(
 			if size >= k.sent[path] {
 				return fmt.Errorf("an upload of %s shows %d bytes of %d", path, size, k.sent[path])
 			}
-			if size > keptSize { // it includes the end of an upload that was already resumed
+			if size > keptSize { // the file includes the end of an upload that was already resumed
 				return nil
 			}
 			k.sent[path] = keptWhole

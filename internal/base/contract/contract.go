@@ -57,7 +57,7 @@ type Tagged interface {
 // Receipt is an [io/fs.FileInfo] of a file that was just stored or is being read.
 type Receipt interface {
 	Checksum() string  // that S3 has confirmed, empty if unknown
-	RequestID() string // of the request that stored or reads the file, empty if its response was lost
+	RequestID() string // ID of the request that stored or reads the file, empty if its response was lost
 }
 
 // An Object is returned by the method Sys of an [io/fs.FileInfo]. A fact that the storage does not know is zero. For

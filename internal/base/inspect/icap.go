@@ -101,7 +101,7 @@ type icapExchange struct {
 // send sends the request: the headers of an encapsulated HTTP message, and the file as its chunked body (section
 // 4.4.1).
 func (x *icapExchange) send(conn net.Conn, file io.Reader) error {
-	const host = "babelftp.invalid" // of the HTTP message, which is sent to no HTTP server
+	const host = "babelftp.invalid" // host of the encapsulated HTTP message, which is not sent to any HTTP server
 	path := "/" + strings.TrimPrefix((&url.URL{Path: x.name}).EscapedPath(), "/")
 	head, sections := fmt.Sprintf("PUT http://%s%s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", host, path), ""
 	if x.method == "RESPMOD" {

@@ -17,7 +17,7 @@ type Sampler[K comparable] struct {
 
 // A sample counts the events of a key in one period.
 type sample struct {
-	at              time.Time // of the first event
+	at              time.Time // time of the first event
 	passed, dropped int
 }
 

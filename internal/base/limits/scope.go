@@ -29,7 +29,7 @@ func (e *Error) Unwrap() error { return syscall.EBUSY }
 const (
 	LoginTimeout = "login_timeout"
 	PassivePorts = "passive.ports"
-	Descriptors  = "descriptors" // of the process
+	Descriptors  = "descriptors" // file descriptors of the process
 
 	Bans = "bans" // the address or the user is banned
 	Deny = "deny" // the address is in a denied network

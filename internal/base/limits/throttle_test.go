@@ -73,7 +73,7 @@ func TestThrottleBoundsGuesses(t *testing.T) {
 							if err != nil {
 								continue
 							}
-							time.Sleep(50 * time.Millisecond) // of the hash
+							time.Sleep(50 * time.Millisecond) // time for the hash
 							throttle.Failed("a", "user")
 							n++
 						}

@@ -19,7 +19,7 @@ import (
 // An Error contains the value of a panic.
 type Error struct {
 	Value any
-	Stack []byte // of the goroutine that panicked
+	Stack []byte // stack of the goroutine that panicked
 }
 
 // Error implements error. The text does not contain the stack.

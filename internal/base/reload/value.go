@@ -17,7 +17,7 @@ type Value[T any] struct {
 	mu     sync.Mutex
 	loaded bool
 	value  T
-	err    error         // of the last attempt
+	err    error         // error of the last attempt
 	files  []os.FileInfo // as of the last attempt; an element is nil if the file was not found
 }
 

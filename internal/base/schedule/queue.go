@@ -73,7 +73,7 @@ type node struct {
 	index int     // in parent.next, or -1
 	order int64   // counter at the last slot, or when the node began to wait
 
-	waiting list.List // of *Slot, the oldest first; only for members
+	waiting list.List // waiting *Slot values, the oldest first; only for members
 	paused  bool      // gets no slot for now
 }
 

@@ -59,7 +59,7 @@ type Requests struct {
 	idle     map[Kind]float64 // response time on an idle server, in seconds
 	slowness float64          // response times of light users, divided by the times of an idle server
 
-	lastUser Key       // of the last request
+	lastUser Key       // user of the last request
 	lastAt   time.Time // when the last request was made
 	sharedAt time.Time // when another user than lastUser last made a request
 }

@@ -28,7 +28,7 @@ func (d *decoder) report(p Path, at position, format string, args ...any) {
 // An entry is a key of a mapping with its value. The zero value means that the key is absent.
 type entry struct {
 	key   string
-	at    position // of the key
+	at    position // position of the key
 	value *yaml.Node
 	empty bool // the key is present, but has no value
 }

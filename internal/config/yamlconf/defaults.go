@@ -20,8 +20,8 @@ func isDefaults(t reflect.Type, f reflect.StructField) bool {
 
 // defaults are the common values of the entries of a map.
 type defaults struct {
-	path    Path   // of the defaults
-	entries Path   // of the map
+	path    Path   // path of the defaults
+	entries Path   // path of the map
 	file    string // the file that contains them
 	entry   entry
 }

@@ -57,7 +57,7 @@ func TestOneOrMore(t *testing.T) {
 		name, text string
 		environ    []string
 		want       OneOrMore
-		at         string // of the last item
+		at         string // expected problem with the last item
 	}{
 		{"list", "hosts: [a, b]\n", nil, OneOrMore{"a", "b"}, "f.yaml:1:12: hosts.1: m"},
 		{"text", "hosts: a\n", nil, OneOrMore{"a"}, "f.yaml:1:8: hosts.0: m"},

@@ -24,8 +24,8 @@ func hash(r *fileRequest, arg string) (wire.Reply, error) {
 		213, fmt.Sprintf("%s %d-%d %x %s", r.algorithm, part.From, max(0, end-1), sum, r.echo(arg))), nil
 }
 
-// hashError sets the reply codes of HASH (draft-ietf-ftpext2-hash, 3.5), which differ from the codes of other
-// commands for two errors.
+// hashError sets the reply codes for two errors, for which HASH has other codes than all other commands
+// (draft-ietf-ftpext2-hash, 3.5).
 func hashError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):

@@ -81,7 +81,7 @@ func TestNamesInErrors(t *testing.T) {
 	c.do("SITE CPTO /new", "550 / -> /new"+intoItself)
 	c.do("SITE COPY full /", "550 /: This directory cannot be moved, replaced or removed.")
 	c.do("RNFR full", "350 ")
-	c.do("RNTO /full", "250 ") // the name of the file itself
+	c.do("RNTO /full", "250 ") // both names are the same file
 	c.do("RNFR other", "350 ")
 	if _, err := s.client.DeleteObject(
 		t.Context(), &s3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("other/f")}); err != nil {

@@ -61,7 +61,7 @@ type command struct {
 
 	kind   report.Kind // event in the audit log
 	starts bool        // starts a login
-	reads  bool        // may only read; it is an event only if it has changed the storage
+	reads  bool        // may only read: there is no audit event unless the command has changed the storage
 
 	// after runs once a reply that reports success was sent. If it returns a reply, that is sent too.
 	after func(s *session) wire.Reply

@@ -57,7 +57,7 @@ type Conn struct {
 	transfer *Transfer
 	opened   time.Time
 	ended    time.Time // when the last byte from the client had arrived
-	window   window    // of an upload
+	window   window    // bytes of an upload in the current window
 }
 
 var _ contract.ReadDeadliner = (*Conn)(nil)

@@ -68,7 +68,7 @@ func (c Client) anyone() Client { return Client{Local: c.Local, Addr: c.Addr} }
 type listener struct {
 	*net.TCPListener
 	stays   bool        // open even if no session waits
-	mu      *sync.Mutex // of Ports
+	mu      *sync.Mutex // the mutex of Ports
 	address netip.AddrPort
 	waiting map[netip.Addr]*waiter // by client address
 	joining []*waiter              // the waiters that are not ready

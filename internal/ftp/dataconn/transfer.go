@@ -47,7 +47,7 @@ type Options struct {
 	Contended func() bool
 	// TLS is nil for a data connection without TLS.
 	TLS       *tls.Config
-	Handshake Handshake // of the control connection
+	Handshake Handshake // handshake of the control connection
 	// RequireReuse refuses data connections that do not resume the TLS session of the control connection (RFC
 	// 4217, 10.2).
 	RequireReuse bool

@@ -171,9 +171,9 @@ func (c callbacks) FetchNext() (shown, listened int, ok bool) {
 // NumberAttempts returns 0, so the library decides how many ports it tries.
 func (callbacks) NumberAttempts() int { return 0 }
 
-// WrapPassiveListener returns the listener that provides the data connection of the next transfer. It does not
-// know which engine has requested it: the engine finds the listener by its number. The library has reserved its
-// own listener for the address of the connection, and Close ends the reservation.
+// WrapPassiveListener returns the listener that provides the data connection of the next transfer. Any engine may have
+// requested it; that engine finds the listener by its number. own is the listener that the library has reserved for the
+// address of the connection. Closing it ends the reservation.
 func (c callbacks) WrapPassiveListener(own net.Listener) (net.Listener, error) {
 	_ = own.Close()
 	return c.offer(), nil

@@ -574,7 +574,7 @@ func TestKilledRelay(t *testing.T) {
 	}{
 		"nothing":  {nil, false},
 		"progress": {frame(frameProgress, ""), false},
-		"end":      {frame(frameEnd, ""), false}, // of the data of the client
+		"end":      {frame(frameEnd, ""), false}, // the end of the data from the client
 		"delivered": {append(
 			append(frame(frameProgress, ""), frame(frameData, "not asked for")...),
 			frame(frameDelivered, "")...), true},

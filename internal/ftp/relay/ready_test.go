@@ -18,7 +18,7 @@ func TestAwaitPeers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		peer     string
 		cache    time.Duration // how long the name server caches the old address
-		refusing time.Duration // how long the name server of a peer does
+		refusing time.Duration // how long the name server of a peer caches the old address
 		stop     time.Duration
 		want     time.Duration
 	}{

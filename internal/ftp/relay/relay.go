@@ -27,7 +27,7 @@ type relay struct {
 	client net.Conn     // without the header of the load balancer
 	socket *net.TCPConn // socket of client
 	owner  *net.TCPConn
-	frames frameWriter // to the owner
+	frames frameWriter // writes frames to the owner
 	stall  time.Duration
 
 	received bool // the owner has the whole upload

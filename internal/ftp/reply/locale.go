@@ -47,7 +47,7 @@ type Locale struct {
 
 	server   Preferences
 	tenant   Preferences  // zero before a tenant is known
-	user     language.Tag // of the logged-in user, or undetermined
+	user     language.Tag // language of the logged-in user, or undetermined
 	lang     *i18n.Localizer
 	selected bool // the client has selected the language with LANG
 }

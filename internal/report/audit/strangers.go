@@ -33,7 +33,7 @@ type strangers struct {
 // A kind identifies lines that are counted together.
 type kind struct {
 	client        netip.Prefix // invalid for networks above maxKinds
-	event, reason string       // of a line
+	event, reason string       // event and reason of a line
 	code          int          // reply code of a command, 0 for other events
 	tenant, user  string
 }

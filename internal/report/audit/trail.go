@@ -151,7 +151,7 @@ func (t *trail) step(e *Entry, backward bool) (about bool) {
 	from, to := place(e.URI), place(e.ToURI)
 	removes := e.Event == string(report.Delete) || e.Event == string(report.RemoveDir)
 	restores := e.Event == string(report.Restore)
-	if backward && removes { // before it, there was another file, unless it is the restored one
+	if backward && removes { // the removed file was another one, unless it is the file that was restored later
 		t.leave(from, t.past)
 	}
 	places := slices.Clone(t.live)
@@ -182,8 +182,8 @@ func (t *trail) step(e *Entry, backward bool) (about bool) {
 	return about
 }
 
-// touches reports whether an entry about a place concerns the file. A change of a parent directory does if it moves or
-// removes its contents.
+// touches reports whether an entry about a place concerns the file. A change of a parent directory concerns the file if
+// it moves or removes the contents of the directory.
 func (t *trail) touches(places []string, at string, e *Entry) bool {
 	whole := e.ToURI != "" || strings.HasPrefix(e.Command, "SITE")
 	return slices.ContainsFunc(t.asked, func(asked string) bool { _, ok := below(at, asked); return ok }) ||

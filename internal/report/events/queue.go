@@ -56,7 +56,7 @@ type Event struct {
 	Tenant string    `json:"tenant"`
 	User   string    `json:"user"`
 	Path   string    `json:"path"`                // as the user sees it
-	URI    string    `json:"s3_uri"`              // of the object
+	URI    string    `json:"s3_uri"`              // URI of the object
 	ToPath string    `json:"to_path,omitempty"`   // rename or copy
 	ToURI  string    `json:"to_s3_uri,omitempty"` // rename or copy; for a refused file, the object in the quarantine
 	Size   *int64    `json:"size,omitempty"`      // upload: size in bytes

@@ -21,7 +21,7 @@ const MaxTime = 24 * time.Hour
 
 // A Rule selects sessions whose commands and replies are logged. A session must match all fields that are not empty.
 type Rule struct {
-	Network netip.Prefix `json:"network,omitzero"` // of the client
+	Network netip.Prefix `json:"network,omitzero"` // network of the client
 	Tenant  string       `json:"tenant,omitempty"` // selected with HOST, TLS or a login
 	User    string       `json:"user,omitempty"`   // after the login: alice, or alice@acme
 	Until   time.Time    `json:"until"`

@@ -31,7 +31,7 @@ func (p *prober) storeObject(ctx context.Context) {
 		return
 	}
 	p.get(ctx, p.own, nil)
-	if p.needsLookup() { // tells a denied lookup from a denied read, because this key may be read
+	if p.needsLookup() { // distinguishes a denied lookup from a denied read, because this key may be read
 		p.get(ctx, p.own+"-missing", nil, "NoSuchKey")
 	}
 	if len(o.Tags) > 0 {

@@ -26,7 +26,7 @@ const (
 type sample struct {
 	*scratch
 	key     string
-	etag    string          // of the object, as the server sent it
+	etag    string          // ETag of the object, as the server sent it
 	profile *driver.Profile // fields that the experiments set; also controls the format of ETags
 
 	// fewParts is [driver.Profile.PartLimit] as a fact: the server does not accept 10,000 parts.

@@ -101,7 +101,7 @@ func (f *Files) move(kind Kind, from, to *target, do func() error) error {
 		func() string {
 			stored, err := to.mount.Store.StatFile(f.ctx, to.inner)
 			if err != nil {
-				return "" // it is stored all the same
+				return "" // the file is stored, only its ETag is unknown
 			}
 			return etagOf(stored)
 		})

@@ -241,7 +241,7 @@ func TestDropBoxResumes(t *testing.T) {
 	broken.Abort(io.ErrUnexpectedEOF)
 	_ = broken.Close()
 
-	s := guarded(t, storage, "-w") // of another session
+	s := guarded(t, storage, "-w") // files of another session
 	const flag = os.O_CREATE
 	if _, err := s.OpenWriter("/scan", flag, 3); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("resuming at the offset of a file: %v", err)

@@ -146,7 +146,7 @@ func (r Layer) Below(root string) Layer {
 	var seen Layer
 	for _, rule := range r {
 		if left, ok := rule.follow(root); ok && len(left) > 0 {
-			rule.pattern = left // keep the shape, and therefore the order of the rules
+			rule.pattern = left // the shape stays the same, so that the order of the rules does not change
 			seen = append(seen, rule)
 		}
 	}

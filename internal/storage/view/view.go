@@ -65,7 +65,7 @@ type target struct {
 	name      string // absolute and clean, as the user sees it
 	today     string // name without the moment of an older version
 	canonical string // today, in the form that rules compare
-	rights    Rights // of the user
+	rights    Rights // rights of the user
 	mount     *Mount
 	inner     string // name within the mount, with a trailing slash if it must be a directory
 	fixed     bool   // leads to a mount, so it cannot be moved

@@ -101,7 +101,7 @@ type Options struct {
 type Operation struct {
 	Name                string // name in the SDK, such as "PutObject"
 	Bucket, Key, Prefix string
-	UploadID            string // of a multipart upload; CreateMultipartUpload has it only in an [Event]
+	UploadID            string // ID of a multipart upload; for CreateMultipartUpload only in an [Event]
 	Tag                 any    // result of [Caller.Tag] for the request
 }
 

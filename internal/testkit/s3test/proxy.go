@@ -156,7 +156,7 @@ func (p *Proxy) Counts() map[string]int {
 // A Fault applies an Effect to matching requests.
 type Fault struct {
 	Operation string // such as "PutObject"; any operation if empty
-	KeyPrefix string // of the key, or of the prefix of a listing
+	KeyPrefix string // prefix of the key, or of the prefix of a listing
 	After     int    // number of matching requests to skip
 	Times     int    // number of requests to affect, all if 0
 	Effect    Effect

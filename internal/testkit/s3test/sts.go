@@ -39,7 +39,7 @@ type STSRequest struct {
 // An STSResponse is the response of an STS. The zero value issues credentials that are valid for the requested
 // time.
 type STSResponse struct {
-	Status        int // of an error
+	Status        int // HTTP status of an error
 	Code, Message string
 	Expires       time.Time // overrides the expiration set by MinIO
 }

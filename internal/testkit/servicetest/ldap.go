@@ -27,7 +27,7 @@ const (
 	Readers           = "cn=Readers,ou=groups," + BaseDN
 	Writers           = "cn=writers,ou=groups," + BaseDN
 	BindDN            = "cn=babelftp," + BaseDN // allowed to search
-	DirectoryPassword = "correct horse"         // of all users and of BindDN
+	DirectoryPassword = "correct horse"         // password of all users and of BindDN
 )
 
 const (

@@ -163,7 +163,7 @@ type LoginRequest struct {
 	// Certificates are the certificates that the client presented during the TLS handshake, leaf first. The client
 	// has proven that it owns the key of the leaf; the chain is not verified yet.
 	Certificates []*x509.Certificate
-	Limits       limits.Scopes // of the server and of the address
+	Limits       limits.Scopes // limits of the server and of the address
 	Session      *limits.Session
 	// BeforeCommit must be called before an upload becomes visible. It returns an error if the client has
 	// disconnected.

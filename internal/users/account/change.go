@@ -28,7 +28,7 @@ type tenantTable struct {
 	cfg          *config.Config
 	files        driver.Options // common to the file systems of all users
 	settings     serverSettings
-	charsets     []networkCharset // of all tenants
+	charsets     []networkCharset // charsets for networks of all tenants
 	// strictTLS reports whether the server has a service that may assign users to a tenant that requires TLS.
 	strictTLS bool
 }
@@ -44,7 +44,7 @@ type serverSettings struct {
 	bundle             *i18n.Bundle
 	defaultLanguage    language.Tag
 	clientCertificates config.ClientCertificates
-	auth               *config.Auth // of the server
+	auth               *config.Auth // auth section of the server
 	service            *service     // built from auth; nil if auth is nil
 }
 

@@ -373,7 +373,9 @@ func (r *Registry) decide(
 		c, passwords = who.user.credential(), readings(req.Password, charset)
 	case who.usesService():
 		if who.requested == nil {
-			_ = who.rules.verify(req.Certificates) // only for its duration: the policy of the user's tenant decides
+			// the result does not matter, but the reply must take as long; the policy of the user's tenant decides
+			// later
+			_ = who.rules.verify(req.Certificates)
 		} else if refused = who.requested.verify(req.Certificates); refused != nil {
 			break
 		}

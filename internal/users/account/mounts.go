@@ -21,7 +21,7 @@ import (
 type mount struct {
 	at     string // absolute, in the user's view
 	bucket *s3client.Bucket
-	prefix string // of the object keys
+	prefix string // prefix of the object keys
 }
 
 // userMounts returns the mounts of a user whose "/" is the directory root of the tenant: first the folders below

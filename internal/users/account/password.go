@@ -25,7 +25,7 @@ const passwordCacheTime = 5 * time.Minute
 // A verifier checks passwords. It limits the checks that run in parallel, so that password guessing can neither
 // exhaust the memory nor occupy all CPUs.
 type verifier struct {
-	queue  *schedule.Queue // of checks that hash, fair by [limits.Network]
+	queue  *schedule.Queue // queue of checks that hash, fair by [limits.Network]
 	key    []byte          // for the MACs of verified passwords; random in each process
 	hashes atomic.Pointer[passwordhash.Set]
 	now    func() time.Time

@@ -33,7 +33,7 @@ type Registry struct {
 	sessions tenantSessions
 	verifier *verifier
 	usages   *usages
-	throttle *limits.Throttle[netip.Prefix, string] // of logins, by [limits.Network] and identity
+	throttle *limits.Throttle[netip.Prefix, string] // throttles logins by [limits.Network] and identity
 	endings  view.Endings
 	bans     *bans.List
 	log      *slog.Logger

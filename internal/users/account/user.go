@@ -31,7 +31,7 @@ type User struct {
 	// Policy combines the permissions of the tenant, its folders and the user.
 	Policy view.Policy
 
-	key         string      // of the state; the folded name for users of a service
+	key         string      // key of the user's state; the folded name for users of a service
 	past        view.Policy // permissions for the directory of earlier versions itself
 	deny        view.Names  // files that the user may not store
 	maxFileSize int64       // in bytes, 0 for no limit

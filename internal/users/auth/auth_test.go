@@ -357,7 +357,8 @@ func TestCacheIsBounded(t *testing.T) {
 		}
 	}
 	now = now.Add(time.Second)
-	if login(-4); len(c.accepted) != 2 || len(c.oldest) != 2 { // including the one that made room
+	// login -2, which took the place of login 0, and login -4
+	if login(-4); len(c.accepted) != 2 || len(c.oldest) != 2 {
 		t.Errorf("after their time the cache holds %d logins, and %d keys", len(c.accepted), len(c.oldest))
 	}
 }

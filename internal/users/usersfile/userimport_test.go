@@ -241,8 +241,8 @@ func TestImportText(t *testing.T) {
 // TestImportSFTPGoFields adds a field to a user, which must be imported or be mentioned in a comment above the user.
 func TestImportSFTPGoFields(t *testing.T) {
 	for name, tc := range map[string]struct {
-		fields   string // of the user
-		want     string // in the comment
+		fields   string // fields of the user in JSON
+		want     string // expected in the comment
 		disabled bool
 	}{
 		"no-more":                 {`"id": 3, "created_at": 1700000000000, "last_login": 1700000000000`, "", false},

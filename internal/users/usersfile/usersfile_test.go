@@ -170,7 +170,7 @@ func TestSharedSettings(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(d *Document) error
-		want   string // of the error
+		want   string // expected part of the error
 	}{
 		{"user", func(d *Document) error { return d.Set("a", "/", "root") }, "users.a " + shared + " (&a): expand its aliases (*a) first"},
 		{"alias-of-user", func(d *Document) error { return d.Set("b", "/", "root") }, "users.b is a YAML alias (*a)"},
