@@ -153,12 +153,12 @@ func regionIn(err error) string {
 			return region
 		}
 	}
-	// "the region 'us-east-1' is wrong; expecting 'eu-central-1'"
+	// "the region 'us-east-1' is wrong; expecting 'eu-central-1'". versitygw uses double quotes.
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok {
 		return ""
 	}
-	_, after, _ := strings.Cut(api.ErrorMessage(), "expecting '")
+	_, after, _ := strings.Cut(strings.ReplaceAll(api.ErrorMessage(), `"`, "'"), "expecting '")
 	region, _, found := strings.Cut(after, "'")
 	if !found || strings.ContainsFunc(region, func(r rune) bool {
 		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z')

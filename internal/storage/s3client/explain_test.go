@@ -79,14 +79,20 @@ func TestExplainCodes(t *testing.T) {
 	}
 }
 
-// If a signature has the wrong region, the message of S3 names the correct one.
+// If a signature has the wrong region, the message of S3 names the correct one. AWS and versitygw quote it differently.
 func TestExplainRegionInMessage(t *testing.T) {
-	cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
-	cfg.S3.Endpoint = answers(t, http.StatusBadRequest, "application/xml", "<Error><Code>AuthorizationHeaderMalformed</Code>"+
-		"<Message>The authorization header is malformed; the region 'us-east-1' is wrong; expecting 'eu-west-3'</Message></Error>")
-	_, err := verify(t.Context(), cfg, nil)
-	if err == nil || !strings.HasSuffix(err.Error(), "expecting 'eu-west-3'): set s3.region: eu-west-3") {
-		t.Error(err)
+	for name, message := range map[string]string{
+		"aws": "the region 'us-east-1' is wrong; expecting 'eu-west-3'", "versitygw": `the region "us-east-1" is wrong; ` +
+			`expecting "eu-west-3"`} {
+		t.Run(name, func(t *testing.T) {
+			cfg := servicetest.NewConfig(t, s3test.Start(t, "sim-aws"))
+			cfg.S3.Endpoint = answers(t, http.StatusBadRequest, "application/xml", "<Error><Code>AuthorizationHeaderMalformed"+
+				"</Code><Message>The authorization header is malformed; "+message+"</Message></Error>")
+			_, err := verify(t.Context(), cfg, nil)
+			if err == nil || !strings.HasSuffix(err.Error(), message+"): set s3.region: eu-west-3") {
+				t.Error(err)
+			}
+		})
 	}
 }
 
