@@ -17,12 +17,12 @@ import (
 
 // A listedUser is a row of the list.
 type listedUser struct {
-	Tenant    string     `json:"tenant"`
-	User      string     `json:"user"`
-	Status    string     `json:"status"` // enabled, disabled or expired
-	Expires   string     `json:"expires,omitempty"`
-	Root      string     `json:"root"`
-	// configuration, users_file, or the old FTP server that the user came from
+	Tenant  string `json:"tenant"`
+	User    string `json:"user"`
+	Status  string `json:"status"` // enabled, disabled or expired
+	Expires string `json:"expires,omitempty"`
+	Root    string `json:"root"`
+	// Source is configuration, users_file, or the old FTP server that the user came from.
 	Source    string     `json:"source"`
 	LastLogin *time.Time `json:"last_login,omitempty"` // nil if unknown
 }
