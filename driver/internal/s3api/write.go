@@ -51,8 +51,8 @@ type conditionalWrite struct {
 	// send makes one attempt with a condition.
 	send func(ctx context.Context, c Condition) (Result, error)
 
-	// pending reports whether S3 has certainly not performed the request, and performs it at most once, no matter how
-	// often it is sent. It is nil if only the object shows whether S3 has performed the request.
+	// pending reports whether S3 has certainly not performed the request yet and will perform it at most once, no
+	// matter how often it is sent. It is nil if only the object shows whether S3 has performed the request.
 	pending func(ctx context.Context) bool
 
 	// owns reports whether no other session can have created an object with this name. It is nil if none ever can.

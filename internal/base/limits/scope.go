@@ -134,7 +134,7 @@ func newScope(tenant, prefix string, b Bounds) *Scope {
 	return s
 }
 
-// limits returns the names of all limits that have one.
+// limits returns the names of all limits that have a name.
 func (s *Scope) limits() (names []string) {
 	for i := range s.counts {
 		names = append(names, s.counts[i].limit)
