@@ -2,7 +2,7 @@
 {{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* 52 characters leave room for a suffix: a StatefulSet's pods carry a label of its name and a hash of 10. */}}
+{{/* 52 characters leave room for a suffix: the pods of a StatefulSet have a label with its name and a hash of ten characters. */}}
 {{- define "babelftp.fullname" -}}
 {{- $name := include "babelftp.name" . -}}
 {{- if .Values.fullnameOverride -}}
@@ -14,19 +14,19 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What selects the pods of the server. It must never change: a StatefulSet refuses that. */}}
+{{/* The labels that select the pods of the server. They must never change, because a StatefulSet does not allow it. */}}
 {{- define "babelftp.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "babelftp.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: server
 {{- end -}}
 
-{{/* The same for kubectl. */}}
+{{/* The selector for kubectl. */}}
 {{- define "babelftp.selector" -}}
 app.kubernetes.io/instance={{ .Release.Name }},app.kubernetes.io/component=server
 {{- end -}}
 
-{{/* The labels of objects. Pods do not have them, because those of a new version of the chart would replace each pod. */}}
+{{/* The labels of objects. Pods do not have them, because a new version of the chart changes them and would replace each pod. */}}
 {{- define "babelftp.labels" -}}
 {{- with .Values.commonLabels }}
 {{- toYaml . }}
@@ -38,7 +38,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* The labels of the pods of a hook: .root is the chart, and .component what the pod is for. */}}
+{{/* The labels for the pods of a hook. .root is the chart, and .component is the purpose of the pod. */}}
 {{- define "babelftp.hookLabels" -}}
 {{- with .root.Values.commonLabels }}
 {{- toYaml . }}
@@ -67,12 +67,12 @@ app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 {{- end -}}
 
-{{/* The name of the Secret of an entry of .Values.secrets. */}}
+{{/* The name of the Secret for an entry of .Values.secrets. */}}
 {{- define "babelftp.secretName" -}}
 {{- .secret.existingSecret | default (printf "%s-%s" (include "babelftp.fullname" .root) .name) -}}
 {{- end -}}
 
-{{/* The name of the Secret with the server's certificate; empty: no TLS. */}}
+{{/* The name of the Secret with the certificate of the server, or empty without TLS. */}}
 {{- define "babelftp.certificateSecret" -}}
 {{- $tls := .Values.tls -}}
 {{- if and $tls.existingSecret $tls.certificate.enabled -}}
@@ -91,7 +91,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 {{- end -}}
 
-{{/* The ports inside the container, above 1023 because the process has no capability to bind those below. */}}
+{{/* The ports inside the container, above 1023 because the process does not have the capability to bind lower ports. */}}
 {{- define "babelftp.containerPorts" -}}
 ftp: 2121
 ftps: 9990
@@ -104,7 +104,7 @@ admin: 9122
 {{- regexFind "[0-9]+$" (toString .) -}}
 {{- end -}}
 
-{{/* The port of config.admin.listen. Empty: no other pod reaches it. */}}
+{{/* The port of config.admin.listen, or empty if no other pod can reach it. */}}
 {{- define "babelftp.adminPort" -}}
 {{- $listen := dig "listen" "" (.Values.config.admin | default dict) -}}
 {{- if not (regexMatch "^(127[.]|localhost:|\\[::1\\]:|$)" $listen) -}}
@@ -112,7 +112,7 @@ admin: 9122
 {{- end -}}
 {{- end -}}
 
-{{/* Where the pods answer the challenges of ACME: the port of the Service, and that of the container. */}}
+{{/* The ports for ACME challenges, of the Service and of the container. */}}
 {{- define "babelftp.acmePorts" -}}
 {{- $acme := dig "acme" dict (.Values.config.tls | default dict) | default dict -}}
 {{- range $name, $port := dict "http" 80 "tls" 443 -}}
@@ -126,7 +126,7 @@ admin: 9122
 {{- end -}}
 {{- end -}}
 
-{{/* The passive ports, one word each. */}}
+{{/* The passive ports, separated by spaces. */}}
 {{- define "babelftp.passivePorts" -}}
 {{- $range := toString .Values.passive.ports -}}
 {{- if not (regexMatch "^[1-9][0-9]{0,4}-[1-9][0-9]{0,4}$" $range) -}}
@@ -152,7 +152,7 @@ admin: 9122
 {{- untilStep $first (int (add1 $last)) 1 | join " " -}}
 {{- end -}}
 
-{{/* What of the configuration cannot change while the server runs. The rest of that comes from the variables of the pod. */}}
+{{/* The parts of the configuration that need a restart, except those in environment variables of the pod. */}}
 {{- define "babelftp.fixed" -}}
 {{- $config := .Values.config -}}
 {{- $fixed := pick $config "memory" "abandoned_uploads" "audit" "proxy_protocol" -}}
@@ -162,7 +162,7 @@ admin: 9122
 {{- toYaml $fixed -}}
 {{- end -}}
 
-{{/* Whether there may be several pods. */}}
+{{/* "true" if there can be several pods. */}}
 {{- define "babelftp.cluster" -}}
 {{- $max := int .Values.maxReplicas -}}
 {{- $least := .Values.autoscaling.enabled | ternary .Values.autoscaling.minReplicas .Values.replicas | int -}}
@@ -179,7 +179,7 @@ admin: 9122
 {{- if gt $max 1 -}}true{{- end -}}
 {{- end -}}
 
-{{/* A number of bytes, written as Kubernetes (768Mi) or the configuration (256MiB) does. Empty for another form, such as 0.5Gi. */}}
+{{/* The number of bytes in a size as in Kubernetes (768Mi) or in the configuration (256MiB). Empty for other forms, such as 0.5Gi. */}}
 {{- define "babelftp.bytes" -}}
 {{- $text := toString . | trimSuffix "B" -}}
 {{- if kindIs "float64" . -}}
@@ -191,7 +191,7 @@ admin: 9122
 {{- end -}}
 {{- end -}}
 
-{{/* GOMEMLIMIT: 90 % of the container's limit, less config.memory, which the Go runtime does not count. Empty where that cannot be known. */}}
+{{/* GOMEMLIMIT: 90 % of the container's limit minus config.memory, which the Go runtime does not count. Empty if one of them is unknown. */}}
 {{- define "babelftp.goMemoryLimit" -}}
 {{- $limit := include "babelftp.bytes" (dig "limits" "memory" "" (.Values.resources | default dict)) -}}
 {{- $memory := include "babelftp.bytes" (.Values.config.memory | default "256MiB") -}}
@@ -204,8 +204,8 @@ admin: 9122
 {{- end -}}
 {{- end -}}
 
-{{/* The resources of a pod. The memory that is requested by default is what docs/guides/sizing-and-limits.md counts: 50 MiB for the process, 64 MiB
-for 1,000 sessions under TLS of which 200 transfer, and 22/16 of config.memory. */}}
+{{/* The resources of a pod. By default, it requests the memory that docs/guides/sizing-and-limits.md calculates: 50 MiB for the process, 64 MiB for
+1,000 TLS sessions with 200 active transfers, and 22/16 of config.memory. */}}
 {{- define "babelftp.resources" -}}
 {{- $resources := deepCopy (.Values.resources | default dict) -}}
 {{- $memory := include "babelftp.bytes" (.Values.config.memory | default "256MiB") -}}
@@ -220,7 +220,7 @@ for 1,000 sessions under TLS of which 200 transfer, and 22/16 of config.memory. 
 {{- toYaml $resources -}}
 {{- end -}}
 
-{{/* babelftp.yaml: .Values.config, in which nothing may be that the chart sets. */}}
+{{/* The content of babelftp.yaml: .Values.config, which must not contain keys that the chart sets. */}}
 {{- define "babelftp.config" -}}
 {{- $config := .Values.config -}}
 {{- $owned := dict
@@ -282,7 +282,7 @@ for 1,000 sessions under TLS of which 200 transfer, and 22/16 of config.memory. 
 {{- toYaml $config -}}
 {{- end -}}
 
-{{/* What the Services for clients have in common. */}}
+{{/* The part of the spec that all Services for clients have in common. */}}
 {{- define "babelftp.serviceSpec" -}}
 type: {{ .Values.service.type }}
 {{- with .Values.service.ipFamilyPolicy }}
@@ -310,7 +310,7 @@ loadBalancerSourceRanges:
 {{- end }}
 {{- end -}}
 
-{{/* The labels and annotations of these Services. .annotations are more of one. */}}
+{{/* The labels and annotations of these Services. .annotations are additional ones for one Service. */}}
 {{- define "babelftp.serviceMetadata" -}}
 labels:
   {{- include "babelftp.labels" .root | nindent 2 }}
@@ -323,12 +323,12 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* The job label of the metrics, which the alerts and the dashboard read. A PodMonitor gives it by itself. */}}
+{{/* The job label of the metrics, which the alerts and the dashboard use. A PodMonitor sets it by itself. */}}
 {{- define "babelftp.job" -}}
 {{- printf "%s/%s" .Release.Namespace (include "babelftp.fullname" .) -}}
 {{- end -}}
 
-{{/* The metadata and the selector of a PodMonitor or ServiceMonitor. Of the Services only the headless one has these labels. */}}
+{{/* The metadata and the selector of a PodMonitor or ServiceMonitor. Only the headless Service has these labels. */}}
 {{- define "babelftp.monitor" }}
 metadata:
   name: {{ include "babelftp.fullname" .root }}
@@ -343,7 +343,7 @@ spec:
       {{- include "babelftp.selectorLabels" .root | nindent 6 }}
 {{- end -}}
 
-{{/* Where a monitor reads the metrics, without relabelings. */}}
+{{/* The endpoint from which a monitor reads the metrics, without relabelings. */}}
 {{- define "babelftp.metricsEndpoint" -}}
 port: metrics
 path: /metrics
@@ -357,8 +357,8 @@ metricRelabelings:
 {{- end }}
 {{- end -}}
 
-{{/* Fails if a network policy keeps a Network Load Balancer from the pods, which it checks from addresses of its own. .root, and .check, the port of
-the health check, as the annotation has it. */}}
+{{/* Fails if the network policy blocks the health checks of a Network Load Balancer, which come from its own addresses. .root is the chart, and
+.check is the port of the health check in the annotation. */}}
 {{- define "babelftp.healthChecksPass" -}}
 {{- $policy := .root.Values.networkPolicy -}}
 {{- $metrics := eq (toString .check) (toString (include "babelftp.containerPorts" .root | fromYaml).metrics) -}}

@@ -1,6 +1,7 @@
-{{/* What the pods of the server, of the check and of the tests have in common. */}}
+{{/* The parts that the pods of the server, the check and the tests have in common. */}}
 
-{{/* The settings that must agree with the pod and the Service. They replace what the configuration says. .root and .check as below. */}}
+{{/* The settings that depend on the pod and the Service, as environment variables, which override the configuration. .root and .check are as
+in babelftp.volumes. */}}
 {{- define "babelftp.env" -}}
 {{- $values := .root.Values -}}
 {{- $ports := include "babelftp.containerPorts" .root | fromYaml -}}
@@ -31,7 +32,7 @@
 - name: BABELFTP_CLUSTER_PEERS
   value: {{ printf "%s-{replica}.%[1]s-headless" (include "babelftp.fullname" .root) | quote }}
 {{- if .hook }}
-- name: BABELFTP_CLUSTER_REPLICA # the pods of the server have it in their names
+- name: BABELFTP_CLUSTER_REPLICA # pods of the server have this number in their names
   value: "0"
 {{- end }}
 {{- end }}
@@ -63,7 +64,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* .root and .check as in babelftp.volumes. */}}
+{{/* .root and .check are as in babelftp.volumes. */}}
 {{- define "babelftp.volumeMounts" -}}
 - name: config
   mountPath: /etc/babelftp
@@ -85,8 +86,8 @@
 {{- end }}
 {{- end -}}
 
-{{/* The volumes of a pod: .root is the chart. .check is set for the check, which needs no certificate of cert-manager. .before is set for a check
-that runs before the release has any objects. */}}
+{{/* The volumes of a pod: .root is the chart. .check is set for the check, which does not need a certificate from cert-manager. .before is set for a
+check that runs before the objects of the release exist. */}}
 {{- define "babelftp.volumes" -}}
 {{- $fullname := include "babelftp.fullname" .root -}}
 {{- $made := .before | ternary (printf "%s-check" $fullname) $fullname -}}
@@ -99,7 +100,7 @@ that runs before the release has any objects. */}}
       - key: babelftp.yaml
         path: babelftp.yaml
     {{- end }}
-- name: admin # the socket of babelftp bans
+- name: admin # for admin_socket
   emptyDir: {}
 {{- if not (and .check .root.Values.tls.certificate.enabled) }}
 {{- with include "babelftp.certificateSecret" .root }}
@@ -130,7 +131,7 @@ that runs before the release has any objects. */}}
 {{- end }}
 {{- end -}}
 
-{{/* Whether the check runs after the objects of the release are made: extraObjects may make a Secret that the pods mount. */}}
+{{/* "true" if the check runs when the objects of the release exist, for example because extraObjects creates a Secret that the pods mount. */}}
 {{- define "babelftp.checkAfter" -}}
 {{- $after := eq .Values.check.when "after" -}}
 {{- if not .Values.check.when -}}
@@ -153,10 +154,10 @@ that runs before the release has any objects. */}}
 {{- if $after -}}true{{- end -}}
 {{- end -}}
 
-{{/* Where pods run, and as which user. */}}
+{{/* The part of the pod spec about where pods run, and as which user. */}}
 {{- define "babelftp.placement" -}}
 automountServiceAccountToken: false
-# BABELFTP_ variables are settings; Kubernetes would add its own for every Service.
+# Kubernetes would add variables for every Service, and variables that begin with BABELFTP_ are settings.
 enableServiceLinks: false
 {{- with .Values.dnsPolicy | default (.Values.hostNetwork | ternary "ClusterFirstWithHostNet" "") }}
 dnsPolicy: {{ . }}
