@@ -51,7 +51,7 @@ func TestSmoke(t *testing.T) {
 		"slow: 1 x 4 files of 4 KiB up", "slow: MLSD of 9", "memory of an idle session",
 	} {
 		if !slices.Contains(names, want) {
-			t.Errorf("no %q in %q", want, names)
+			t.Errorf("missing %q in %q", want, names)
 		}
 	}
 }

@@ -307,17 +307,17 @@ func TestReferences(t *testing.T) {
 				m := r.find(kind, r.statefulSet.Metadata.Name)
 				ends := slices.Concat(m.Spec.PodMetricsEndpoints, m.Spec.Endpoints)
 				if m.Kind != "" && (len(ends) != 1 || ends[0].Port != "metrics" || ends[0].Path != "/metrics") {
-					t.Errorf("the %s asks %v", kind, ends)
+					t.Errorf("the %s calls %v", kind, ends)
 				}
 			}
 			if !r.headless.Spec.PublishNotReadyAddresses {
-				t.Error("a pod that stops has no name, but sessions that need one")
+				t.Error("a stopping pod has no name although its sessions need one")
 			}
 			if r.statefulSet.Spec.ServiceName != r.headless.Metadata.Name {
 				t.Errorf("the StatefulSet is governed by %s", r.statefulSet.Spec.ServiceName)
 			}
 			if r.account.Kind != "" && r.pod().ServiceAccountName != r.account.Metadata.Name {
-				t.Errorf("the pod runs as %s", r.pod().ServiceAccountName)
+				t.Errorf("got service account %s", r.pod().ServiceAccountName)
 			}
 			checkPorts(t, r)
 		})
@@ -341,11 +341,11 @@ func checkPorts(t *testing.T, r release) {
 	}
 	for _, p := range slices.Concat(r.service.Spec.Ports, r.headless.Spec.Ports) {
 		if target, named := p.TargetPort.(string); named && ports[target] == 0 {
-			t.Errorf("port %d leads to %s, which the container has not", p.Port, target)
+			t.Errorf("port %d leads to %s, which the container does not have", p.Port, target)
 		}
 	}
 	if slices.ContainsFunc(r.service.Spec.Ports, func(p servicePort) bool { return p.TargetPort == "metrics" }) {
-		t.Error("the Service shows the metrics to the outside")
+		t.Error("the Service exposes the metrics outside of the cluster")
 	}
 	live, ready, start := r.container().LivenessProbe.HTTPGet, r.container().ReadinessProbe.HTTPGet,
 		r.container().StartupProbe.HTTPGet
@@ -381,7 +381,7 @@ func TestRelaysPassThePolicy(t *testing.T) {
 			return toPeer && len(rule.Ports) == 1 && fmt.Sprint(rule.Ports[0].Port) == fmt.Sprint(ports.First) &&
 				rule.Ports[0].EndPort == int(ports.Last)
 		}) {
-			t.Errorf("the policy lets no relays %s", name)
+			t.Errorf("the policy does not allow relays %s", name)
 		}
 	}
 }
@@ -529,7 +529,7 @@ func TestCluster(t *testing.T) {
 			c := loadConfig(t, r).Cluster
 			if !c.IsSet() {
 				if tt.possible != 1 {
-					t.Errorf("the pods do not know of each other")
+					t.Errorf("the pods have no peers")
 				}
 				return
 			}
@@ -537,14 +537,14 @@ func TestCluster(t *testing.T) {
 			for n, host := range hosts {
 				// The DNS name of a pod of a StatefulSet.
 				if want := fmt.Sprintf("%s-%d.%s", r.statefulSet.Metadata.Name, n, r.headless.Metadata.Name); host != want {
-					t.Errorf("replica %d is looked for at %s, and is %s", n, host, want)
+					t.Errorf("replica %d has the peer name %s, want %s", n, host, want)
 				}
 				if number, err := c.Number(fmt.Sprintf("%s-%d", r.statefulSet.Metadata.Name, n)); err != nil || number != n {
-					t.Errorf("replica %d takes itself for %d: %v", n, number, err)
+					t.Errorf("replica %d: got number %d: %v", n, number, err)
 				}
 			}
 			if len(hosts) != tt.possible {
-				t.Errorf("%d replicas know of each other, want %d", len(hosts), tt.possible)
+				t.Errorf("got %d peers, want %d", len(hosts), tt.possible)
 			}
 		})
 	}

@@ -131,7 +131,7 @@ func secretData(t *testing.T, r release, v volume) map[string]string {
 		cert, key := must.Certificate(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 		return map[string]string{"tls.crt": cert, "tls.key": key}
 	}
-	t.Errorf("volume %s: who makes the Secret %s?", v.Name, v.Secret.SecretName)
+	t.Errorf("volume %s: nothing creates the Secret %s", v.Name, v.Secret.SecretName)
 	return nil
 }
 
@@ -178,7 +178,7 @@ func TestConfiguration(t *testing.T) {
 			}
 			wait := time.Duration(r.container().Lifecycle.PreStop.Sleep.Seconds) * time.Second
 			if wait != 5*time.Second {
-				t.Errorf("the pod waits %v before it stops", wait)
+				t.Errorf("got a wait of %v before the stop", wait)
 			}
 			if grace := time.Duration(r.pod().TerminationGracePeriodSeconds) * time.Second; grace <= wait+
 				cfg.DrainTimeout {

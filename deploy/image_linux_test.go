@@ -292,7 +292,7 @@ func waitForLine(t *testing.T, page, log, pipeline string) {
 			t.Fatalf("%s: %s: %v\n%s", page, pipeline, err, out)
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s: %s does not find the login that failed in\n%s", page, pipeline, tool(t, "cat", log))
+			t.Fatalf("%s: %s did not find the failed login in\n%s", page, pipeline, tool(t, "cat", log))
 		}
 	}
 }

@@ -97,14 +97,14 @@ func testRelease(t *testing.T, k *kube, helm string) {
 		wrong := []string{"--set", "config.tenants.acme.users.alice.password_hash=secret"}
 		if err := k.helmWithJobs(
 			babelftp, append([]string{"install", "wrong", chart, "--values", file}, wrong...)...); err == nil {
-			t.Error("a configuration with a mistake was installed")
+			t.Error("installed an invalid configuration")
 		}
 		const path = "/apis/apps/v1/namespaces/ftp/statefulsets/"
 		if code, text, err := k.request(http.MethodGet, path+"wrong-babelftp", "", ""); code != http.StatusNotFound {
 			t.Errorf("the StatefulSet: %d %v %s", code, err, text)
 		}
 		if err := k.helmWithJobs(babelftp, "install", "right", chart, "--values", file); err != nil {
-			t.Errorf("a right configuration: %v", err)
+			t.Errorf("valid configuration: %v", err)
 		}
 		_, before, err := k.request(http.MethodGet, path+"right-babelftp", "", "")
 		must.OK(t, err)
@@ -112,7 +112,7 @@ func testRelease(t *testing.T, k *kube, helm string) {
 			babelftp, append(
 				[]string{"upgrade", "right", chart, "--values", file, "--set", "passive.ports=40000-40039"},
 				wrong...)...); err == nil {
-			t.Error("a configuration with a mistake replaced a right one")
+			t.Error("an invalid configuration replaced a valid one")
 		}
 		if _, after, err := k.request(http.MethodGet, path+"right-babelftp", "", ""); err != nil || after != before {
 			t.Errorf("the StatefulSet has changed: %v\n%s\n%s", err, before, after)

@@ -42,7 +42,7 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s: annotations %v, labels %v", alert.Alert, alert.Annotations, alert.Labels)
 		}
 		if !strings.Contains(alert.Expr, `job="ftp/test-babelftp"`) {
-			t.Errorf("%s meets other releases too: %s", alert.Alert, alert.Expr)
+			t.Errorf("%s also selects other releases: %s", alert.Alert, alert.Expr)
 		}
 	}
 	if own == 0 || len(headings) > 0 {
@@ -79,13 +79,13 @@ func TestDashboard(t *testing.T) {
 		}
 		for _, target := range p.Targets {
 			if !strings.Contains(target.Expr, `job="$job"`) {
-				t.Errorf("%s shows other releases too: %s", p.Title, target.Expr)
+				t.Errorf("%s also shows other releases: %s", p.Title, target.Expr)
 			}
 		}
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if other, there := taken[[2]int{x, y}]; there || x >= 24 {
-					t.Fatalf("%s lies on %q or outside", p.Title, other)
+					t.Fatalf("%s overlaps %q or is outside of the grid", p.Title, other)
 				}
 				taken[[2]int{x, y}] = p.Title
 			}

@@ -94,7 +94,7 @@ func testServer(t *testing.T, babelftp string) {
 				end := m.Spec.PodMetricsEndpoints[0]
 				if code, body := get(t, at(end.Port), end.Path); code != http.StatusOK ||
 					!strings.Contains(body, "\nbabelftp_sessions ") {
-					t.Errorf("Prometheus gets %d: %.200s", code, body)
+					t.Errorf("status of /metrics: %d: %.200s", code, body)
 				}
 			}
 		})
@@ -162,7 +162,7 @@ func waitForListeners(t *testing.T, log io.Reader, address string, listeners int
 		}
 	}
 	if listeners > 0 {
-		t.Fatalf("the server ends:\n%s", all.String())
+		t.Fatalf("the server exited:\n%s", all.String())
 	}
 	go func() { _, _ = io.Copy(io.Discard, log) }()
 }
@@ -221,7 +221,7 @@ func waitUntilOK(t *testing.T, address, path string) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s gets %d: %s", path, code, body)
+			t.Fatalf("GET %s: status %d: %s", path, code, body)
 		}
 	}
 }
@@ -280,6 +280,6 @@ func testLogin(t *testing.T, babelftp string) {
 		t.Errorf("%q: %v\n%s", args, err, out)
 	}
 	if !strings.Contains(string(out), "curl: (67)") {
-		t.Errorf("helm test does not say that the login was refused:\n%s", out)
+		t.Errorf("the output of helm test does not mention the refused login:\n%s", out)
 	}
 }

@@ -44,7 +44,7 @@ func TestSystemdUnit(t *testing.T) {
 	}
 	tool(t, "systemd-analyze", "security", "--offline=yes", "--threshold=20", there) // out of 100, where 0 is best
 	if !strings.Contains(text, "="+program+" serve --config /etc/babelftp/babelftp.yaml\n") {
-		t.Error("the unit does not call babelftp serve")
+		t.Error("the unit does not run babelftp serve")
 	}
 }
 
@@ -57,7 +57,7 @@ func TestSystemdSocket(t *testing.T) {
 		text = bytes.ReplaceAll(text, []byte("/usr/local/bin/babelftp"), []byte("/bin/true"))
 		must.OK(t, os.WriteFile(filepath.Join(dir, unit), text, 0o600))
 		if unit == "babelftp.socket" && !bytes.Contains(text, []byte("\nFileDescriptorName=listen\n")) {
-			t.Error("the socket does not have the name of the key listen")
+			t.Error("the socket is not named after the key listen")
 		}
 	}
 	if out := tool(t, "systemd-analyze", "verify", "--man=no", filepath.Join(dir, "babelftp.socket")); out != "" {
@@ -173,7 +173,7 @@ func startStorage(t *testing.T, service composeService) string {
 	health := service.Healthcheck.Test[len(service.Healthcheck.Test)-1]
 	path, ours := strings.CutPrefix(health, "http://127.0.0.1:7070")
 	if !ours {
-		t.Fatalf("the health check asks %s", health)
+		t.Fatalf("unexpected health check %s", health)
 	}
 	again := time.NewTicker(time.Second / 10)
 	defer again.Stop()

@@ -107,7 +107,7 @@ func TestServiceObtainsACertificate(t *testing.T) {
 		"run/babelftp/admin/admin.sock": os.ModeSocket | 0o600,
 	} {
 		if info, err := os.Stat(filepath.Join(root, file)); err != nil || info.Mode() != want {
-			t.Errorf("%s: %v, %v, want %v", file, info.Mode(), err, want)
+			t.Errorf("%s: got %v, %v, want %v", file, info.Mode(), err, want)
 		}
 	}
 	folder := filepath.Join(root, "var/lib/babelftp/acme")
@@ -141,7 +141,7 @@ func waitForLines(t *testing.T, log io.Reader, text string) {
 	select {
 	case ok := <-found:
 		if !ok {
-			t.Fatalf("the server ends:\n%s", &all)
+			t.Fatalf("the server exited:\n%s", &all)
 		}
 	case <-time.After(waitTimeout):
 		t.Fatalf("the log has no line %q", text)

@@ -111,7 +111,7 @@ func TestACME(t *testing.T) {
 			t.Errorf("%s: the Service has %v, and the pod %v", name, r.service.Spec.Ports, inContainer)
 		}
 		if !slices.ContainsFunc(ingress(r, name), func(from []policyPeer) bool { return from == nil }) {
-			t.Errorf("the network policy keeps the authority from %s", name)
+			t.Errorf("the network policy blocks the authority from %s", name)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestMeasuresOfAutoscaling(t *testing.T) {
 				m.Resource.Target.AverageValue+m.Pods.Target.AverageValue)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("--set %s: %q, want %q", set, got, want)
+			t.Errorf("--set %s: got %q, want %q", set, got, want)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func TestRelabelings(t *testing.T) {
 		ends := slices.Concat(spec.PodMetricsEndpoints, spec.Endpoints)
 		if len(ends) != 1 || ends[0].Relabelings[len(ends[0].Relabelings)-1]["targetLabel"] != "site" ||
 			len(ends[0].MetricRelabelings) != 1 || ends[0].ScrapeTimeout != "5s" {
-			t.Errorf("the %s asks %+v", kind, ends)
+			t.Errorf("the %s calls %+v", kind, ends)
 		}
 	}
 }

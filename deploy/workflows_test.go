@@ -52,7 +52,7 @@ func TestReleaseInstall(t *testing.T) {
 		"release.yaml@refs/tags/v1.2.3 \\\n",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the notes lack %q:\n%s", want, text)
+			t.Errorf("missing %q in the notes:\n%s", want, text)
 		}
 	}
 	for _, files := range [][2]string{{"9.9.9", push}, {"1.2.3", digests}} {

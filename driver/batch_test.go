@@ -65,10 +65,10 @@ func TestBatch(t *testing.T) {
 			s.wantRequests(test.want...)
 			named, stale := errors.AsType[*s3error.EntryError](b.stale.cause())
 			if stale != test.stays || stale && (named.Name != "b" || !errors.Is(named, syscall.ESTALE)) {
-				t.Errorf("the batch ends with %v", b.stale.cause())
+				t.Errorf("unexpected error of the batch: %v", b.stale.cause())
 			}
 			if left := s.has(test.changed); left != test.stays {
-				t.Errorf("the object of another client is there: %t", left)
+				t.Errorf("the object of another client exists: %t", left)
 			}
 		})
 	}

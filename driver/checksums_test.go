@@ -108,7 +108,7 @@ func TestChecksumsRefused(t *testing.T) {
 				must.OK(t, afero.WriteFile(f, "file", []byte("content"), 0))
 				link, err := f.Presign(t.Context(), "file", time.Minute)
 				if err != nil || strings.Contains(strings.ToLower(link), "checksum") {
-					t.Errorf("%s, %v", link, err)
+					t.Errorf("got %s, %v", link, err)
 				}
 				checkTransfers(t, f, journalPart)
 			})

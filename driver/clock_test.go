@@ -79,7 +79,7 @@ func TestClockOfSignatures(t *testing.T) {
 				for _, ahead := range []time.Duration{2 * time.Hour, -2 * time.Hour, 0} {
 					clock.ahead.Store(int64(ahead))
 					if err := first(files); err != nil {
-						t.Errorf("after the clock was set by %v: %v", ahead, err)
+						t.Errorf("after setting the clock by %v: %v", ahead, err)
 					}
 				}
 			})

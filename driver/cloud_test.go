@@ -170,13 +170,13 @@ func TestCloudLeavesOthersAlone(t *testing.T) {
 			}.conform(t)
 		})
 		if after := state(); !slices.Equal(after, before) {
-			t.Errorf("the bucket has %q, and had %q", after, before)
+			t.Errorf("got keys %q, want %q", after, before)
 		}
 		_, err = client.ListParts(t.Context(), &s3.ListPartsInput{
 			Bucket: &bucket, Key: aws.String("open"), UploadId: upload.UploadId,
 		})
 		if err != nil {
-			t.Errorf("the upload of others: %v", err)
+			t.Errorf("unexpected error for the upload of another client: %v", err)
 		}
 	})
 }
@@ -210,7 +210,7 @@ func TestCloudVariables(t *testing.T) {
 				return good[name]
 			})
 			if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
-				t.Errorf("the error is %v", err)
+				t.Errorf("unexpected error: %v", err)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ func (x *journalTest) wantWhole(name string, content []byte) {
 	x.Helper()
 	f, _, _ := x.replica(x.Context(), "")
 	if got, err := afero.ReadFile(f, name); err != nil || !bytes.Equal(got, content) {
-		x.Errorf("%s has %d bytes of %d, or others: %v", name, len(got), len(content), err)
+		x.Errorf("%s: got %d bytes, want %d, or the content differs: %v", name, len(got), len(content), err)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestRenameRefusedDuringCompletion(t *testing.T) {
 		byParts := driver.Options{CopyLimit: journalPart}
 		failing := x.files(x.Context(), client, byParts)
 		if err := failing.Rename("d", "e"); !errors.Is(err, fs.ErrPermission) {
-			x.Fatalf("the rename ended with %v", err)
+			x.Fatalf("unexpected error of the rename: %v", err)
 		}
 		time.Sleep(time.Minute)
 		again := x.files(x.Context(), x.s3.Client(nil), byParts)
@@ -168,7 +168,7 @@ func (x *journalTest) completeLate(owner string, content []byte, performed bool)
 	defer end()
 	f := x.files(ctx, client, driver.Options{Journal: j, Owner: owner})
 	if err := afero.WriteFile(f, "file", content, 0); !errors.Is(err, syscall.EAGAIN) {
-		x.Fatalf("the upload ended with %v", err)
+		x.Fatalf("unexpected error of the upload: %v", err)
 	}
 	if n := len(x.records()); n != 1 {
 		x.Errorf("there are %d records: %s", n, strings.Join(x.records(), ", "))

@@ -31,10 +31,10 @@ func TestCustomerKey(t *testing.T) {
 	must.OK(t, afero.WriteFile(f, "secret", []byte("content"), 0))
 	in := &s3.HeadObjectInput{Bucket: &bucket, Key: aws.String("secret")}
 	if _, err := client.HeadObject(t.Context(), in); err == nil {
-		t.Error("the file can be had without the key")
+		t.Error("read the file without the key")
 	}
 	if _, err := drivertest.MustNew(t.Context(), client, bucket, nil).StatFile("secret"); err == nil {
-		t.Error("without the key the file can be described")
+		t.Error("HEAD succeeded without the key")
 	}
 	spy.After(func(operation string, _ any) error {
 		if operation == "PutObject" || operation == "CompleteMultipartUpload" {
@@ -44,7 +44,7 @@ func TestCustomerKey(t *testing.T) {
 	})
 	for _, size := range []int{10, 11 << 20} {
 		if err := afero.WriteFile(f, "lost", make([]byte, size), 0); err != nil {
-			t.Errorf("%d bytes: %v", size, err)
+			t.Errorf("got %d bytes, error %v", size, err)
 		}
 	}
 	spy.After(nil)
@@ -53,7 +53,7 @@ func TestCustomerKey(t *testing.T) {
 		t.Error(err)
 	}
 	if info, err := f.StatFile("lost"); err != nil || !info.ModTime().Equal(mtime) {
-		t.Errorf("it is described as %v, %v", info, err)
+		t.Errorf("got %v, %v", info, err)
 	}
 	if err := errors.Join(f.Mkdir("empty", 0o755), f.RemoveDir("empty"), f.RemoveAll("/")); err != nil {
 		t.Error(err)

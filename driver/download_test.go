@@ -184,13 +184,13 @@ func TestRequestsOfDownload(t *testing.T) {
 				}()
 				s.download(t, f, slowClient(test.client))
 				if most := 10; test.most == 1 && s.requests > most {
-					t.Errorf("%d requests were made, want up to %d", s.requests, most)
+					t.Errorf("got %d requests, want at most %d", s.requests, most)
 				}
 				mu.Lock()
 				defer mu.Unlock()
 				slices.Sort(samples)
 				if n := samples[len(samples)/2]; n < test.least || n > test.most {
-					t.Errorf("there are %d requests in parallel, want %d to %d", n, test.least, test.most)
+					t.Errorf("got %d parallel requests, want %d to %d", n, test.least, test.most)
 				}
 			})
 		})
@@ -239,10 +239,10 @@ func TestDownloads(t *testing.T) {
 				took := time.Since(begin)
 				t.Logf("took %v, %d requests, %d in parallel", took, s.requests, s.most)
 				if took > test.within {
-					t.Errorf("it took %v", took)
+					t.Errorf("the download took %v", took)
 				}
 				if s.requests > test.requests {
-					t.Errorf("there were %d requests", s.requests)
+					t.Errorf("got %d requests", s.requests)
 				}
 			})
 		})

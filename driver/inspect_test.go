@@ -33,7 +33,7 @@ func TestDeathBeforeVerdict(t *testing.T) {
 		"session": func(x *journalTest, f *drivertest.Fs, _ *driver.Journal) { x.wantPending(f, 0) },
 		"sweep": func(x *journalTest, _ *drivertest.Fs, j *driver.Journal) {
 			if n, err := j.Sweep(x.Context(), time.Hour); n != 1 || err != nil {
-				x.Errorf("a sweep has removed %d uploads: %v", n, err)
+				x.Errorf("the sweep removed %d uploads: %v", n, err)
 			}
 		},
 		"stored": func(x *journalTest, f *drivertest.Fs, j *driver.Journal) {
@@ -58,7 +58,7 @@ func TestDeathBeforeVerdict(t *testing.T) {
 					})
 				}
 				content := bytes.Repeat([]byte("abcd"), journalPart/2)
-				first := inspected(func(*drivertest.Spy) { t.Error("half of the file is inspected") })
+				first := inspected(func(*drivertest.Spy) { t.Error("only a part of the file was inspected") })
 				file, client, done := x.open(first, anew, 0)
 				x.send(client, content[:journalPart+1000])
 				x.interrupt(file, done)

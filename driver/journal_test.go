@@ -96,7 +96,7 @@ func (x *journalTest) pending(f *drivertest.Fs) int64 {
 func (x *journalTest) wantPending(f *drivertest.Fs, size int64) {
 	x.Helper()
 	if n := x.pending(f); n != size {
-		x.Fatalf("%d bytes are pending, want %d", n, size)
+		x.Fatalf("got %d pending bytes, want %d", n, size)
 	}
 }
 
@@ -159,7 +159,7 @@ func (x *journalTest) wantFile(content []byte) {
 	x.Helper()
 	x.wantNothingLeft(content)
 	if open := x.s3.Uploads(journalBucket); len(open) > 0 {
-		x.Errorf("open: %v", open)
+		x.Errorf("open uploads: %v", open)
 	}
 }
 
@@ -171,14 +171,14 @@ func (x *journalTest) wantNothingLeft(content []byte) {
 	for _, object := range x.s3.Objects(journalBucket) {
 		switch {
 		case object.Key != "file":
-			x.Errorf("%q is left", object.Key)
+			x.Errorf("unexpected object %q", object.Key)
 		case !bytes.Equal(object.Content.Bytes(), content):
-			x.Errorf("the file has %d bytes, want %d others", object.Content.Size(), len(content))
+			x.Errorf("the file has %d bytes, want %d, or the content differs", object.Content.Size(), len(content))
 		}
 	}
 	for id, key := range x.s3.Uploads(journalBucket) {
 		if n := x.parts(key, id); n > 0 {
-			x.Errorf("an upload to %q is left with %d parts", key, n)
+			x.Errorf("unexpected upload to %q with %d parts", key, n)
 		}
 	}
 }
@@ -246,7 +246,7 @@ func TestHeartbeat(t *testing.T) {
 			}
 			x.wantPending(other, 0)
 			if n, err := journal.Sweep(x.Context(), time.Hour); n != 0 || err != nil {
-				x.Fatalf("%d swept, %v", n, err)
+				x.Fatalf("got %d swept uploads, %v", n, err)
 			}
 		}
 		x.end(file, client, done)
@@ -278,22 +278,22 @@ func TestHeartbeatWithoutOwner(t *testing.T) {
 			x.send(client, content[sent:sent+1])
 			sent++
 			if n, err := other.Sweep(x.Context(), time.Hour); n != 0 || err != nil {
-				x.Fatalf("%d swept, %v", n, err)
+				x.Fatalf("got %d swept uploads, %v", n, err)
 			}
 			pending, _, err := other.Pending(x.Context(), 1)
 			if err != nil || len(pending) != 1 {
-				x.Fatalf("%v, %v", pending, err)
+				x.Fatalf("got %v, %v", pending, err)
 			}
 			if err := other.Abort(x.Context(), pending[0].ID); !errors.Is(err, syscall.EBUSY) {
-				x.Fatalf("the upload is aborted: %v", err)
+				x.Fatalf("the upload was aborted: %v", err)
 			}
 		}
 		if n := spy.Counts()["PutObject"]; n < 3 || n > 4 {
-			x.Errorf("%d heartbeats in a day", n)
+			x.Errorf("got %d heartbeats in a day", n)
 		}
 		for range 40 { // a heartbeat that fails is soon repeated
 			if n := len(x.records()); n != 1 {
-				x.Fatalf("%d records", n)
+				x.Fatalf("got %d records", n)
 			}
 			time.Sleep(time.Minute)
 		}
@@ -304,11 +304,11 @@ func TestHeartbeatWithoutOwner(t *testing.T) {
 		_, journal, _ = x.replica(x.Context(), "")
 		time.Sleep(age - 6*time.Hour - time.Minute) // since its last heartbeat, which is at most six hours old
 		if n, err := journal.Sweep(x.Context(), age); n != 0 || err != nil {
-			x.Errorf("%d swept before its age, %v", n, err)
+			x.Errorf("got %d swept uploads before the age, %v", n, err)
 		}
 		time.Sleep(6*time.Hour + 2*time.Minute)
 		if n, err := journal.Sweep(x.Context(), age); n != 1 || err != nil {
-			x.Errorf("%d swept, %v", n, err)
+			x.Errorf("got %d swept uploads, %v", n, err)
 		}
 		x.wantFile(nil)
 	})
@@ -328,11 +328,11 @@ func TestRecordWrittenLater(t *testing.T) {
 			synctest.Wait()
 			spy.Before(nil)
 			if n := len(x.records()); n != 0 {
-				x.Errorf("%d records, though S3 refuses them", n)
+				x.Errorf("got %d records although S3 refuses them", n)
 			}
 			time.Sleep(time.Minute)
 			if n := len(x.records()); n != 1 {
-				x.Errorf("%d records after a minute", n)
+				x.Errorf("got %d records after a minute", n)
 			}
 			x.send(client, content[journalPart+2000:])
 			x.end(file, client, done)
@@ -362,11 +362,11 @@ func TestTakeOver(t *testing.T) {
 					_, _ = client.Write([]byte("late"))
 				}
 				if err := <-done; err == nil && !sends {
-					x.Error("the first session continues")
+					x.Error("the first session was not canceled")
 				}
 				_ = client.Close()
 				if err := file.Close(); !errors.Is(err, syscall.EAGAIN) {
-					x.Errorf("the first session ends with %v", err)
+					x.Errorf("unexpected error of the first session: %v", err)
 				}
 				x.send(rest, content[journalPart+10:])
 				x.end(second, rest, secondDone)
@@ -393,10 +393,10 @@ func TestStalledClientEnds(t *testing.T) {
 		synctest.Wait()
 		_ = client.Close()
 		if err := errors.Join(<-done, file.Close()); !errors.Is(err, syscall.EAGAIN) {
-			x.Errorf("the stalled session has ended with %v", err)
+			x.Errorf("unexpected error of the stalled session: %v", err)
 		}
 		if _, err := again.StatFile("file"); !errors.Is(err, fs.ErrNotExist) {
-			x.Errorf("the stalled session has stored the file: %v", err)
+			x.Errorf("the stalled session stored the file: %v", err)
 		}
 		x.end(second, sender, secondDone)
 		x.wantFile(content)
@@ -419,7 +419,7 @@ func TestResumedUploadIsNeverWhole(t *testing.T) {
 					x.Fatal(err)
 				}
 				if err := file.Close(); err == nil {
-					x.Fatal("closed, though S3 does not complete the upload")
+					x.Fatal("Close succeeded although S3 did not complete the upload")
 				}
 				for session := range 3 {
 					ctx, kill := context.WithCancel(x.Context())
@@ -427,7 +427,7 @@ func TestResumedUploadIsNeverWhole(t *testing.T) {
 					next, _, spy := x.replica(ctx, "alice")
 					n := x.pending(next)
 					if n >= size || n < 2*journalPart {
-						x.Fatalf("session %d is shown %d bytes of %d", session, n, size)
+						x.Fatalf("session %d: got a pending size of %d of %d bytes", session, n, size)
 					}
 					_, client, _ := x.open(next, resume, n)
 					x.send(client, content[n:])
@@ -441,7 +441,7 @@ func TestResumedUploadIsNeverWhole(t *testing.T) {
 				last, _, _ := x.replica(x.Context(), "alice")
 				n := x.pending(last)
 				if n >= size || n < 2*journalPart {
-					x.Fatalf("the last session is shown %d bytes of %d", n, size)
+					x.Fatalf("last session: got a pending size of %d of %d bytes", n, size)
 				}
 				x.write(last, resume, n, content[n:])
 				x.wantFile(content)
@@ -596,7 +596,7 @@ func TestServerDiesOnSwift(t *testing.T) {
 			t.Error(err)
 		}
 		if n := sweeper.Counts()["AbortMultipartUpload"]; n > 0 {
-			t.Errorf("the sweep has aborted %d uploads", n)
+			t.Errorf("the sweep aborted %d uploads", n)
 		}
 		objects := x.s3.Objects(journalBucket)
 		if len(objects) != 1 || !bytes.Equal(objects[0].Content.Bytes(), content) {
@@ -643,7 +643,7 @@ func TestSentAgainAfterServerDied(t *testing.T) {
 			requests.Reset()
 			time.Sleep(time.Hour)
 			if err := journal.RemoveChanged(x.Context()); err != nil || requests.Total() > 0 {
-				x.Errorf("with nothing to do it sends %v: %v", requests.Counts(), err)
+				x.Errorf("unexpected requests %v of an idle sweep: %v", requests.Counts(), err)
 			}
 			// the sweep may abort uploads that S3 no longer completes
 			if _, err := journal.Sweep(x.Context(), time.Hour); err != nil {
@@ -685,10 +685,10 @@ func TestCreationRefused(t *testing.T) {
 		refuse(spy, "CreateMultipartUpload")
 		file := x.begin(alice, anew, 0)
 		if _, err := file.Write(content); err == nil {
-			x.Error("written, though S3 refuses the upload")
+			x.Error("Write succeeded although S3 refused the upload")
 		}
 		if err := file.Close(); err == nil {
-			x.Error("closed, though S3 refuses the upload")
+			x.Error("Close succeeded although S3 refused the upload")
 		}
 		spy.Before(nil)
 		file, client, done := x.open(alice, anew, 0)
@@ -699,7 +699,7 @@ func TestCreationRefused(t *testing.T) {
 		}
 		x.interrupt(file, done)
 		if kept := file.(interface{ Kept() bool }).Kept(); !kept {
-			x.Error("not kept")
+			x.Error("the upload was not kept")
 		}
 		time.Sleep(15 * time.Second) // until only the newer of both is left
 		other, _, _ := x.replica(x.Context(), "alice")
@@ -737,13 +737,13 @@ func TestPermanentRefusal(t *testing.T) {
 					file := x.begin(alice, anew, 0)
 					_, err := io.Copy(file, struct{ io.Reader }{bytes.NewReader(patterned(size))})
 					if err := errors.Join(err, file.Close()); err == nil {
-						x.Fatal("closed")
+						x.Fatal("Close returned no error")
 					}
 					kept := file.(interface{ Kept() bool }).Kept()
 					spy.Before(nil)
 					other, _, _ := x.replica(x.Context(), "alice")
 					if n := x.pending(other); kept || n > 0 {
-						x.Errorf("kept: %t, and %d bytes are pending", kept, n)
+						x.Errorf("kept = %t, %d pending bytes", kept, n)
 					}
 					x.wantFile(nil)
 				})
@@ -790,10 +790,10 @@ func TestPartRefused(t *testing.T) {
 				file := x.begin(alice, anew, 0)
 				_, err := io.Copy(file, struct{ io.Reader }{bytes.NewReader(content)})
 				if err := errors.Join(err, file.Close()); !errors.Is(err, syscall.EAGAIN) {
-					x.Fatalf("closed: %v", err)
+					x.Fatalf("Close: %v", err)
 				}
 				if kept := file.(interface{ Kept() bool }).Kept(); kept != (test.pending > 0) {
-					x.Errorf("kept: %t", kept)
+					x.Errorf("kept = %t", kept)
 				}
 				other, _, _ := x.replica(x.Context(), "alice")
 				x.wantPending(other, test.pending)
@@ -864,12 +864,12 @@ func TestRecordRefused(t *testing.T) {
 					}
 					x.interrupt(file, done)
 					if file.(interface{ Kept() bool }).Kept() {
-						x.Error("kept, though S3 has not confirmed the record")
+						x.Error("the upload was kept although S3 did not confirm the record")
 					}
 					spy.Before(nil)
 					spy.After(nil)
 					if _, err := alice.StatFile("file"); !errors.Is(err, fs.ErrNotExist) {
-						x.Errorf("the file: %v", err)
+						x.Errorf("unexpected error of the file: %v", err)
 					}
 					if test.pending == 0 {
 						x.wantFile(nil)
@@ -922,14 +922,14 @@ func TestResumeWithoutResponse(t *testing.T) {
 					return nil
 				})
 				if _, err := file.Write(content[n:]); err == nil {
-					x.Error("resumed, though nobody knows whether that is so")
+					x.Error("resumed although the state of the upload is unknown")
 				}
 				spy.After(nil)
 				if err := file.Close(); err == nil {
-					x.Error("closed")
+					x.Error("Close returned no error")
 				}
 				if kept := file.(interface{ Kept() bool }).Kept(); !kept {
-					x.Error("not kept")
+					x.Error("the upload was not kept")
 				}
 				other, _, _ := x.replica(x.Context(), "alice")
 				x.resume(other, n, content)
@@ -967,7 +967,7 @@ func TestTooLargeToKeep(t *testing.T) {
 				x.Error(err)
 			}
 			if kept := file.(interface{ Kept() bool }).Kept(); kept != want || kept != (x.pending(alice) > 0) {
-				x.Errorf("an upload of %d bytes is kept: %t, %d bytes are pending", size, kept, x.pending(alice))
+				x.Errorf("upload of %d bytes: kept = %t, %d pending bytes", size, kept, x.pending(alice))
 			}
 			if err := alice.RemoveFile("file"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				x.Error(err)
@@ -991,11 +991,11 @@ func TestTakenOverTooLargeToKeep(t *testing.T) {
 		second, rest, secondDone := x.open(other, resume, 4*journalPart)
 		x.send(rest, content[4*journalPart:4*journalPart+10])
 		if err := <-done; err == nil {
-			x.Error("the first session continues")
+			x.Error("the first session was not canceled")
 		}
 		_ = client.Close()
 		if err := file.Close(); !errors.Is(err, syscall.EAGAIN) {
-			x.Errorf("the first session ends with %v", err)
+			x.Errorf("unexpected error of the first session: %v", err)
 		}
 		x.send(rest, content[4*journalPart+10:])
 		x.end(second, rest, secondDone)
@@ -1024,7 +1024,7 @@ func TestRefusedAfterLostResponse(t *testing.T) {
 				return err
 			})
 			if err := run(); !errors.Is(err, syscall.EAGAIN) || errors.Is(err, fs.ErrPermission) {
-				x.Errorf("%s: %v, want EAGAIN", name, err)
+				x.Errorf("%s: got %v, want EAGAIN", name, err)
 			}
 			spy.Before(nil)
 		}
@@ -1040,7 +1040,7 @@ func (x *journalTest) wantObject(content []byte) {
 	x.Helper()
 	for _, object := range x.s3.Objects(journalBucket) {
 		if object.Key == "file" && !bytes.Equal(object.Content.Bytes(), content) {
-			x.Errorf("the file has %d bytes, want %d others", object.Content.Size(), len(content))
+			x.Errorf("the file has %d bytes, want %d, or the content differs", object.Content.Size(), len(content))
 		}
 	}
 }
@@ -1093,7 +1093,7 @@ func TestConcurrentAppends(t *testing.T) {
 					}
 				}
 				if acknowledged != 1 {
-					x.Errorf("%d were acknowledged", acknowledged)
+					x.Errorf("got %d acknowledged writes", acknowledged)
 				}
 				x.wantFile(test.content)
 			})

@@ -66,7 +66,7 @@ func TestPresign(t *testing.T) {
 					must.OK(t, err)
 					status, name, content := fetch(t, link)
 					if status != http.StatusOK || name != path.Base(n.Path) || content != n.Label {
-						t.Errorf("%s gives %d, %q as %q", link, status, content, name)
+						t.Errorf("%s: got status %d, content %q, file name %q", link, status, content, name)
 					}
 				})
 			}
@@ -150,7 +150,7 @@ func TestURI(t *testing.T) {
 			parsed, err := url.Parse(uri)
 			if err != nil || parsed.Scheme != "s3" || parsed.Host != "acme-data" || parsed.Path != "/in box/"+n.Path ||
 				parsed.RawQuery != "" {
-				t.Errorf("%s is read as %+v, %v", uri, parsed, err)
+				t.Errorf("Parse(%s) = %+v, %v", uri, parsed, err)
 			}
 		})
 	}
@@ -162,7 +162,7 @@ func TestURI(t *testing.T) {
 		"/caf\xe9":         "",
 	} {
 		if got := f.URI(name); got != want {
-			t.Errorf("the URI of %q is %s, want %s", name, got, want)
+			t.Errorf("URI(%q) = %s, want %s", name, got, want)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func TestListings(t *testing.T) {
 				got = append(got, name)
 			}
 			if !slices.Equal(got, test.want) || !errors.Is(err, test.kind) {
-				t.Errorf("%q, %v; want %q, %v", got, err, test.want, test.kind)
+				t.Errorf("got %q, %v; want %q, %v", got, err, test.want, test.kind)
 			}
 		})
 	}
@@ -125,7 +125,7 @@ func TestWalkTakesAll(t *testing.T) {
 	f := mustNew(client, nil)
 	for v, err := range f.bucket.Walk(t.Context(), "d/") {
 		if !errors.Is(err, syscall.EILSEQ) {
-			t.Errorf("%q, %v", v.Key, err)
+			t.Errorf("got %q, %v", v.Key, err)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestWalk(t *testing.T) {
 				m := treeMove{source: files, target: files, from: "from/", to: "to/"}
 				got, err := walked(t, &m)
 				if want := strings.Fields(test.want); !slices.Equal(got, want) || err != nil {
-					t.Errorf("%q, %v; want %q", got, err, want)
+					t.Errorf("got %q, %v; want %q", got, err, want)
 				}
 			}
 		})
@@ -57,7 +57,7 @@ func walked(t *testing.T, m *treeMove) (entries []string, failed error) {
 	}
 	for e, err := range m.walk(t.Context()) {
 		if failed != nil {
-			t.Error("the walk continues after an error")
+			t.Error("the walk continued after an error")
 		}
 		if failed = err; err == nil {
 			entries = append(entries, name(e.source, m.from)+"-"+name(e.copy, m.to))
@@ -76,7 +76,7 @@ func TestWalkFails(t *testing.T) {
 		m := treeMove{source: b.fs, target: b.fs, from: "from/", to: "to/"}
 		if got, err := walked(t, &m); len(got) > 0 || err == nil ||
 			!strings.Contains(err.Error(), errRefused.Error()) {
-			t.Errorf("without a list of %s: %q, %v", prefix, got, err)
+			t.Errorf("without a listing of %s: got %q, %v", prefix, got, err)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestFingerprints(t *testing.T) {
 	at := time.Unix(1_000_000_000, 0)
 	v := s3api.Version{Key: "a", Size: 2, ETag: `"1"`, ModTime: at, Name: "name"}
 	if f.has(v) || !f.empty() {
-		t.Error("it has a version before any was added")
+		t.Error("empty set contains a version")
 	}
 	f.add(v)
 	f.add(s3api.Version{Key: "b", Size: 2, ETag: `"1"`, ModTime: at})
@@ -109,7 +109,7 @@ func TestFingerprints(t *testing.T) {
 			asked := v
 			test.change(&asked)
 			if found := f.has(asked); found != test.want {
-				t.Errorf("it has %+v: %t, want %t", asked, found, test.want)
+				t.Errorf("has(%+v) = %t, want %t", asked, found, test.want)
 			}
 		})
 	}

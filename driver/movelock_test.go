@@ -38,7 +38,7 @@ func TestMoveLock(t *testing.T) {
 		}
 		end()
 		if len(m.running) > 0 {
-			t.Errorf("%+v: some are running after their end", test)
+			t.Errorf("%+v: operations are running after their end", test)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func TestMoveObject(t *testing.T) {
 					}
 					moving, _ := theirs.IsMoving(t.Context(), from, to) // the error says that one of them is missing
 					if want := name == "completes"; moving != want {
-						t.Errorf("the move was begun: %t, want %t", moving, want)
+						t.Errorf("IsMoving() = %t, want %t", moving, want)
 					}
 					wantErr, after := tc.want, tc.after
 					if tc.atDelete != nil && !p.ConditionalDelete { // the file is among the older versions
@@ -102,7 +102,7 @@ func TestMoveObject(t *testing.T) {
 					}
 					mine := open(t.Context(), func() error { store(tc.atDelete); return nil })
 					if err := mine.MoveObject(t.Context(), from, to); !errors.Is(err, wantErr) {
-						t.Errorf("the error is %v, want %v", err, wantErr)
+						t.Errorf("got error %v, want %v", err, wantErr)
 					}
 					for name, want := range after {
 						if _, err := theirs.StatDir(name); err == nil && want == "" {
@@ -113,7 +113,7 @@ func TestMoveObject(t *testing.T) {
 						}
 					}
 					if _, err := theirs.Stat(tc.gone); tc.gone != "" && !errors.Is(err, fs.ErrNotExist) {
-						t.Errorf("%s is still there: %v", tc.gone, err)
+						t.Errorf("%s still exists: %v", tc.gone, err)
 					}
 				})
 			})

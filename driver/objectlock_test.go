@@ -79,14 +79,14 @@ func testObjectLock(t *testing.T, s *s3test.Server, p driver.Profile) {
 	}
 	infos, err := afero.ReadDir(f, "/") // MinIO also lists names that have only delete markers
 	if err != nil || len(infos) != 1 || infos[0].Name() != "moved" {
-		t.Errorf("the listing has %v, %v; want only what was moved", infos, err)
+		t.Errorf("got listing %v, %v; want only moved files", infos, err)
 	}
 	if err := errors.Join(
 		afero.WriteFile(f, "gone/sub/file", []byte("content"), 0), f.Remove("gone/sub/file")); err != nil {
 		t.Error(err)
 	}
 	if infos, err := f.List("gone"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the listing of a directory that is gone has %v, %v", infos, err)
+		t.Errorf("got listing %v, %v of a removed directory", infos, err)
 	}
 	if checked.sums.Load() == 0 {
 		t.Error("no part has a Content-MD5")

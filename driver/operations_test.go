@@ -68,17 +68,17 @@ func TestWorkThatIsCounted(t *testing.T) {
 		t.Run(tc.label, func(t *testing.T) {
 			allowed = false
 			if err := tc.do(); errors.Is(err, syscall.EBUSY) != tc.counted || err != nil && !tc.counted {
-				t.Fatalf("where nothing may begin: %v", err)
+				t.Fatalf("operation that may not begin: %v", err)
 			}
 			if begun, ended, allowed = 0, 0, true; !tc.counted {
 				return
 			}
 			if err := tc.do(); err != nil || begun != 1 || ended != 1 {
-				t.Errorf("%d operations have begun and %d have ended: %v", begun, ended, err)
+				t.Errorf("%d operations began and %d ended: %v", begun, ended, err)
 			}
 		})
 	}
 	if waited != 999 {
-		t.Errorf("hashes have waited for %d bytes", waited)
+		t.Errorf("hashes waited for %d bytes", waited)
 	}
 }

@@ -50,7 +50,7 @@ func TestOppositeRenames(t *testing.T) {
 						t.Error(err)
 					}
 					if content, err := afero.ReadFile(second, name); err != nil || string(content) != "content" {
-						t.Errorf("after the rename and the one back: %q, %v", content, err)
+						t.Errorf("after the rename and the rename back: got %q, %v", content, err)
 					}
 				})
 			})
@@ -87,7 +87,7 @@ func TestSameRenameOfTwoReplicas(t *testing.T) {
 					})
 					must.OK(t, first.Rename("job", "claimed"))
 					if err := <-ended; !errors.Is(err, fs.ErrNotExist) {
-						t.Errorf("the second rename ended with %v", err)
+						t.Errorf("unexpected error of the second rename: %v", err)
 					}
 					if content, err := afero.ReadFile(second, "claimed"); err != nil || string(content) != "content" {
 						t.Errorf("the file has %q, %v", content, err)

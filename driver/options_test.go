@@ -60,7 +60,7 @@ func TestOptionOutOfRange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, err := New(nil, "bucket", &test.opts)
 			if f != nil || err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, want %q", err, test.want)
+				t.Errorf("got error %v, want %q", err, test.want)
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func TestOptionAtItsBound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, err := New(nil, "bucket", test.opts)
 			if err != nil || f.uploads.PartSize != test.parts {
-				t.Errorf("%+v, %v; want parts of %d bytes", f, err, test.parts)
+				t.Errorf("got %+v, %v; want parts of %d bytes", f, err, test.parts)
 			}
 		})
 	}
@@ -97,9 +97,9 @@ func TestOptionsOfThePast(t *testing.T) {
 	}
 	past := f.At(Moment{})
 	if _, err := past.Presign(t.Context(), "f", time.Minute); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("the past has a link: %v", err)
+		t.Errorf("link to an earlier version: %v", err)
 	}
 	if f.opts.Presigner == nil {
-		t.Error("the past has taken the presigner")
+		t.Error("At changed the presigner of the file system")
 	}
 }

@@ -57,7 +57,7 @@ func TestOvertaken(t *testing.T) {
 					x.Fatal(err)
 				}
 				if err := <-ended; !errors.Is(err, test.kind) {
-					x.Errorf("ended with %v, want %v", err, test.kind)
+					x.Errorf("got error %v, want %v", err, test.kind)
 				}
 				got := map[string]string{}
 				for _, o := range x.s3.Objects(journalBucket) {

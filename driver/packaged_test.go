@@ -101,7 +101,7 @@ func TestVersionsOnCeph(t *testing.T) {
 				}
 				for _, file := range files {
 					if name := path.Base(of + file); !slices.Contains(listed, name) {
-						t.Errorf("%q is not in the past: %q", name, listed)
+						t.Errorf("missing %q in the earlier listing: %q", name, listed)
 					}
 				}
 			})

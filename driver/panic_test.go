@@ -66,7 +66,7 @@ func TestPanics(t *testing.T) {
 			err := panics.Catch(tt.do)
 			spy.Before(nil)
 			if _, ok := errors.AsType[*panics.Error](err); !ok {
-				t.Errorf("error is %v", err)
+				t.Errorf("unexpected error: %v", err)
 			}
 			if _, err := f.Stat("dir/file"); err != nil {
 				t.Error(err)

@@ -72,7 +72,7 @@ func TestPartLimit(t *testing.T) {
 					err := run(x, f)
 					refused, ok := errors.AsType[contract.PartsError](err)
 					if !ok || !errors.Is(err, syscall.EFBIG) {
-						t.Fatalf("the error is %v", err)
+						t.Fatalf("unexpected error: %v", err)
 					}
 					parts, partSize, size, equal := refused.PartsLimit()
 					if parts != limit || partSize != journalPart || size != limit*journalPart ||

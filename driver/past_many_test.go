@@ -75,13 +75,13 @@ func TestPastOfManyVersions(t *testing.T) {
 	entries, err := files.At(moment).List(t.Context(), "/dir")
 	must.OK(t, err)
 	if operations != 1 {
-		t.Errorf("a listing of the past takes %d operations", operations)
+		t.Errorf("an earlier listing took %d operations", operations)
 	}
 	n, most := 0, uint64(0)
 	for info, err := range entries {
 		must.OK(t, err)
 		if want := fmt.Sprintf("%06d", n); info.Name() != want || info.Size() != 4 {
-			t.Fatalf("%s is listed with %d bytes, want %s", info.Name(), info.Size(), want)
+			t.Fatalf("%s: listed size %d, want %s", info.Name(), info.Size(), want)
 		}
 		if n++; n%2_000 == 0 {
 			most = max(most, heap())
@@ -90,9 +90,9 @@ func TestPastOfManyVersions(t *testing.T) {
 	t.Logf("%d files, %d requests, %v, %d MiB of heap, %d before", n, server.requests, time.Since(begin),
 		most>>20, before>>20)
 	if n != server.keys || server.requests > n*server.versions/1000 || operations != 0 {
-		t.Errorf("%d files are listed by %d requests, and %d operations go on", n, server.requests, operations)
+		t.Errorf("%d files listed with %d requests, %d operations still running", n, server.requests, operations)
 	}
 	if most > before+64<<20 {
-		t.Errorf("the heap has %d MiB, and had %d before", most>>20, before>>20)
+		t.Errorf("heap of %d MiB, %d before", most>>20, before>>20)
 	}
 }

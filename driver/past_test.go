@@ -147,18 +147,18 @@ func (x *past) tree(fsys *drivertest.Fs, dir string, into map[string]string) {
 		if info.IsDir() {
 			into[name[1:]+"/"] = ""
 			if _, err := fsys.StatDir(name); err != nil {
-				x.Errorf("a directory is listed that is not there: %v", err)
+				x.Errorf("listing of a missing directory: %v", err)
 			}
 			x.tree(fsys, name, into)
 			continue
 		}
 		content, err := readAll(fsys, name, 0)
 		if err != nil {
-			x.Errorf("read what is listed: %v", err)
+			x.Errorf("read of a listed file: %v", err)
 		}
 		stat, err := fsys.StatFile(name)
 		if err != nil || stat.Size() != info.Size() || stat.ModTime() != info.ModTime() {
-			x.Errorf("%s is listed with %d bytes of %s, and is %v, %v", name, info.Size(), info.ModTime(), stat, err)
+			x.Errorf("%s: listed with %d bytes and time %s, got %v, %v", name, info.Size(), info.ModTime(), stat, err)
 		}
 		into[name[1:]] = content
 	}
@@ -206,7 +206,7 @@ func (x *past) checkTree(when string, fsys *drivertest.Fs, want map[string]strin
 	got := map[string]string{}
 	x.tree(fsys, "/", got)
 	if !maps.Equal(got, want) {
-		x.Errorf("%s: the tree is\n%v\nand was\n%v", when, got, want)
+		x.Errorf("%s: got tree\n%v\nwant\n%v", when, got, want)
 	}
 	for _, key := range x.keys {
 		if _, there := want[key]; there || strings.HasSuffix(key, "/") {
@@ -214,7 +214,7 @@ func (x *past) checkTree(when string, fsys *drivertest.Fs, want map[string]strin
 		}
 		name := "/" + key
 		if _, err := fsys.StatFile(name); !errors.Is(err, fs.ErrNotExist) {
-			x.Errorf("%s: %s is there: %v", when, name, err)
+			x.Errorf("%s: %s exists: %v", when, name, err)
 		}
 		if _, err := readAll(fsys, name, 0); !errors.Is(err, fs.ErrNotExist) {
 			x.Errorf("%s: %s can be read: %v", when, name, err)
@@ -285,10 +285,10 @@ func TestPastOfUnknownOrder(t *testing.T) {
 		}
 		now := f.At(driver.Moment{Time: time.Now()})
 		if _, err := now.StatFile("dir/file"); !errors.Is(err, syscall.EIO) {
-			t.Errorf("a file that was deleted: %v", err)
+			t.Errorf("stat of a deleted file: %v", err)
 		}
 		if _, err := afero.ReadDir(now, "dir"); !errors.Is(err, syscall.EIO) {
-			t.Errorf("a directory whose files were deleted: %v", err)
+			t.Errorf("stat of a directory whose files were deleted: %v", err)
 		}
 	}
 }
@@ -338,7 +338,7 @@ func TestPast(t *testing.T) {
 			t.Errorf("a deleted file from an offset on is %q, %v", content, err)
 		}
 		if _, err := gone.StatFile("/kept"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("a file is deleted that is there: %v", err)
+			t.Errorf("existing file listed as deleted: %v", err)
 		}
 		sum, _, err := gone.Hash(t.Context(), "/dir/other", "CRC32", 0, -1)
 		if want := []byte{0x2f, 0x26, 0x5d, 0x33}; err != nil || len(sum) != len(want) {

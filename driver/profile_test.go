@@ -62,7 +62,7 @@ func showsProfile(t *testing.T, p driver.Profile, bucket func(*testing.T) (*s3.C
 			x := &prober{ctx: t.Context()}
 			x.client, x.bucket = bucket(t)
 			if got, err := fact.probe(x); err != nil || got != fact.want {
-				t.Errorf("%t, %v; the table says %t", got, err, fact.want)
+				t.Errorf("got %t, %v; want %t as in the profile", got, err, fact.want)
 			}
 		})
 	}

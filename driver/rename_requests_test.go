@@ -46,7 +46,7 @@ func testRenameRequests(t *testing.T, name string, want int) {
 		spy.Reset()
 		must.OK(t, f.Rename(from, to))
 		if n := spy.Total(); n != want {
-			t.Errorf("it took %d requests, %v; want %d", n, spy.Counts(), want)
+			t.Errorf("got %d requests, %v; want %d", n, spy.Counts(), want)
 		}
 	}
 	rename("dir", "new")
@@ -100,13 +100,13 @@ func testRenameBackDuringRename(t *testing.T, profile, name, before string, deny
 	err := f.Rename("old", "new")
 	once.Do(back) // if the rename sends no such request
 	if backErr := <-ended; err != nil || backErr != nil {
-		t.Errorf("the rename ended with %v, and the rename back with %v", err, backErr)
+		t.Errorf("unexpected errors of the rename: %v, and of the rename back: %v", err, backErr)
 	}
 	if got, err := afero.ReadFile(other, name); err != nil || string(got) != "content" {
 		t.Errorf("the file has %q, %v", got, err)
 	}
 	if _, err := other.Stat("new"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the copy is left: %v", err)
+		t.Errorf("the copy still exists: %v", err)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestRenameOfMany(t *testing.T) {
 		return nil
 	})
 	if err := f.Rename("old", "new"); !errors.Is(err, syscall.ESTALE) {
-		t.Errorf("the rename has ended with %v", err)
+		t.Errorf("unexpected error of the rename: %v", err)
 	}
 	left := 0
 	for _, o := range server.Objects("bucket") {
@@ -153,7 +153,7 @@ func TestRenameOfMany(t *testing.T) {
 		}
 	}
 	if left != 3 {
-		t.Errorf("%d files are left", left)
+		t.Errorf("got %d files", left)
 	}
 	for _, i := range []int{first, second, last} {
 		for of, want := range map[string]string{"old": "later", "new": "first"} {

@@ -33,7 +33,7 @@ func TestUnsortedListings(t *testing.T) {
 			}
 			for _, name := range []string{"foo", "foo.", "bar"} {
 				if err := x.Mkdir(name, 0); !errors.Is(err, fs.ErrExist) {
-					t.Errorf("directory in the place of the file %s: %v", name, err)
+					t.Errorf("directory replaced by the file %s: %v", name, err)
 				}
 			}
 			if err := x.MkdirAll("dir", 0); err != nil {
@@ -60,7 +60,7 @@ func TestUnsortedListings(t *testing.T) {
 			slices.Sort(got)
 			slices.Sort(want)
 			if !slices.Equal(got, want) {
-				t.Errorf("%d entries, want %d", len(got), len(want))
+				t.Errorf("got %d entries, want %d", len(got), len(want))
 			}
 		})
 	}

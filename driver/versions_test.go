@@ -32,11 +32,11 @@ func TestVersionedControlCharacters(t *testing.T) {
 		// Under Object Lock, MinIO accepts only a request with XML for this, in which it does not accept references
 		// like &#x1;
 		if err := f.RemoveDir("dir\x01"); err == nil == strings.HasPrefix(bucket, "locked") {
-			t.Errorf("the directory is removed in %s: %v", bucket, err)
+			t.Errorf("the directory was removed in %s: %v", bucket, err)
 		}
 		left := s3test.Objects(t, client, bucket)
 		if !slices.Contains(left, "file\ufffd") || !slices.Contains(left, "dir\ufffd/") || slices.Contains(left, "file\x01") {
-			t.Errorf("what is left in %s is %q", bucket, left)
+			t.Errorf("unexpected keys in %s: %q", bucket, left)
 		}
 	}
 }

@@ -76,12 +76,12 @@ func TestIdentifiersAreTheEnglishMessages(t *testing.T) {
 	if ids := declaredIDs(t); !slices.Equal(ids, messages) {
 		for _, id := range ids {
 			if !slices.Contains(messages, id) {
-				t.Errorf("id.go has %q, the English catalog has not", id)
+				t.Errorf("the English catalog lacks %q of id.go", id)
 			}
 		}
 		for _, id := range messages {
 			if !slices.Contains(ids, id) {
-				t.Errorf("the English catalog has %q, id.go has not", id)
+				t.Errorf("id.go lacks %q of the English catalog", id)
 			}
 		}
 		t.Error("id.go and the English catalog differ, in order or in content")
@@ -103,7 +103,7 @@ func TestTags(t *testing.T) {
 	}
 	bundle.Tags()[0] = language.Und
 	if got := fmt.Sprint(bundle.Tags()); got != want {
-		t.Errorf("a caller's change shows: %s", got)
+		t.Errorf("a caller changed the bundle: %s", got)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestCompleteness(t *testing.T) {
 	for tag, want := range map[string]string{"en": "English", "fr": "français", "ja": "日本語", "zh-Hans": "简体中文",
 		"ar": "العربية"} {
 		if names[tag] != want {
-			t.Errorf("the name of %s is %q, want %q", tag, names[tag], want)
+			t.Errorf("Name(%s) = %q, want %q", tag, names[tag], want)
 		}
 	}
 }
@@ -307,11 +307,11 @@ func checkLoadError(t *testing.T, folder string, file *fstest.MapFile, want []st
 		err = errors.Join(refused...)
 	}
 	if err == nil {
-		t.Fatal("no error")
+		t.Fatal("missing error")
 	}
 	for _, part := range append(want, name) {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error lacks %q: %v", part, err)
+			t.Errorf("missing %q in the error: %v", part, err)
 		}
 	}
 }
@@ -339,7 +339,7 @@ func TestRefused(t *testing.T) {
 		refused = append(refused, d.Message)
 	}
 	if want := []i18n.ID{i18n.Goodbye, i18n.OK, i18n.IdleTimeout}; !slices.Equal(refused, want) {
-		t.Errorf("refused are %v, want %v", refused, want)
+		t.Errorf("got refused texts %v, want %v", refused, want)
 	}
 }
 
@@ -353,18 +353,18 @@ func TestLoadJoinsErrors(t *testing.T) {
 		fstest.MapFS{"notes": {}},
 	)
 	if err == nil {
-		t.Fatal("no error")
+		t.Fatal("missing error")
 	}
 	for _, want := range []string{"is/messages.gotext.json:1: is not JSON", "cy/messages.gotext.json",
 		"no <language tag>/messages.gotext.json"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error lacks %q: %v", want, err)
+			t.Errorf("missing %q in the error: %v", want, err)
 		}
 	}
 }
 
 func TestOverlayMissing(t *testing.T) {
 	if _, err := i18n.Load(os.DirFS(filepath.Join(t.TempDir(), "none"))); err == nil {
-		t.Error("no error")
+		t.Error("missing error")
 	}
 }

@@ -102,7 +102,7 @@ func TestFormatRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if formatted, err := i18n.Format(dir); err == nil || len(formatted) > 0 {
-				t.Errorf("%q, %v", formatted, err)
+				t.Errorf("got %q, %v", formatted, err)
 			}
 		})
 	}

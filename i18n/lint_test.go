@@ -23,7 +23,7 @@ func lint(t *testing.T, tag string, file *fstest.MapFile) (diagnostics []i18n.Di
 	must.OK(t, err)
 	for _, d := range report.Diagnostics {
 		if d.File != name {
-			t.Errorf("the file is called %q, want %q", d.File, name)
+			t.Errorf("got file name %q, want %q", d.File, name)
 		}
 		shown = append(shown, strings.TrimPrefix(d.Error(), name+":"))
 	}
@@ -188,7 +188,7 @@ func TestLintNothing(t *testing.T) {
 	for name, dir := range map[string]string{"empty": t.TempDir(), "absent": filepath.Join(t.TempDir(), "none")} {
 		t.Run(name, func(t *testing.T) {
 			if report, err := i18n.Lint(os.DirFS(dir)); err == nil {
-				t.Errorf("no error, but %v", report)
+				t.Errorf("missing error; got report %v", report)
 			}
 		})
 	}

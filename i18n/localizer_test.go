@@ -14,7 +14,7 @@ func TestLocalizer(t *testing.T) {
 		"zh-TW": "zh-Hant", "is": "en", "und": "en"} {
 		l := bundle.Localizer(language.MustParse(tag))
 		if l.Tag().String() != want {
-			t.Errorf("Localizer(%s) is %v, want %s", tag, l.Tag(), want)
+			t.Errorf("Localizer(%s) = %v, want %s", tag, l.Tag(), want)
 		}
 		if l != bundle.Localizer(l.Tag()) {
 			t.Errorf("Localizer(%s) is not the one that sessions share", tag)
@@ -27,7 +27,7 @@ func TestColon(t *testing.T) {
 	for tag, want := range map[string]string{"en": ": ", "de": ": ", "fr": "\u00a0: ", "ja": "：", "zh-Hans": "：",
 		"zh-Hant": "：", "hy": "՝ ", "ko": ": ", "ar": ": "} {
 		if got := bundle.Localizer(language.MustParse(tag)).Colon(); got != want {
-			t.Errorf("%s: %q, want %q", tag, got, want)
+			t.Errorf("%s: got %q, want %q", tag, got, want)
 		}
 	}
 }

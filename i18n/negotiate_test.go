@@ -159,7 +159,7 @@ func TestNegotiateScript(t *testing.T) {
 	} {
 		match, err := test.bundle.Negotiate(test.arg)
 		if name := match.Name(); (err != nil) != (test.name == "") || err == nil && name != test.name {
-			t.Errorf("Negotiate(%q) is %q, %v; want %q", test.arg, name, err, test.name)
+			t.Errorf("Negotiate(%q) = %q, %v; want %q", test.arg, name, err, test.name)
 		}
 	}
 }
@@ -250,7 +250,7 @@ func FuzzNegotiate(f *testing.F) {
 			return
 		}
 		if !slices.Contains(tags, match.Tag) {
-			t.Fatalf("Negotiate(%q) = %v, which is none of %v", arg, match.Tag, tags)
+			t.Fatalf("Negotiate(%q) = %v, want one of %v", arg, match.Tag, tags)
 		}
 		if strings.EqualFold(arg, match.Tag.String()) && !match.Exact {
 			t.Fatalf("Negotiate(%q) = %v, not exact", arg, match.Tag)

@@ -56,7 +56,7 @@ func TestWithOverridesLanguages(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			overridden := override(t, bundle, test.languages, nil)
 			if got := fmt.Sprint(overridden.Tags()); got != test.want {
-				t.Errorf("Tags: %s, want %s", got, test.want)
+				t.Errorf("Tags: got %s, want %s", got, test.want)
 			}
 			var covered []language.Tag
 			for _, c := range overridden.Completeness() {
@@ -66,7 +66,7 @@ func TestWithOverridesLanguages(t *testing.T) {
 				}
 			}
 			if got := fmt.Sprint(covered); got != test.want {
-				t.Errorf("Completeness: %s, want %s", got, test.want)
+				t.Errorf("Completeness: got %s, want %s", got, test.want)
 			}
 		})
 	}
@@ -79,14 +79,14 @@ func TestWithOverridesLocalizer(t *testing.T) {
 		"und": "ja"} {
 		l := overridden.Localizer(language.MustParse(tag))
 		if l.Tag().String() != want {
-			t.Errorf("Localizer(%s) is %v, want %s", tag, l.Tag(), want)
+			t.Errorf("Localizer(%s) = %v, want %s", tag, l.Tag(), want)
 		}
 		if l != overridden.Localizer(l.Tag()) {
 			t.Errorf("Localizer(%s) is not the one that sessions share", tag)
 		}
 	}
 	if pt := language.BrazilianPortuguese; overridden.Localizer(pt) != bundle.Localizer(pt) {
-		t.Error("a language without texts of the tenant's does not share its localizer")
+		t.Error("a language without overrides does not share its localizer")
 	}
 }
 
@@ -218,7 +218,7 @@ func TestWithOverridesTwice(t *testing.T) {
 		}
 	}
 	if _, err := first.WithOverrides(tags("de"), nil); err == nil {
-		t.Error("German is offered, which the first bundle has not")
+		t.Error("the bundle offers German although the first bundle does not have it")
 	}
 }
 
@@ -297,7 +297,7 @@ func TestWithOverridesRefused(t *testing.T) {
 			containsInOrder(t, fmt.Sprint(overridden.Refused()), test.want)
 			for _, tag := range overridden.Tags() {
 				if overridden.Localizer(tag) != bundle.Localizer(tag) {
-					t.Errorf("a wrong text changes what readers of %v get", tag)
+					t.Errorf("an invalid text changed the text for readers of %v", tag)
 				}
 			}
 		})
@@ -309,7 +309,7 @@ func TestWithOverridesRefused(t *testing.T) {
 	for tag, want := range map[language.Tag]string{language.German: "Tschüs.",
 		language.French: bundle.Localizer(language.French).Text(i18n.Goodbye)} {
 		if got := overridden.Localizer(tag).Text(i18n.Goodbye); got != want {
-			t.Errorf("%v: %q, want %q", tag, got, want)
+			t.Errorf("%v: got %q, want %q", tag, got, want)
 		}
 	}
 }
@@ -321,7 +321,7 @@ func containsInOrder(t *testing.T, text string, want []string) {
 	for _, part := range want {
 		_, after, found := strings.Cut(rest, part)
 		if !found {
-			t.Errorf("got\n%s\nwhich does not say (in this order) %q", text, part)
+			t.Errorf("got\n%s\nwhich lacks %q, or has it in another order", text, part)
 		}
 		rest = after
 	}

@@ -54,7 +54,7 @@ func TestList(t *testing.T) {
 		"ar": "a، b، c", "fa": "a، b، c", "ur": "a، b، c",
 	} {
 		if got := localizer(t, bundle, tag).List([]string{"a", "b", "c"}); got != want {
-			t.Errorf("%s: %q, want %q", tag, got, want)
+			t.Errorf("%s: got %q, want %q", tag, got, want)
 		}
 	}
 }
@@ -66,12 +66,12 @@ func TestLanguageName(t *testing.T) {
 		"fil": "Filipino (fil)", "tlh": "tlh",
 	} {
 		if got := i18n.LanguageName(language.MustParse(tag)); got != want {
-			t.Errorf("%s is called %q, want %q", tag, got, want)
+			t.Errorf("LanguageName(%s) = %q, want %q", tag, got, want)
 		}
 	}
 	for _, tag := range locales.Tags() {
 		if got := i18n.LanguageName(language.MustParse(tag)); !strings.HasSuffix(got, " ("+tag+")") {
-			t.Errorf("%s is called %q", tag, got)
+			t.Errorf("LanguageName(%s) = %q", tag, got)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestPrompt(t *testing.T) {
 		"en": "Password required for alice: ", "ja": "aliceのパスワードが必要です： ", "fr": "Mot de passe requis pour alice\u00a0: ",
 	} {
 		if got := localizer(t, bundle, tag).Prompt(i18n.PasswordRequired, "alice"); got != want {
-			t.Errorf("%s: %q, want %q", tag, got, want)
+			t.Errorf("%s: got %q, want %q", tag, got, want)
 		}
 	}
 }

@@ -22,11 +22,11 @@ func TestTagsAreTheFolders(t *testing.T) {
 	}
 	tags := locales.Tags()
 	if tags[0] != "en" {
-		t.Errorf("the first language is %s, want en", tags[0])
+		t.Errorf("got first language %s, want en", tags[0])
 	}
 	slices.Sort(tags)
 	if !slices.Equal(tags, folders) {
-		t.Errorf("Tags has %v, the folders are %v", tags, folders)
+		t.Errorf("Tags() = %v, want %v as the folders", tags, folders)
 	}
 	for _, tag := range folders {
 		for _, name := range []string{"messages.gotext.json", "language.yaml"} {

@@ -21,7 +21,7 @@ func TestParseSince(t *testing.T) {
 	} {
 		got, err := parseSince(text, now)
 		if shown := got.Format(time.RFC3339); err == nil && shown != want || err != nil && want != "" {
-			t.Errorf("%q: %s, %v; want %s", text, shown, err, want)
+			t.Errorf("%q: got %s, %v; want %s", text, shown, err, want)
 		}
 	}
 }
@@ -86,12 +86,12 @@ func TestAudit(t *testing.T) {
 		}
 		for _, want := range test.want {
 			if !strings.Contains(out.String(), want) {
-				t.Errorf("%q: no %q in\n%s", test.args, want, &out)
+				t.Errorf("%q: output lacks %q:\n%s", test.args, want, &out)
 			}
 		}
 		for _, never := range test.never {
 			if strings.Contains(out.String(), never) {
-				t.Errorf("%q: %q in\n%s", test.args, never, &out)
+				t.Errorf("%q: unexpected %q in the output:\n%s", test.args, never, &out)
 			}
 		}
 	}

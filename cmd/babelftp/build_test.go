@@ -55,11 +55,11 @@ func TestBuildWithoutDemo(t *testing.T) {
 	must.OK(t, err)
 	for _, module := range info.Deps {
 		if module.Path == "github.com/versity/versitygw" {
-			t.Error("an S3 server is linked")
+			t.Error("the program links an S3 server")
 		}
 	}
 	if len(info.Deps) > maxDeployedModules {
-		t.Errorf("%d modules are linked, want %d at most", len(info.Deps), maxDeployedModules)
+		t.Errorf("got %d linked modules, want at most %d", len(info.Deps), maxDeployedModules)
 	}
 	t.Logf("%d modules", len(info.Deps))
 }

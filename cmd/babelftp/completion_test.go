@@ -29,7 +29,7 @@ func TestCompletion(t *testing.T) {
 			offered := strings.Fields(out)
 			for _, want := range tc.want {
 				if !slices.Contains(offered, want) {
-					t.Errorf("%q is not among %q", want, offered)
+					t.Errorf("missing %q in the completions %q", want, offered)
 				}
 			}
 		})

@@ -52,7 +52,7 @@ func TestDemoLeavesNothing(t *testing.T) {
 	p.stop(os.Interrupt)
 	left, err := os.ReadDir(temporary)
 	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("unexpected files left: %v, %v", left, err)
 	}
 }
 

@@ -69,7 +69,7 @@ func TestDoctorLog(t *testing.T) {
 		}
 		for _, want := range test.want {
 			if !strings.Contains(out.String(), want) {
-				t.Errorf("%q: no %q in %s", test.args, want, out.String())
+				t.Errorf("%q: output lacks %q: %s", test.args, want, out.String())
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func TestDoctorLog(t *testing.T) {
 	var out bytes.Buffer
 	_ = run(t.Context(), []string{"doctor", "--address", "192.0.2.7", "--socket", socket}, nil, &out, &out)
 	if !strings.Contains(out.String(), "scanner (192.0.2.7)\u00a0: 192.0.2.7 ne peut pas joindre") {
-		t.Errorf("in French: %s", &out)
+		t.Errorf("French output: %s", &out)
 	}
 	for _, test := range []struct{ all, messages, lang, want string }{
 		{"", "", "fr_CA.UTF-8", "Aucun problème n’a été trouvé.\n"},
@@ -155,7 +155,7 @@ func TestDoctorPrompt(t *testing.T) {
 	} {
 		texts := bundle.Localizer(language.MustParse(tag))
 		if got := texts.Prompt(i18n.PasswordRequired, texts.Isolate("alice")); !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want %q in it", tag, got, want)
+			t.Errorf("%s: got %q, want %q in it", tag, got, want)
 		}
 	}
 }

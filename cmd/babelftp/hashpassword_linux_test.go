@@ -53,10 +53,10 @@ func TestInterruptedPassword(t *testing.T) {
 		_ = cmd.Wait() // ended reports the exit code
 		code, text := cmd.ProcessState.ExitCode(), errors.String()
 		if code != exitFailure || !strings.HasSuffix(text, "interrupted\n") {
-			t.Errorf("%s ended with %d and %q", args, code, text)
+			t.Errorf("%s: exit code %d, output %q", args, code, text)
 		}
 		if !shows(t, in) {
-			t.Errorf("after %s the terminal shows nothing", args)
+			t.Errorf("%s: the terminal does not echo afterward", args)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func TestHealth(t *testing.T) {
 	status.Store(http.StatusOK)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" {
-			t.Errorf("asked for %s", r.URL)
+			t.Errorf("unexpected request for %s", r.URL)
 		}
 		w.WriteHeader(int(status.Load()))
 		_, _ = w.Write([]byte("ok\n"))

@@ -35,7 +35,7 @@ func TestLanguagesLint(t *testing.T) {
 	review := i18n.Review(locales.FS(), language.French)
 	complete := fmt.Sprintf("fr  %d/%[1]d  100 %%  %s  français\n", total, review)
 	if !strings.Contains(stdout, review) || !strings.HasPrefix(review, "machine-assisted, no native speaker yet, 20") {
-		t.Errorf("who has read French is %q, in\n%s", review, stdout)
+		t.Errorf("got reviewer %q of French in\n%s", review, stdout)
 	}
 	message := func(id, translation string) string {
 		return fmt.Sprintf(`{"id": %q, "translation": %q}`, id, translation)
@@ -112,7 +112,7 @@ func TestLanguagesFormat(t *testing.T) {
 	want := "{\n  \"language\": \"fr\",\n  \"messages\": [\n    {\n      \"id\": \"goodbye\",\n      " +
 		"\"translation\": \"Salut.\"\n    }\n  ]\n}\n"
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
-		t.Errorf("%s, %v, want %s", got, err, want)
+		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 
 	dir, file = catalogFolder(t, "fr", `{"id": "goodbye", "translaton": "Salut."}`)
@@ -133,7 +133,7 @@ func TestLanguagesFormatOnFullDisk(t *testing.T) {
 	cmd.Path = "/bin/sh"
 	text, err := cmd.CombinedOutput()
 	if after := must.ReadFile(t, file); err == nil || after != before {
-		t.Errorf("%s, %v; of %d bytes the file has %d", text, err, len(before), len(after))
+		t.Errorf("got %s, %v; the file has %[4]d bytes, want %[3]d", text, err, len(before), len(after))
 	}
 	if entries, err := os.ReadDir(filepath.Dir(file)); err != nil || len(entries) != 1 {
 		t.Errorf("the folder has %v, %v", entries, err)

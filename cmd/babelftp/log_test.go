@@ -25,7 +25,7 @@ func TestLogEscapes(t *testing.T) {
 		}
 		var line struct{ Text, Err string }
 		if err := json.Unmarshal([]byte(out.String()), &line); err != nil || line.Text != want || line.Err != want {
-			t.Errorf("%+q, %+q, %v; want %+q", line.Text, line.Err, err, want)
+			t.Errorf("got %+q, %+q, %v; want %+q", line.Text, line.Err, err, want)
 		}
 	}
 }

@@ -202,7 +202,7 @@ func TestLanguages(t *testing.T) {
 	}
 	code, _, stderr := output(t, "", "languages", "--locales", t.TempDir())
 	if code != 1 || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("an empty folder: exit code %d: %s", code, stderr)
+		t.Errorf("empty folder: exit code %d: %s", code, stderr)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestHashPassword(t *testing.T) {
 			}
 			match, err := argon2id.ComparePasswordAndHash(tc.password, strings.TrimSuffix(stdout, "\n"))
 			if err != nil || !match {
-				t.Errorf("the hash %s is not that of the password: %v", stdout, err)
+				t.Errorf("the hash %s does not match the password: %v", stdout, err)
 			}
 		})
 	}

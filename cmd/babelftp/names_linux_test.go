@@ -50,7 +50,7 @@ func TestNamesAsks(t *testing.T) {
 			must.OK(t, err)
 			_ = cmd.Wait() // the test checks the exit code
 			if code := cmd.ProcessState.ExitCode(); code != tc.code || !strings.HasSuffix(said.String(), tc.end) {
-				t.Errorf("the program ended with %d and %s", code, said)
+				t.Errorf("exit code %d, output %s", code, said)
 			}
 			if got := s3test.Objects(t, w.server.Client(), w.bucket); !slices.Equal(got, tc.want) {
 				t.Errorf("the bucket has %q, want %q", got, tc.want)

@@ -81,20 +81,20 @@ func TestNames(t *testing.T) {
 			"rename\tgbk\t1\t/archive/Ŀ¼\t目录\n",
 		} {
 			if !strings.Contains(list, want) {
-				t.Errorf("the list lacks %q:\n%s", want, list)
+				t.Errorf("missing %q in the list:\n%s", want, list)
 			}
 		}
 		if code != 0 || !strings.HasPrefix(stderr, "3 names to rename, with 3 objects; 1 unsure\n") || strings.Contains(list, "plain") {
-			t.Errorf("the dry run ended with %d and %s", code, stderr)
+			t.Errorf("dry run: exit code %d: %s", code, stderr)
 		}
 		if got := s3test.Objects(t, s.Client(), w.bucket); !slices.Equal(got, before) {
-			t.Errorf("the dry run has changed the bucket: %q", got)
+			t.Errorf("the dry run changed the bucket: %q", got)
 		}
 
 		code, _, stderr = w.run(t, "--yes")
 		if want := "/Ŀ¼/a.txt not renamed because a file has the new name: /目录/a.txt\n2 objects renamed\n" +
 			"babelftp: 1 name not renamed\n"; code != exitFailure || !strings.HasSuffix(stderr, want) {
-			t.Errorf("the run ended with %d and %s, want %s", code, stderr, want)
+			t.Errorf("exit code %d: got %s, want %s", code, stderr, want)
 		}
 		want := []string{"elsewhere/Ŀ¼", "inbox/größe.pdf", "inbox/plain/Ŀ¼", "inbox/Ŀ¼/a.txt", "inbox/目录/a.txt", "inbox/目录/目录.txt"}
 		if got := s3test.Objects(t, s.Client(), w.bucket); !slices.Equal(got, want) {
@@ -114,14 +114,14 @@ func TestNames(t *testing.T) {
 		plan := filepath.Join(t.TempDir(), "names.tsv")
 		must.WriteFile(t, plan, "rename\tgbk\t1\t/Ŀ¼/a.txt\tb.txt\nrename\tgbk\t1\t/Ŀ¼/\t目录\r\nunsure\tgbk\t1\t/größe.pdf\tx\n")
 		if code, _, stderr = w.run(t, "--apply", plan, "--yes"); code != 0 {
-			t.Errorf("the edited list ended with %d and %s", code, stderr)
+			t.Errorf("edited list: exit code %d: %s", code, stderr)
 		}
 		want = []string{"elsewhere/Ŀ¼", "inbox/größe.pdf", "inbox/plain/Ŀ¼", "inbox/目录/a.txt", "inbox/目录/b.txt", "inbox/目录/目录.txt"}
 		if got := s3test.Objects(t, s.Client(), w.bucket); !slices.Equal(got, want) {
 			t.Errorf("the bucket has %q, want %q", got, want)
 		}
 		if code, _, stderr = w.run(t, "--apply", plan, "--yes"); code != 0 || !strings.Contains(stderr, "2 gone") {
-			t.Errorf("the same list ended with %d and %s", code, stderr)
+			t.Errorf("same list again: exit code %d: %s", code, stderr)
 		}
 	})
 }

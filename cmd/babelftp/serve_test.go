@@ -85,7 +85,7 @@ func (p *process) expect(pattern string) string {
 				return match[len(match)-1]
 			}
 		case <-timeout:
-			p.t.Fatalf("the program does not say %s", pattern)
+			p.t.Fatalf("missing %s in the output", pattern)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestNotifiesSystemd(t *testing.T) {
 		must.OK(t, l.SetReadDeadline(time.Now().Add(time.Minute)))
 		state := make([]byte, 100)
 		if n, err := l.Read(state); err != nil || string(state[:n]) != want {
-			t.Fatalf("systemd hears %q, %v; want %q", state[:n], err, want)
+			t.Fatalf("systemd got %q, %v; want %q", state[:n], err, want)
 		}
 	}
 	env := []string{"NOTIFY_SOCKET=" + address}
@@ -172,7 +172,7 @@ func TestNotifiesSystemd(t *testing.T) {
 	wrong := filepath.Join(t.TempDir(), "babelftp.yaml")
 	must.WriteFile(t, wrong, "listen: x\n")
 	if code := start(t, env, "serve", "--config", wrong).ended(); code == 0 {
-		t.Error("a wrong configuration serves")
+		t.Error("the server started with an invalid configuration")
 	}
 	p := start(t, env, "serve", "--config", file)
 	heard("READY=1") // the first notification
@@ -212,11 +212,11 @@ func TestClientsOfSystemdWait(t *testing.T) {
 	must.OK(t, l.SetDeadline(time.Now().Add(time.Minute)))
 	next, err := l.Accept()
 	if err != nil {
-		t.Fatalf("the client does not wait: %v", err)
+		t.Fatalf("the client did not wait: %v", err)
 	}
 	defer next.Close()
 	if next.RemoteAddr().String() != late.LocalAddr().String() {
-		t.Errorf("%v waits, want %v", next.RemoteAddr(), late.LocalAddr())
+		t.Errorf("got waiting client %v, want %v", next.RemoteAddr(), late.LocalAddr())
 	}
 	_ = data.Close()
 	busy.Reply(226)

@@ -40,11 +40,11 @@ func TestSessions(t *testing.T) {
 	must.OK(t, err)
 	base := "http://" + at.Host
 	if body, status := get(base + "/api/v1/sessions"); status != http.StatusUnauthorized {
-		t.Errorf("without a login the sessions are %d %s", status, body)
+		t.Errorf("sessions without a login: %d %s", status, body)
 	}
 	get(link)
 	if body, status := get(base + "/api/v1/sessions"); status != http.StatusOK || body != "[]\n" {
-		t.Errorf("the sessions are %d %s", status, body)
+		t.Errorf("sessions: %d %s", status, body)
 	}
 
 	passwordFile := filepath.Join(t.TempDir(), "password")
@@ -77,7 +77,7 @@ func TestSessions(t *testing.T) {
 	if code, _, stderr := output(
 		t, "", "sessions", "--url", base, "--as", "nobody", "--password-file", passwordFile); code != 1 ||
 		!strings.Contains(stderr, "login refused: check --as and --password-file") {
-		t.Errorf("who is no administrator gets %d: %s", code, stderr)
+		t.Errorf("user who is not an administrator: exit code %d: %s", code, stderr)
 	}
 	const shown = `/evil\x1b]0;title\x07\u{E000}exe.\u{9B}31m`
 	for _, step := range []struct {
@@ -145,7 +145,7 @@ func TestTwoDemos(t *testing.T) {
 	const link = `^ +http://(127\.0\.0\.1:\d+)/login\?token=\S+$`
 	first, second := start(t, nil, "demo", "--listen", "127.0.0.1:0"), start(t, nil, "demo", "--listen", "127.0.0.1:0")
 	if a, b := first.expect(link), second.expect(link); a == b {
-		t.Errorf("both have %s", a)
+		t.Errorf("both sessions have %s", a)
 	}
 	first.stop(os.Interrupt)
 	second.stop(os.Interrupt)

@@ -170,7 +170,7 @@ func build(t *testing.T, s corev1.Service) core.Stack {
 	parser, gates := annotations.NewSuffixAnnotationParser(prefix), config.NewFeatureGates()
 	utils := service.NewServiceUtils(parser, "service.k8s.aws/resources", "service.k8s.aws/nlb", gates)
 	if !utils.IsServiceSupported(&s) {
-		t.Fatal("the controller leaves the Service alone")
+		t.Fatal("the controller ignores the Service")
 	}
 	builder := service.NewDefaultModelBuilder(
 		parser, subnets{}, nil, "vpc-1", tracking.NewDefaultProvider("service.k8s.aws", "ftp"), tagging{}, nil, gates,
@@ -282,7 +282,7 @@ func TestLoadBalancer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(content, want) {
-		t.Errorf("the load balancer is another one than in %s:\n%s", golden, content)
+		t.Errorf("the load balancer differs from %s:\n%s", golden, content)
 	}
 }
 

@@ -33,7 +33,7 @@ func testAfero(t *testing.T, h Harness) {
 			return err
 		})
 		if want := []string{"dir", "dir/a.txt", "dir/sub", "dir/sub/c"}; err != nil || !slices.Equal(names, want) {
-			x.Errorf("%q, %v; want %q", names, err, want)
+			x.Errorf("got %q, %v; want %q", names, err, want)
 		}
 	})
 	x.run("temporary-file", func(x *fixture) {

@@ -83,11 +83,11 @@ func testObjectAttributes(t *testing.T, h Harness) {
 		x.run(key, func(x *fixture) {
 			out := want(x, key, "application/x-own")
 			if aws.ToString(out.CacheControl) != "max-age=60" {
-				x.Errorf("it has the cache control %q", aws.ToString(out.CacheControl))
+				x.Errorf("unexpected Cache-Control %q", aws.ToString(out.CacheControl))
 			}
 			// versitygw supports no other class, and no encryption
 			if out.StorageClass == types.StorageClassStandard && !unencrypted {
-				x.Errorf("it is stored as %s", out.StorageClass)
+				x.Errorf("unexpected storage class %s", out.StorageClass)
 			}
 			if x.hasException(computedChecksum) {
 				return
@@ -97,7 +97,7 @@ func testObjectAttributes(t *testing.T, h Harness) {
 			})
 			if err != nil || sum.ChecksumCRC32C == nil || sum.ChecksumType == types.ChecksumTypeComposite {
 				x.Errorf(
-					"its checksum is %v of the type %q, %v", aws.ToString(sum.ChecksumCRC32C), sum.ChecksumType, err)
+					"unexpected checksum %v of type %q, %v", aws.ToString(sum.ChecksumCRC32C), sum.ChecksumType, err)
 			}
 		})
 	}
@@ -175,23 +175,23 @@ func testListTimes(t *testing.T, h Harness) {
 		}
 		names = append(names, entryName(info))
 		if hasTime := !info.ModTime().IsZero(); hasTime == (info.Name() == "00007x") {
-			t.Errorf("%s is of %v", info.Name(), info.ModTime()) // a directory has the time of its marker
+			t.Errorf("%s: unexpected time %v", info.Name(), info.ModTime()) // a directory has the time of its marker
 		}
 		if isSet := info.ModTime().Equal(set); isSet != (len(info.Name()) == 5) {
-			t.Errorf("%s is of %v", info.Name(), info.ModTime())
+			t.Errorf("%s: unexpected time %v", info.Name(), info.ModTime())
 		}
 	}
 	if want := x.list("dir"); strings.Join(names, " ") != strings.Join(want, " ") {
 		t.Errorf("listed %q, want %q", names, want)
 	}
 	if n := most.Load(); n < 2 || n > 40 {
-		t.Errorf("%d requests for files were under way in parallel", n)
+		t.Errorf("%d parallel requests for files", n)
 	}
 	t.Run("left-early", func(t *testing.T) {
 		next, stop := iter.Pull2(must(f.List("dir")))
 		defer stop()
 		if info, err, ok := next(); !ok || err != nil || entryName(info) != names[0] {
-			t.Errorf("the first is %v, %v", info, err)
+			t.Errorf("unexpected first entry %v, %v", info, err)
 		}
 	})
 	t.Run("gone-meanwhile", func(t *testing.T) {
@@ -216,7 +216,7 @@ func testListTimes(t *testing.T, h Harness) {
 		_, err := must(f.Open("dir")).Readdir(0)
 		var pathErr *fs.PathError
 		if !errors.Is(err, syscall.EAGAIN) || !errors.As(err, &pathErr) {
-			t.Errorf("error is %v", err)
+			t.Errorf("unexpected error: %v", err)
 		}
 	})
 }

@@ -149,7 +149,7 @@ func testCopy(t *testing.T, h Harness) {
 		f := x.session(x.Context(), &driver.Options{CopyLimit: 1})
 		wantError(x, f.Copy(ctx, "large", "copy"), context.Canceled)
 		if x.exists("copy") {
-			x.Error("there is a copy")
+			x.Error("the copy exists")
 		}
 		x.wantNoUploads("copy")
 	})

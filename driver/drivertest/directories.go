@@ -58,14 +58,14 @@ func testStat(t *testing.T, h Harness) {
 					wantError(x, err, kind)
 					var pathErr *fs.PathError
 					if !errors.As(err, &pathErr) || pathErr.Path != test.name {
-						x.Errorf("error is %#v, want an *fs.PathError for %q", err, test.name)
+						x.Errorf("got error %#v, want an *fs.PathError for %q", err, test.name)
 					}
 					return
 				}
 				if err != nil {
 					x.Error(err)
 				} else if info.IsDir() != (want == directory) || info.Mode().IsDir() != info.IsDir() {
-					x.Errorf("mode is %v, want that of a %v", info.Mode(), want)
+					x.Errorf("got mode %v, want a %v", info.Mode(), want)
 				}
 			}
 			check(x.StatFile, test.file)
@@ -82,7 +82,7 @@ func testStat(t *testing.T, h Harness) {
 			info, err := x.Stat(name)
 			x.must(err)
 			if info.ModTime().IsZero() == known {
-				x.Errorf("%s is of %v; its time is known: %v", name, info.ModTime(), known)
+				x.Errorf("%s: got time %v; has a time: %v", name, info.ModTime(), known)
 			}
 		}
 	})
@@ -114,7 +114,7 @@ func testList(t *testing.T, h Harness) {
 		entries, err := other.List("")
 		x.must(err)
 		for info, err := range entries {
-			x.Errorf("it holds %v, %v", info, err)
+			x.Errorf("unexpected entries %v, %v", info, err)
 		}
 	})
 	x.run("prefix-in-a-segment", func(x *fixture) {
@@ -136,7 +136,7 @@ func (x *fixture) testReaddir() {
 	defer x.close(all)
 	names, err := all.Readdirnames(-1)
 	if x.sortUnlessListed(names); err != nil || !slices.Equal(names, want) {
-		x.Errorf("all at once: %q, %v", names, err)
+		x.Errorf("all entries: got %q, %v", names, err)
 	}
 	some, err := x.Open("")
 	x.must(err)
@@ -154,7 +154,7 @@ func (x *fixture) testReaddir() {
 		}
 	}
 	if x.sortUnlessListed(names); !slices.Equal(names, want) {
-		x.Errorf("by three: %q", names)
+		x.Errorf("three at a time: got %q", names)
 	}
 	x.close(some)
 	wantError(x, errorOf(some.Readdir(1)), fs.ErrClosed)
@@ -263,10 +263,10 @@ func (x *fixture) testListedBefore() {
 	}
 	far.spy.Reset()
 	if _, err := far.StatDir("many"); err != nil || far.spy.Total() > 1+x.requestsFor(markerHeads) {
-		x.Errorf("a look at the directory took %d requests, %v", far.spy.Total(), err)
+		x.Errorf("checking the directory took %d requests, %v", far.spy.Total(), err)
 	}
 	if n := guesses.Load(); (n > 0) != (encoded.Load() && x.profile.SortedListings) {
-		x.Errorf("%d requests began within the directory; keys are encoded: %v, listings are sorted: %v",
+		x.Errorf("%d requests began inside the directory; keys are encoded: %v, listings are sorted: %v",
 			n, encoded.Load(), x.profile.SortedListings)
 	}
 }
@@ -290,6 +290,6 @@ func (x *fixture) testWhileKeysComeAndGo() {
 	})
 	x.sortUnlessListed(names)
 	if !slices.IsSorted(names) || len(slices.Compact(names)) != len(names) || len(staying) != 2100 {
-		x.Errorf("%d entries, %d of which stayed; want 2100 of those, in order", len(names), len(staying))
+		x.Errorf("got %d entries, %d of them unchanged; want 2100 unchanged entries, in order", len(names), len(staying))
 	}
 }

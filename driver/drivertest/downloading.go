@@ -45,7 +45,7 @@ func testDownload(t *testing.T, h Harness) {
 		x, _ := open(t, nil)
 		equal(t, "file", x.read("file"), content)
 		if n := gets(x); n < 4 {
-			t.Errorf("it took %d requests, which is not in parallel", n)
+			t.Errorf("got %d requests, which are not parallel", n)
 		}
 		x.spy.Reset()
 		f := x.openAt("file", os.O_RDONLY, 1_234_567)
@@ -56,7 +56,7 @@ func testDownload(t *testing.T, h Harness) {
 		}
 		equal(t, "rest of the file", got.Bytes(), content[1_234_567:])
 		if n := x.spy.Total() - gets(x); n > x.requestsFor(repeatedHeads) {
-			t.Errorf("it took other requests than GetObject: %v", x.spy.Counts())
+			t.Errorf("unexpected requests: %v", x.spy.Counts())
 		}
 	})
 	t.Run("one-stream-by-option", func(t *testing.T) {
@@ -64,7 +64,7 @@ func testDownload(t *testing.T, h Harness) {
 		link.SetSpeed(0, 40<<20)
 		equal(t, "file", x.read("file"), content)
 		if n := gets(x); n != 1 {
-			t.Errorf("it took %d requests, want 1", n)
+			t.Errorf("got %d requests, want 1", n)
 		}
 	})
 	t.Run("only-the-beginning", func(t *testing.T) {
@@ -75,7 +75,7 @@ func testDownload(t *testing.T, h Harness) {
 		}
 		x.close(f)
 		if n := gets(x); n != 1 {
-			t.Errorf("it took %d requests, want 1", n)
+			t.Errorf("got %d requests, want 1", n)
 		}
 	})
 	t.Run("seek", func(t *testing.T) {
@@ -151,7 +151,7 @@ func testDownload(t *testing.T, h Harness) {
 		group.Wait()
 		got = append(got, rest...)
 		if !bytes.Equal(got, content[:len(got)]) {
-			t.Error("the bytes are of both objects")
+			t.Error("got bytes of both objects")
 		}
 		if err == nil {
 			equal(t, "file", got, content) // everything had been requested before
@@ -180,7 +180,7 @@ func inWindow(t *testing.T, x *fixture, f io.Reader) []byte {
 	for x.spy.Total() < 2 {
 		n, err := f.Read(buffer)
 		if err != nil {
-			t.Fatalf("no second request was made before %v", err)
+			t.Fatalf("no second request before %v", err)
 		}
 		got = append(got, buffer[:n]...)
 	}
@@ -196,7 +196,7 @@ func testRevokedMemory(t *testing.T, open func(*testing.T, *driver.Options) (*fi
 		link.SetSpeed(0, 30<<20)
 		equal(t, "file", x.read("file"), content)
 		if n := x.spy.Counts()["GetObject"]; n != 1 {
-			t.Errorf("it took %d requests, want 1", n)
+			t.Errorf("got %d requests, want 1", n)
 		}
 		busy()
 	})

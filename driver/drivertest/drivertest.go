@@ -530,7 +530,7 @@ func errorOf[T any](_ T, err error) error { return err }
 func wantError(t testing.TB, err error, kind error) {
 	t.Helper()
 	if !errors.Is(err, kind) {
-		t.Errorf("error is %v, want %v", err, kind)
+		t.Errorf("got error %v, want %v", err, kind)
 	}
 }
 

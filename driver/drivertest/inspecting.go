@@ -88,12 +88,12 @@ func (j *inspection) Close() {
 func (i *inspector) wantSeen(x *fixture, content []byte) {
 	x.Helper()
 	if len(i.seen) == 0 {
-		x.Error("the inspector was not asked")
+		x.Error("the inspector was not called")
 		return
 	}
 	equal(x, "what the inspector got", i.seen[len(i.seen)-1], content)
 	if i.open != 0 {
-		x.Errorf("%d judgements have not ended", i.open)
+		x.Errorf("%d inspections have not ended", i.open)
 	}
 }
 
@@ -117,7 +117,7 @@ func (x *fixture) wantNeverMade(key string) {
 			made = *in.Key
 		}
 		if made == key {
-			x.Errorf("%T makes %s", in, key)
+			x.Errorf("%T creates %s", in, key)
 		}
 		return nil
 	})
@@ -243,7 +243,7 @@ func testInspectNotJudged(x *fixture, i *inspector) {
 			i.err = errNoVerdict
 			wantError(x, x.begin(session, label, create, 0, random(size)).Close(), errNoVerdict)
 			if x.exists(label) {
-				x.Error("it was stored")
+				x.Error("the file was stored")
 			}
 			x.resume(session, label, size, random(size))
 			x.wantKeys(label)
@@ -279,7 +279,7 @@ func testInspectQuarantine(x *fixture, i *inspector) {
 				keys := x.keys()
 				if len(keys) != 1 || !strings.HasPrefix(keys[0], "bad/") || !strings.HasSuffix(keys[0], "/"+label) ||
 					!strings.Contains(err.Error(), keys[0]) {
-					x.Fatalf("the bucket has %q, after %v", keys, err)
+					x.Fatalf("got keys %q after %v", keys, err)
 				}
 				x.wantContent(keys[0], i.withBad(size))
 				x.delete(keys[0])
@@ -304,7 +304,7 @@ func testInspectAbort(x *fixture, i *inspector) {
 			wantError(x, f.Close(), errInterrupted)
 			i.before = nil
 			if x.exists(label) {
-				x.Error("it was stored")
+				x.Error("the file was stored")
 			}
 			x.resume(session, label, size, random(size))
 			x.delete(label)
@@ -329,7 +329,7 @@ func testInspectReplaced(x *fixture, i *inspector) {
 					return nil
 				}
 				if err := f.Close(); err == nil {
-					x.Error("it was stored")
+					x.Error("the file was stored")
 				}
 				i.before = nil
 				x.wantContent(label, []byte("of another client"))

@@ -97,7 +97,7 @@ func testCanceledWhileCreated(t *testing.T, h Harness) {
 	u.copy(bytes.NewReader(random(h.PartSize + 1)))
 	wantError(t, u.close(), context.Canceled)
 	if n := x.spy.Counts()["CreateMultipartUpload"]; n != 1 {
-		t.Errorf("S3 was asked for %d uploads, want 1", n)
+		t.Errorf("got %d CreateMultipartUpload requests, want 1", n)
 	}
 	x.wantNoUploads("file")
 	x.wantKeys()
@@ -187,7 +187,7 @@ func testMemory(t *testing.T, h Harness) {
 			x.wantContent(key, random(size))
 		}
 		if most.Load() > budget || most.Load() < part {
-			t.Errorf("up to %d bytes were on their way, the budget is %d", most.Load(), budget)
+			t.Errorf("up to %d bytes in flight, want at most %d", most.Load(), budget)
 		}
 	})
 	t.Run("idle", func(t *testing.T) {

@@ -154,7 +154,7 @@ func (x *fixture) testMoves(run func(from, to string) error, moves []move) {
 			wantError(x, err, m.kind)
 			var link *os.LinkError
 			if m.kind != nil && (!errors.As(err, &link) || link.Old != m.from || link.New != m.to) {
-				x.Errorf("error is %#v, want an *os.LinkError", err)
+				x.Errorf("got error %#v, want an *os.LinkError", err)
 			}
 			if m.want == nil {
 				m.want = m.keys
@@ -255,7 +255,7 @@ func (x *fixture) testRenamedAttributes(limit int64) {
 	x.spy.Reset()
 	other.rename("old + name%.bin", "new")
 	if n := x.spy.Counts()["UploadPartCopy"]; (n > 1) != (limit > 0 && x.profile.PartCopy && !x.profile.MisreadPartSources) {
-		x.Errorf("it was copied by %d parts", n)
+		x.Errorf("got %d copied parts", n)
 	}
 	x.wantKeys("new")
 	x.wantContent("new", content)
@@ -263,7 +263,7 @@ func (x *fixture) testRenamedAttributes(limit int64) {
 	x.wantAttributes("new", before)
 	info, err := x.StatFile("new")
 	if want := time.Unix(1_000_000_000, 250_000_000); err != nil || !info.ModTime().Equal(want) {
-		x.Errorf("described as %v, %v; want the time %v", info, err, want)
+		x.Errorf("got %v, %v; want time %v", info, err, want)
 	}
 	x.delete("new")
 }
@@ -313,13 +313,13 @@ func testRenameInterrupted(t *testing.T, h Harness) {
 		if requests.Load() < at {
 			wantNoError(t, err)
 			if at == 1 {
-				t.Error("it took no request")
+				t.Error("no request was sent")
 			}
 			return
 		}
 		for i, key := range keys {
 			if !slices.Contains(x.keys(), key) && !slices.Contains(x.keys(), renamed[i]) {
-				t.Errorf("interrupted at request %d, %s is lost", at, key)
+				t.Errorf("interrupted at request %d: %s is lost", at, key)
 			}
 		}
 		if err != nil {
@@ -438,7 +438,7 @@ func testRenameArchived(t *testing.T, h Harness) {
 		err := move()
 		named, ok := errors.AsType[*s3error.EntryError](err)
 		if !errors.Is(err, s3error.Archived) || !ok || named.Name != "sub/b" {
-			t.Errorf("%s: %v, want the archived file", label, err)
+			t.Errorf("%s: got %v, want the archived file", label, err)
 		}
 		x.wantKeys("d/a", "d/sub/b")
 	}
@@ -464,7 +464,7 @@ func testRenameChanged(t *testing.T, h Harness) {
 	x.spy.After(nil)
 	wantError(t, err, syscall.ESTALE)
 	if named, ok := errors.AsType[*s3error.EntryError](err); !ok || named.Name != "b" && named.Name != "c" {
-		t.Errorf("the error is %v, want a name", err)
+		t.Errorf("got error %v, want a name in it", err)
 	}
 	x.wantContent("n/a", random(10))
 	x.wantContent("d/b", random(11))
@@ -491,7 +491,7 @@ func testTimes(t *testing.T, h Harness) {
 				"an open file": func() (fs.FileInfo, error) { return f.Stat() },
 			} {
 				if info, err := stat(); err != nil || !info.ModTime().Equal(mtime) {
-					x.Errorf("%s: %v, %v; want %v", what, info.ModTime(), err, mtime)
+					x.Errorf("%s: got %v, %v; want %v", what, info.ModTime(), err, mtime)
 				}
 			}
 			x.wantContent("plain", random(10))
@@ -511,7 +511,7 @@ func testTimes(t *testing.T, h Harness) {
 		x.must(other.Chtimes("large", mtime, mtime))
 		x.wantContent("large", content)
 		if info, err := x.Stat("large"); err != nil || !info.ModTime().Equal(mtime) {
-			x.Errorf("described as %v, %v", info, err)
+			x.Errorf("got %v, %v", info, err)
 		}
 	})
 	now := time.Now()

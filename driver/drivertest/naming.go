@@ -105,7 +105,7 @@ func testNames(t *testing.T, h Harness) {
 			mtime := time.Date(2001, 2, 3, 4, 5, 6, 789, time.UTC)
 			x.must(x.Chtimes(n.Path, mtime, mtime))
 			if info, err := x.StatFile(n.Path); err != nil || !info.ModTime().Equal(mtime) {
-				x.Errorf("described as %v, %v; want the time %v", info, err, mtime)
+				x.Errorf("got %v, %v; want time %v", info, err, mtime)
 			}
 		})
 		x.run("remove-"+n.Label, func(x *fixture) {
@@ -129,11 +129,11 @@ func (x *fixture) wantInfo(stat func(string) (fs.FileInfo, error), name, key str
 	x.must(err)
 	if info.Name() != path.Base(name) || info.Size() != size || info.Mode() != 0o644 || info.IsDir() {
 		x.Errorf(
-			"described as %q, %d bytes, %v; want %q, %d bytes", info.Name(), info.Size(), info.Mode(), path.Base(name),
+			"got %q, %d bytes, %v; want %q, %d bytes", info.Name(), info.Size(), info.Mode(), path.Base(name),
 			size)
 	}
 	if object := info.Sys().(*driver.Object); object.Key != key || object.ETag == "" {
-		x.Errorf("described as object %+v", object)
+		x.Errorf("unexpected object %+v", object)
 	}
 }
 
@@ -142,10 +142,10 @@ func (x *fixture) wantRefused(err error, key string) {
 	x.Helper()
 	named := errors.Is(err, syscall.EILSEQ) || errors.Is(err, syscall.ENAMETOOLONG)
 	if _, limited := x.limits[ReasonOfRefusal]; !named && (!limited || !errors.Is(err, syscall.EAGAIN)) {
-		x.Errorf("error is %v, want EILSEQ or ENAMETOOLONG", err)
+		x.Errorf("got error %v, want EILSEQ or ENAMETOOLONG", err)
 	}
 	if _, err := x.client.HeadObject(x.Context(), &s3.HeadObjectInput{Bucket: &x.bucket, Key: &key}); err == nil {
-		x.Errorf("there is an object %q", key)
+		x.Errorf("unexpected object %q", key)
 	}
 	if named {
 		x.wantNoUploads(key)
@@ -181,11 +181,11 @@ func testDirectoryNames(t *testing.T, h Harness) {
 			}
 			x.must(err)
 			if !x.exists(n.Path + "/") {
-				x.Error("there is no marker")
+				x.Error("missing marker")
 			}
 			info, err := x.StatDir(n.Path)
 			if err != nil || info.Name() != path.Base(n.Path) || !info.IsDir() {
-				x.Errorf("described as %v, %v", info, err)
+				x.Errorf("got %v, %v", info, err)
 			}
 			if h.Limits.outcome(n) == hidden {
 				x.testHiddenDirectory(n.Path)
@@ -296,7 +296,7 @@ func testUnrepresentableKeys(t *testing.T, h Harness) {
 		}
 	}
 	if n := x.spy.Total(); n != 0 {
-		t.Errorf("S3 was asked %d times", n)
+		t.Errorf("got %d requests", n)
 	}
 	x.run("marker-1025", func(x *fixture) {
 		name := longest(prefix, 200)

@@ -54,7 +54,7 @@ func testOtherBucket(t *testing.T, h Harness) {
 					x.Fatal(err)
 				}
 				if x.exists("from/" + name) {
-					x.Error("it is still there")
+					x.Error("the source still exists")
 				}
 				for _, key := range []string{"to/" + name, "to/" + name + "-copy"} {
 					y.wantContent(key, random(size))
@@ -84,7 +84,7 @@ func testOtherBucket(t *testing.T, h Harness) {
 			z.wantContent("to/"+dir+"/sub/b", random(11))
 		}
 		if x.exists("from/dir/a") || x.exists("from/dir/sub/b") {
-			x.Error("it is still there")
+			x.Error("the source still exists")
 		}
 	})
 	x.run("in-the-way", func(x *fixture) {
@@ -98,7 +98,7 @@ func testOtherBucket(t *testing.T, h Harness) {
 		wantError(x, x.RenameTo(y.Fs, "nothing", "new"), fs.ErrNotExist)
 		wantError(x, x.RenameTo(other(driver.Options{NoOverwrite: true}).Fs, "file", "there"), fs.ErrExist)
 		if !x.exists("from/file") || !x.exists("from/tree/a") {
-			x.Error("what could not be moved is gone")
+			x.Error("the source is gone although the move failed")
 		}
 		y.wantContent("to/there", random(13))
 	})
@@ -110,7 +110,7 @@ func testOtherBucket(t *testing.T, h Harness) {
 		}
 		if err := x.RenameTo(inner, "inner", "deeper"); !errors.Is(err, syscall.ELOOP) ||
 			!errors.Is(err, fs.ErrInvalid) {
-			x.Errorf("a directory into itself: %v", err)
+			x.Errorf("moving a directory into itself: %v", err)
 		}
 		x.wantContent("from/inner/file", random(10))
 	})

@@ -82,7 +82,7 @@ func testNoOverwrite(t *testing.T, h Harness) {
 		wantError(x, x.Rename("from", "there"), fs.ErrExist)
 		x.wantContent("from", []byte("from"))
 		if err := x.Rename("from", "from"); err != nil {
-			x.Errorf("to its own name: %v", err)
+			x.Errorf("rename to its own name: %v", err)
 		}
 		x.wantContent("there", []byte("there"))
 		x.wantNoUploads("there")
@@ -133,17 +133,17 @@ func (x *fixture) testRenamesAtOnce(name string, size int) {
 	winners := x.wantWinner(renames, several)
 	for i, source := range sources {
 		if there := x.exists(source); there == slices.Contains(winners, i) {
-			x.Errorf("%s: is there: %v, and %v have won", source, there, winners)
+			x.Errorf("%s: exists: %v, winners: %v", source, there, winners)
 		}
 	}
 	if size == 0 {
 		if head := x.head(name); aws.ToString(head.ContentType) != "text/x-test" || head.Metadata["kept"] != "yes" {
-			x.Errorf("it is %s with %v", aws.ToString(head.ContentType), head.Metadata)
+			x.Errorf("got type %s with metadata %v", aws.ToString(head.ContentType), head.Metadata)
 		}
 	} else {
 		got := x.object(name)
 		if !slices.ContainsFunc(winners, func(i int) bool { return bytes.Equal(got, random(size+i)) }) {
-			x.Errorf("%s has %d bytes, and not those of one of the winners %v", name, len(got), winners)
+			x.Errorf("%s has %d bytes, which none of the winners %v has written", name, len(got), winners)
 		}
 	}
 	x.wantNoUploads(name)
@@ -175,7 +175,7 @@ func (x *fixture) wantWinner(attempts []func() error, several exception) (winner
 		}
 	}
 	if len(winners) == 0 || len(winners) > 1 && !x.hasException(several) {
-		x.Fatalf("%v have won", winners)
+		x.Fatalf("got winners %v", winners)
 	}
 	return winners
 }

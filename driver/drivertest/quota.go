@@ -66,7 +66,7 @@ func testQuota(t *testing.T, h Harness) {
 			}
 			wantError(x, err, syscall.EDQUOT)
 			if time.Since(begun) > time.Minute {
-				x.Fatal("there is no room")
+				x.Fatal("the quota is full")
 			}
 		}
 	})
@@ -121,14 +121,14 @@ func testQuota(t *testing.T, h Harness) {
 		x.spy.Reset()
 		y.write("file", random(100))
 		if n := x.spy.Total(); n > 2 {
-			x.Errorf("to write takes %d requests, %v; want 2 at most", n, x.spy.Counts())
+			x.Errorf("the write took %d requests, %v; want at most 2", n, x.spy.Counts())
 		}
 	})
 	x.run("fails", func(x *fixture) {
 		usage, _ := driver.NewUsages().Of(x.spy, x.bucket+"-that-is-not-there", "")
 		wantError(x, usage.Count(x.Context()), syscall.ENXIO)
 		if _, known := usage.Used(); known {
-			x.Error("it is known how much there is")
+			x.Error("the usage is known")
 		}
 	})
 }
@@ -221,7 +221,7 @@ func testQuotaSums(x *fixture) {
 		known, _ := usage.Used()
 		x.must(usage.Count(x.Context()))
 		if used, _ := usage.Used(); used != known {
-			x.Errorf("%s: %d bytes are known of, and there are %d", test.label, known, used)
+			x.Errorf("%s: got usage %d, want %d", test.label, known, used)
 		}
 	}
 	x.wantUsed(usage, 0)
@@ -255,7 +255,7 @@ func testQuotaOfRefusedKeys(x *fixture) {
 		return nil
 	})
 	if err := y.RemoveAll("/"); err == nil {
-		x.Error("the refusal is lost")
+		x.Error("missing the refusal")
 	}
 	x.spy.Before(nil)
 	x.spy.After(nil)
@@ -267,7 +267,7 @@ func testQuotaOfRefusedKeys(x *fixture) {
 	}
 	x.wantUsed(usage, left)
 	if x.profile.BatchDelete && left != 500 {
-		x.Errorf("%d bytes are left, want 500", left)
+		x.Errorf("got %d bytes left, want 500", left)
 	}
 }
 
@@ -318,7 +318,7 @@ func testQuotaLimit(x *fixture) {
 	wantError(x, errorOf(f.Write(random(3*x.partSize))), syscall.EDQUOT)
 	wantError(x, f.Close(), syscall.EDQUOT)
 	if n := x.pendingSize(owner, "kept"); n != 0 {
-		x.Errorf("%d bytes are kept", n)
+		x.Errorf("got %d reserved bytes", n)
 	}
 }
 

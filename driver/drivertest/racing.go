@@ -144,7 +144,7 @@ func testRaces(t *testing.T, h Harness) {
 				hits++
 			}
 			if hits == 0 {
-				x.Error("it took no request")
+				x.Error("no request was sent")
 			}
 		})
 	}
@@ -219,7 +219,7 @@ func (x *fixture) race(r race, dir string, at int) bool {
 	case slices.Contains(r.open.checks, last) && slices.Contains(r.open.next, next) && x.hasException(r.open.exception):
 	default:
 		x.Errorf(
-			"written before request %d, %s, and between %q and %q for it, it is lost; the operation ended with %v", at,
+			"the file written before request %d, %s, between its phases %q and %q, is lost; the operation returned %v", at,
 			written, last, next, opErr)
 	}
 	return true
@@ -264,7 +264,7 @@ func testOntoUnprovenFiles(t *testing.T, h Harness) {
 	x.write("d/file", mine)
 	x.write("e/file", theirs)
 	if !strings.Contains(aws.ToString(x.head("e/file").ETag), "-") {
-		t.Error("the file has an ETag that tells what it is")
+		t.Error("the ETag of the file identifies its content")
 	}
 	x.spy.After(redate("e", later(time.Second-time.Millisecond)))
 	wantError(t, x.Rename("d", "e"), syscall.ENOTEMPTY)
@@ -414,7 +414,7 @@ func testVersioned(t *testing.T, h Harness) {
 			out, err := x.client.ListObjectVersions(
 				t.Context(), &s3.ListObjectVersionsInput{Bucket: &x.bucket, Prefix: &r.key})
 			if err != nil || len(out.Versions) != versions {
-				t.Errorf("%d versions are left, %v; want all of %d", len(out.Versions), err, versions)
+				t.Errorf("got %d versions, %v; want all %d", len(out.Versions), err, versions)
 			}
 		})
 	}
@@ -448,10 +448,10 @@ func testVersionedDenied(t *testing.T, h Harness) {
 		return nil
 	})
 	if err := x.Remove("file"); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("Remove: %v, want a permission error", err)
+		t.Errorf("Remove: got %v, want a permission error", err)
 	}
 	if err := x.Rename("file", "new"); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("Rename: %v, want a permission error", err)
+		t.Errorf("Rename: got %v, want a permission error", err)
 	}
 	x.wantContent("file", []byte("first"))
 }
@@ -499,7 +499,7 @@ func testStamps(t *testing.T, h Harness) {
 	wantNoError(t, x.tryAppend("e/b", []byte("added")))
 	for _, key := range []string{"file", "e/b"} {
 		if value, stamped := x.head(key).Metadata[stamp]; stamped {
-			t.Errorf("%s is no copy of a file in a directory and has the stamp %s", key, value)
+			t.Errorf("%s is not a copy from a renamed directory but has the stamp %s", key, value)
 		}
 	}
 	// A stamp does not count if another object has it.
@@ -544,6 +544,6 @@ func testRequestsAtOnce(t *testing.T, h Harness) {
 		t.Errorf("the files were copied by %d parts", n)
 	}
 	if peak.Load() > most || peak.Load() < most/8 {
-		t.Errorf("up to %d requests were under way in parallel, want %d at most", peak.Load(), most)
+		t.Errorf("up to %d parallel requests, want at most %d", peak.Load(), most)
 	}
 }

@@ -38,7 +38,7 @@ func testRead(t *testing.T, h Harness) {
 			equal(x, "file", got, content[offset:])
 			info, err := f.Stat()
 			if err != nil || info.Size() != size || info.Name() != "file.txt" {
-				x.Errorf("described as %v, %v", info, err)
+				x.Errorf("got %v, %v", info, err)
 			}
 		})
 	}
@@ -142,7 +142,7 @@ func (x *fixture) testSeek(name string, content []byte) {
 		x.Error(err)
 	}
 	if n, err := f.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.EOF) {
-		x.Errorf("beyond the end: %d bytes, %v", n, err)
+		x.Errorf("read beyond the end: %d bytes, %v", n, err)
 	}
 	wantError(x, errorOf(f.Seek(-1, io.SeekStart)), fs.ErrInvalid)
 	wantError(x, errorOf(f.Seek(0, 3)), fs.ErrInvalid)
@@ -192,7 +192,7 @@ func (x *fixture) testBroken(name string, content []byte) {
 			x.spy.Reset()
 			equal(x, "file", x.read(name), content)
 			if n, want := x.spy.Total(), (len(content)+bytesEach-1)/bytesEach+x.requestsFor(repeatedHeads); n != want {
-				x.Errorf("it took %d requests, want %d", n, want)
+				x.Errorf("got %d requests, want %d", n, want)
 			}
 		})
 	}
@@ -204,7 +204,7 @@ func (x *fixture) testBroken(name string, content []byte) {
 		x.spy.Reset()
 		wantError(x, errorOf(io.ReadAll(f)), syscall.EAGAIN)
 		if n := x.spy.Total(); n != 5 {
-			x.Errorf("it took %d requests, want 5", n)
+			x.Errorf("got %d requests, want 5", n)
 		}
 	})
 	x.run("checksum", func(x *fixture) {
@@ -223,7 +223,7 @@ func (x *fixture) testReadingEnded(name string, content []byte) {
 	n, err := file.(io.WriterTo).WriteTo(io.Discard)
 	wantError(x, err, cause)
 	if n == int64(len(content)) {
-		x.Error("everything was read")
+		x.Error("the whole file was read")
 	}
 	wantError(x, file.Close(), cause)
 

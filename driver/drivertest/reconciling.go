@@ -222,7 +222,7 @@ func (x *fixture) setTime(name string) error {
 	err := x.Chtimes(name, want, want)
 	x.spy.After(nil)
 	if info, statErr := x.StatFile(name); statErr != nil || !info.ModTime().Equal(want) {
-		x.Errorf("%s is described as %v, %v", name, info, statErr)
+		x.Errorf("%s: got %v, %v", name, info, statErr)
 	}
 	return err
 }

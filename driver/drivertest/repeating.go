@@ -199,7 +199,7 @@ func testRepeat(t *testing.T, h Harness) {
 			interfered := x.interfere(r)
 			err := r.run(x)
 			if !slices.ContainsFunc(r.kinds, func(kind error) bool { return errors.Is(err, kind) }) && *interfered {
-				t.Errorf("the error is %v, want one of %v", err, r.kinds)
+				t.Errorf("got error %v, want one of %v", err, r.kinds)
 			}
 			if !*interfered {
 				return // the driver sends another request on this server

@@ -73,7 +73,7 @@ func testRequests(t *testing.T, h Harness) {
 			x.spy.Reset()
 			x.must(test.run())
 			if n := x.spy.Total(); n > test.most {
-				x.Errorf("it took %d requests, %v; want %d at most", n, x.spy.Counts(), test.most)
+				x.Errorf("got %d requests, %v; want at most %d", n, x.spy.Counts(), test.most)
 			}
 		})
 	}

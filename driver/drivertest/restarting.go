@@ -54,7 +54,7 @@ func testRestart(t *testing.T, h Harness) {
 					}
 					wantSize := func(when string) {
 						if info, err := f.Stat(); err != nil || info.Size() != int64(len(want)) {
-							x.Errorf("described %s as %v, %v; want %d bytes", when, info, err, len(want))
+							x.Errorf("%s: got %v, %v; want %d bytes", when, info, err, len(want))
 						}
 					}
 					wantSize("before it is closed")
@@ -118,7 +118,7 @@ func (x *fixture) testRestartReplaced() {
 			err := f.Close()
 			x.spy.Before(nil)
 			if !replaced {
-				x.Fatalf("it took no %s", test.operation)
+				x.Fatalf("no %s was sent", test.operation)
 			}
 			if test.window == "" || !x.hasException(test.window) {
 				wantError(x, err, syscall.ESTALE)

@@ -81,7 +81,7 @@ func (x *fixture) pendingSize(session *Fs, name string) int64 {
 		x.Fatalf("pending upload of %q: %v", name, err)
 	}
 	if info.IsDir() || info.ModTime().IsZero() {
-		x.Errorf("pending upload of %q is %v", name, info)
+		x.Errorf("unexpected pending upload of %q: %v", name, info)
 	}
 	return info.Size()
 }
@@ -150,12 +150,12 @@ func (x *fixture) testJournalWhileOpen() {
 			x.awaitRecords(1)
 			x.Fs = session
 			if slices.Contains(x.list("/"), reserved) {
-				x.Error("the journal is listed")
+				x.Error("the listing shows the journal")
 			}
 			wantNoError(x, end(f))
 			x.wantNoUploads("dir/" + label)
 			if records := x.records(); len(records) > 0 {
-				x.Errorf("left behind: %q", records)
+				x.Errorf("unexpected objects %q", records)
 			}
 		})
 	}
@@ -164,7 +164,7 @@ func (x *fixture) testJournalWhileOpen() {
 		f := x.begin(session, "small", create, 0, random(x.partSize))
 		x.close(f)
 		if n := x.spy.Total(); n != 1 {
-			x.Errorf("it took %v", x.spy.Counts())
+			x.Errorf("got requests %v", x.spy.Counts())
 		}
 	})
 	x.wantKeys("dir/closed", "small")
@@ -216,7 +216,7 @@ func (x *fixture) testSweep() {
 	x.must(err)
 	p := x.process()
 	if n, err := p.journal.Sweep(x.Context(), 0); err != nil || n != 1 {
-		x.Errorf("%d uploads, %v; only one is of a server that does not work on it", n, err)
+		x.Errorf("got %d uploads, %v; want 1, because the others are in use", n, err)
 	}
 	x.interrupt(died.as("alice"), "small", create, 0, random(1000))
 	x.advanceClock()
@@ -239,7 +239,7 @@ func (x *fixture) testSweep() {
 		}
 	}
 	if swept, interrupted := p.journal.Stats().Swept, died.journal.Stats().Interrupted; swept != 4 || interrupted != 2 {
-		x.Errorf("%d uploads count as swept and %d as interrupted, want 4 and 2", swept, interrupted)
+		x.Errorf("got %d swept and %d interrupted uploads, want 4 and 2", swept, interrupted)
 	}
 	x.wantNoUploads("dir/été +%")
 	x.wantKeys()
@@ -247,7 +247,7 @@ func (x *fixture) testSweep() {
 		Bucket: &x.bucket, Key: aws.String("file"), UploadId: foreign.UploadId,
 	})
 	if err != nil {
-		x.Errorf("the upload that others have begun: %v", err)
+		x.Errorf("unexpected error for the upload of another client: %v", err)
 	}
 }
 
@@ -260,11 +260,11 @@ func (x *fixture) testSweepLeftBehind() {
 	f.(aborter).Abort(errInterrupted)
 	wantError(x, f.Close(), errInterrupted)
 	if n := len(x.uploads("file")); n != 1 {
-		x.Fatalf("%d uploads are left, so the test proves nothing", n)
+		x.Fatalf("%d uploads left, so the test proves nothing", n)
 	}
 	x.advanceClock()
 	if _, err := p.journal.Sweep(s3api.WithRetries(x.Context(), retries()), 0); err == nil {
-		x.Error("what cannot be aborted is no error")
+		x.Error("missing error for an upload that cannot be aborted")
 	}
 	x.spy.Before(nil)
 	if n, err := p.journal.Sweep(x.Context(), 0); n != 1 || err != nil {
@@ -419,7 +419,7 @@ func testResumeSizes(t *testing.T, h Harness) {
 				alice := x.process().as("alice")
 				from := x.pendingSize(alice, name)
 				if want := int64(max(sent-1, 0)); from != want {
-					x.Errorf("%d bytes are pending, want %d", from, want)
+					x.Errorf("got %d pending bytes, want %d", from, want)
 				}
 				offset := from
 				if flag&os.O_APPEND != 0 {
@@ -440,7 +440,7 @@ func testResumeSizes(t *testing.T, h Harness) {
 		}
 	}
 	if records := x.records(); len(records) > 0 {
-		x.Errorf("left behind: %q", records)
+		x.Errorf("unexpected objects %q", records)
 	}
 }
 
@@ -474,7 +474,7 @@ func testResumeAfterErrors(t *testing.T, h Harness) {
 			wantError(x, f.Close(), test.kind)
 			x.spy.Before(nil)
 			if x.exists("file") {
-				x.Error("the object is there")
+				x.Error("the object exists")
 			}
 			x.resume(p.as("alice"), "file", sent, content)
 			x.wantKeys("file")
@@ -491,7 +491,7 @@ func (x *fixture) testPendingInvisible() {
 		"herself": p.as("alice")} {
 		x.run(label, func(x *fixture) {
 			if label != "herself" && x.pendingSize(session, "dir/file") != 0 {
-				x.Error("shown")
+				x.Error("the pending upload is visible")
 			}
 			wantError(x, errorOf(session.Stat("dir/file")), fs.ErrNotExist)
 			wantError(x, errorOf(session.Open("dir/file")), fs.ErrNotExist)
@@ -517,7 +517,7 @@ func (x *fixture) testInterruptedAgain() {
 		session := x.process().as("alice")
 		from := int(x.pendingSize(session, "file"))
 		if from > sent {
-			x.Fatalf("%d bytes are pending of %d", from, sent)
+			x.Fatalf("got %d pending bytes of %d", from, sent)
 		}
 		if round == 12 {
 			x.close(x.begin(session, "file", resumeFlag, int64(from), content[from:]))
@@ -530,7 +530,7 @@ func (x *fixture) testInterruptedAgain() {
 		sent = min(from+[]int{300, x.partSize / 3, 0, 1, x.partSize + 5, 7}[round%6], len(content))
 		x.interrupt(session, "file", flag, int64(from), content[from:sent])
 		if again := int(x.pendingSize(session, "file")); again < from || again < sent-1 {
-			x.Errorf("round %d: %d bytes are pending of %d, and were %d before", round, again, sent, from)
+			x.Errorf("round %d: got %d pending bytes of %d, %d before", round, again, sent, from)
 		}
 	}
 	x.wantContent("file", content)
@@ -571,7 +571,7 @@ func (x *fixture) wantResumeError(err error, size int) {
 	x.Helper()
 	var refused *driver.ResumeError
 	if !errors.As(err, &refused) || refused.Size != int64(size) || !errors.Is(err, fs.ErrInvalid) {
-		x.Errorf("error is %v, want one that names %d", err, size)
+		x.Errorf("got error %v, want one that contains %d", err, size)
 	}
 }
 
@@ -699,7 +699,7 @@ func (x *fixture) testPendingReplaced() {
 				_, err := session.OpenAt(label, resumeFlag, int64(2*x.partSize+8))
 				var refused *driver.ResumeError
 				if process == "other" && (!errors.As(err, &refused) || !refused.Changed || refused.Size != int64(size)) {
-					x.Errorf("to resume what was replaced is %v", err)
+					x.Errorf("resuming after the file was replaced: unexpected error %v", err)
 				}
 				wantError(x, err, fs.ErrInvalid)
 				x.wantPending(session, label, 0)
@@ -716,11 +716,11 @@ func (x *fixture) testPendingReplaced() {
 	remove()
 	lists, sorted := x.spy.Counts()["ListObjectsV2"], x.profile.SortedListings
 	if sorted && lists != 1 {
-		x.Errorf("it took %v", x.spy.Counts())
+		x.Errorf("got requests %v", x.spy.Counts())
 	}
 	remove()
 	if n := x.spy.Total(); n > 1 {
-		x.Errorf("what is removed already took %v", x.spy.Counts())
+		x.Errorf("removing a missing file: got requests %v", x.spy.Counts())
 	}
 	for label := range sizes {
 		x.wantNoUploads(label)
@@ -740,7 +740,7 @@ func (x *fixture) testPendingReplacedByOthers() {
 	_, err := x.process().as("alice").OpenAt("file", resumeFlag, int64(x.partSize+999))
 	var refused *driver.ResumeError
 	if !errors.As(err, &refused) || !refused.Changed || refused.Size != 21 {
-		x.Errorf("to resume what was replaced is %v", err)
+		x.Errorf("resuming after the file was replaced: unexpected error %v", err)
 	}
 	x.delete("file")
 	again := x.process().as("alice")
@@ -768,7 +768,7 @@ func (x *fixture) testStoredBeforeInterrupt() {
 		})
 	}
 	if records := x.records(); len(records) > 0 {
-		x.Errorf("left behind: %q", records)
+		x.Errorf("unexpected objects %q", records)
 	}
 }
 
@@ -831,7 +831,7 @@ func (x *fixture) testResumeNotCompleted() {
 			session := x.process().as("alice")
 			f := x.begin(session, label, create, 0, random(size))
 			if err := f.Close(); err == nil {
-				x.Error("closed")
+				x.Error("Close returned no error")
 			}
 			x.spy.Before(nil)
 			x.resume(session, label, size, random(size))
@@ -898,14 +898,14 @@ func (x *fixture) testPendingLimit() {
 		pending += x.pendingSize(alice, fmt.Sprint("file", i))
 	}
 	if want := int64(2 * (x.partSize + 999)); pending != want {
-		x.Errorf("%d bytes are pending, want %d", pending, want)
+		x.Errorf("got %d pending bytes, want %d", pending, want)
 	}
 	if records := x.records(); len(records) != 2 {
 		x.Errorf("records are %q", records)
 	}
 	wantNoError(x, usage.Count(x.Context()))
 	if used, _ := usage.Used(); used != 0 {
-		x.Errorf("%d bytes are used of the quota", used)
+		x.Errorf("got usage %d", used)
 	}
 }
 
@@ -914,7 +914,7 @@ func (x *fixture) testStaleRecord() {
 	p := x.process()
 	x.interrupt(p.as("alice"), "file", create, 0, random(x.partSize+1000))
 	if n := len(x.uploads("file")); n != 1 {
-		x.Fatalf("%d uploads are open", n)
+		x.Fatalf("got %d open uploads", n)
 	}
 	x.abortUploads("file")
 	x.wantPending(p.as("alice"), "file", 0)
@@ -942,7 +942,7 @@ func (x *fixture) testResumeRequests() {
 		x.spy.Reset()
 		test.run()
 		if n := x.spy.Total(); n > test.most {
-			x.Errorf("%s took %d requests, %v; want %d at most", test.label, n, x.spy.Counts(), test.most)
+			x.Errorf("%s took %d requests, %v; want at most %d", test.label, n, x.spy.Counts(), test.most)
 		}
 	}
 }

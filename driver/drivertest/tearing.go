@@ -72,10 +72,10 @@ func testTornReads(t *testing.T, h Harness) {
 				want = test.want(content)
 			}
 			if !x.holds(name, want) {
-				x.Errorf("%s lacks bytes that another client has stored; the operation ended with %v", name, err)
+				x.Errorf("%s lacks bytes that another client stored; the operation returned %v", name, err)
 			}
 			if kind := aws.ToString(x.head(name).ContentType); kind != tornType {
-				x.Errorf("%s has the type %s of the file that another client has replaced", name, kind)
+				x.Errorf("%s has the type %s of the file that another client replaced", name, kind)
 			}
 		})
 	}
@@ -139,6 +139,6 @@ func (x *fixture) testTornBytes() {
 	x.spy.After(nil)
 	x.close(f)
 	if !errors.Is(err, syscall.ESTALE) || gets != 2 {
-		x.Errorf("%d bytes of two files were read by %d requests: %v, want %v", len(got), gets, err, syscall.ESTALE)
+		x.Errorf("read %d bytes of two files with %d requests: got error %v, want %v", len(got), gets, err, syscall.ESTALE)
 	}
 }

@@ -58,7 +58,7 @@ func testWrite(t *testing.T, h Harness) {
 		x.must(err)
 		x.must(errorOf(f.Write(random(h.PartSize + 1))))
 		if x.exists("invisible") {
-			x.Error("the object is visible before all of it is there")
+			x.Error("the object is visible before the upload is complete")
 		}
 		if len(x.uploads("invisible")) != 1 {
 			x.Error("there is no upload, so the checks for open uploads prove nothing")
@@ -107,7 +107,7 @@ func (x *fixture) testWriteHandle() {
 	f, err := x.Create("dir/handle.txt")
 	x.must(err)
 	if f.Name() != "dir/handle.txt" {
-		x.Errorf("its name is %q", f.Name())
+		x.Errorf("unexpected name %q", f.Name())
 	}
 	for range 3 {
 		if n, err := f.WriteString("abc"); n != 3 || err != nil {
@@ -115,7 +115,7 @@ func (x *fixture) testWriteHandle() {
 		}
 	}
 	if n, err := f.WriteAt([]byte("def"), 9); n != 3 || err != nil {
-		x.Errorf("WriteAt the end: %d, %v", n, err)
+		x.Errorf("WriteAt at the end: %d, %v", n, err)
 	}
 	wantError(x, errorOf(f.WriteAt([]byte("def"), 3)), errors.ErrUnsupported)
 	for whence, offset := range map[int]int64{io.SeekStart: 12, io.SeekCurrent: 0, io.SeekEnd: 0} {
@@ -128,7 +128,7 @@ func (x *fixture) testWriteHandle() {
 	wantError(x, f.Truncate(5), errors.ErrUnsupported)
 	wantError(x, errorOf(f.Read(make([]byte, 1))), syscall.EBADF)
 	if info, err := f.Stat(); err != nil || info.Size() != 12 || info.Name() != "handle.txt" {
-		x.Errorf("described as %v, %v", info, err)
+		x.Errorf("got %v, %v", info, err)
 	}
 	x.close(f)
 	x.wantContent("dir/handle.txt", []byte("abcabcabcdef"))

@@ -22,7 +22,7 @@ func TestCut(t *testing.T) {
 			p := Profile{UnequalParts: tc.unequal}
 			count, begin := p.Parts(tc.length, tc.size)
 			if begin(0) != 0 || begin(count) != tc.length || count != int64(len(tc.want)) {
-				t.Fatalf("%d parts from %d to %d", count, begin(0), begin(count))
+				t.Fatalf("got %d parts from %d to %d", count, begin(0), begin(count))
 			}
 			for i, want := range tc.want {
 				if got := begin(int64(i)+1) - begin(int64(i)); got != want {

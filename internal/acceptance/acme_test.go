@@ -44,7 +44,7 @@ tenants:
 	check.succeed()
 	if text := check.stderr.String(); !strings.Contains(
 		text, "tls.acme: no certificate for ftp.acme.example yet") {
-		t.Errorf("before: %s", text)
+		t.Errorf("before the first certificate: %s", text)
 	}
 	first := launch(t, binary(t), "serve", "--config", reached)
 	first.expect(first.stderr, `msg="ACME certificate obtained" host=ftp.acme.example`)
@@ -66,10 +66,10 @@ tenants:
 	first.mustBeClean()
 	trusts(second)
 	if text := second.stderr.String(); strings.Contains(text, "ACME certificate obtained") {
-		t.Errorf("the second server has obtained another certificate: %s", text)
+		t.Errorf("the second server obtained another certificate: %s", text)
 	}
 	if out := launch(t, binary(t), "check", "--probe", "--config", other).succeed(); !strings.Contains(
 		out, "tls.acme: the certificate for ftp.acme.example expires on ") {
-		t.Errorf("babelftp check says %s", out)
+		t.Errorf("unexpected output of babelftp check: %s", out)
 	}
 }

@@ -493,7 +493,7 @@ func abortTask(w *worker) error {
 	const begun = `babelftp_s3_requests_total{operation="CreateMultipartUpload",status="200",tenant="acme"}`
 	waitUntil(w.t, func() bool {
 		return len(ended) > 0 || w.site.metric(w.t, begun) == 1
-	}, func() { w.t.Error("no upload has begun") })
+	}, func() { w.t.Error("no upload began") })
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil && len(ended) == 0 {
 		return err
 	}

@@ -175,7 +175,7 @@ func TestClients(t *testing.T) {
 					case err != nil && sentence == "":
 						t.Error(err)
 					case err == nil && sentence != "":
-						t.Errorf("%q is no longer true", sentence)
+						t.Errorf("the known failure %q no longer occurs", sentence)
 					}
 				})
 			}

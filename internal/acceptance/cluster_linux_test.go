@@ -356,7 +356,7 @@ func (c *clusterSite) judge(t *testing.T, each int) {
 		})
 	}
 	clients.Wait()
-	waitUntil(t, func() bool { return c.sum("babelftp_relays") == 0 }, func() { t.Error("relays do not end") })
+	waitUntil(t, func() bool { return c.sum("babelftp_relays") == 0 }, func() { t.Error("the relays did not end") })
 	relayed := c.sum(`babelftp_relays_total{result="complete"}`)
 	t.Logf("%d transfers, %.0f of them relayed, in %v", total, relayed, time.Since(began).Round(time.Second))
 	if relayed < float64(total)/3 { // two thirds are expected
@@ -364,7 +364,7 @@ func (c *clusterSite) judge(t *testing.T, each int) {
 	}
 	for _, result := range []string{"failed", "unmatched", "unreachable"} {
 		if n := c.sum(`babelftp_relays_total{result="` + result + `"}`); n > 0 {
-			t.Errorf("%.0f relays are %s", n, result)
+			t.Errorf("got %.0f relays with result %s", n, result)
 		}
 	}
 	for _, tenant := range []string{acme, umbrella} {

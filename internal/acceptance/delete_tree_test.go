@@ -37,7 +37,7 @@ func TestDeleteTree(t *testing.T) {
 		t, command(t, "perl"), "-e", perlMakeAndDelete, host, port, "alice@acme", password, "/tree").succeed()
 	for _, object := range s.objects(t, "") {
 		if strings.HasPrefix(object, "tree/") {
-			t.Errorf("%q is left", object)
+			t.Errorf("unexpected object %q", object)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (d *demo) run(label, input string) (stdout, stderr string) {
 	d.t.Helper()
 	line, ok := d.lines[label]
 	if !ok {
-		d.t.Fatalf("no %q among the command lines %q", label, d.lines)
+		d.t.Fatalf("missing %q among the command lines %q", label, d.lines)
 	}
 	p := launch(d.t, "sh", "-c", line)
 	if input != "" {
@@ -68,10 +68,10 @@ func TestDemo(t *testing.T) {
 	d := startDemo(t, data)
 	d.run("Try upload", "")
 	if listed, _ := d.run("Try list", ""); !strings.HasSuffix(listed, " hello.txt\n") {
-		t.Errorf("list: %q", listed)
+		t.Errorf("listing: got %q", listed)
 	}
 	if listed, _ := d.run("Try encrypted", ""); !strings.HasSuffix(listed, " hello.txt\n") {
-		t.Errorf("encrypted: %q", listed)
+		t.Errorf("encrypted listing: got %q", listed)
 	}
 	if listed, _ := d.run("Try lftp", d.lines["Change lftp"]+"\ncat hello.txt\nquote PWD\n"); !strings.Contains(
 		listed, "bonjour\n") ||
@@ -82,13 +82,13 @@ func TestDemo(t *testing.T) {
 		t.Errorf("LANG ja: %s", replies)
 	}
 	if listed, replies := d.run("Another", ""); listed != "" || !strings.Contains(replies, "Bienvenue à l’atelier") {
-		t.Errorf("the other tenant: %q, %s", listed, replies)
+		t.Errorf("other tenant: got %q, %s", listed, replies)
 	}
 	d.stop()
 
 	d = startDemo(t, data)
 	if text, _ := d.run("Try download", ""); text != "bonjour\n" {
-		t.Errorf("the second start has %q", text)
+		t.Errorf("after the second start: got %q", text)
 	}
 	d.stop()
 }
@@ -102,7 +102,7 @@ func TestReadme(t *testing.T) {
 	readme := must.ReadFile(t, filepath.Join(root, "README.md"))
 	lines := regexp.MustCompile(`(?m)^(?:curl|lftp) .*`+regexp.QuoteMeta(usual)+`.*$`).FindAllString(readme, -1)
 	if len(lines) < 3 {
-		t.Fatalf("the README has %q to type", lines)
+		t.Fatalf("the README has only the commands %q", lines)
 	}
 	d := startDemo(t, filepath.Join(t.TempDir(), "data"))
 	address := d.expect(d.stdout, `FTP on ([^,]+),`)[1]

@@ -56,7 +56,7 @@ func TestOutOfDescriptors(t *testing.T) {
 					t.Errorf("%d descriptors: %q, %v", spare, reply, err)
 				}
 				if reply, err := k.Send("NOOP"); err != nil || !strings.HasPrefix(reply, "200") {
-					t.Fatalf("NOOP after it: %q, %v", reply, err)
+					t.Fatalf("NOOP afterward: %q, %v", reply, err)
 				}
 				upload("STOR /after")
 			}
@@ -100,11 +100,11 @@ func TestDescriptorReserve(t *testing.T) {
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
-			t.Errorf("%s answers %d %.200q, %v", path, response.StatusCode, body, err)
+			t.Errorf("GET %s: %d %.200q, %v", path, response.StatusCode, body, err)
 		}
 	}
 	if n := s.metric(t, `babelftp_refusals_total{limit="descriptors",tenant=""}`); n != 1 {
-		t.Errorf("%v refusals are counted, want 1", n)
+		t.Errorf("got %v counted refusals, want 1", n)
 	}
 
 	if reply, err := last.Upload("STOR /file", "some data"); err != nil || !strings.HasPrefix(reply, "226") {
@@ -112,7 +112,7 @@ func TestDescriptorReserve(t *testing.T) {
 	}
 	must.OK(t, last.Close())
 	waitUntil(t, func() bool { return s.greets(t) }, func() {
-		t.Error("no connection is accepted after a session has ended")
+		t.Error("no connection is accepted after a session ended")
 	})
 }
 
@@ -140,14 +140,14 @@ func TestStrangersLeaveDescriptors(t *testing.T) {
 	alice.Store("/file", "some data")
 	for limit, want := range map[string]bool{"descriptors": false, "sessions_before_login": true} {
 		if n := s.metric(t, `babelftp_refusals_total{limit="`+limit+`",tenant=""}`); n > 0 != want {
-			t.Errorf("%v refusals by %s", n, limit)
+			t.Errorf("got %v refusals by %s", n, limit)
 		}
 	}
 	for _, conn := range strangers[:10] {
 		_ = conn.Close()
 	}
 	waitUntil(t, func() bool { return s.greets(t) }, func() {
-		t.Error("no connection is accepted after strangers have gone")
+		t.Error("no connection is accepted after the strangers disconnected")
 	})
 }
 

@@ -291,7 +291,7 @@ func (p *player) download(code, command, part string) {
 	p.begin(command)
 	content, err := io.ReadAll(p.data)
 	if err != nil || !strings.Contains(string(content), part) {
-		p.t.Fatalf("%s: %q, %v; want %q in it", command, content, err, part)
+		p.t.Fatalf("%s: got %q, %v; want %q in it", command, content, err, part)
 	}
 	p.closeData()
 	p.expect(code, command)

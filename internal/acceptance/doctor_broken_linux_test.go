@@ -458,7 +458,7 @@ func TestDoctorBroken(t *testing.T) {
 			d := launchWith(t, s.server.stderr.String(), binary(t), "doctor", "--json", "--log", "-")
 			d.wait()
 			if got := keyed(t, d.stdout.String()); !slices.Equal(got, test.logged) {
-				t.Errorf("in the log: %q, want %q", got, test.logged)
+				t.Errorf("in the log: got %q, want %q", got, test.logged)
 			}
 		})
 	}
@@ -472,7 +472,7 @@ func (b *broken) examine(t *testing.T, client clientSide, s *site, url string) {
 		"--samples", "4", "--logins", "2", "--idle", "0"}, b.args...)...)
 	p.wait()
 	if got := keyed(t, p.stdout.String()); !slices.Equal(got, b.found) {
-		t.Errorf("at %s: %q, want %q: %s", url, got, b.found, p.stderr.String())
+		t.Errorf("at %s: got %q, want %q: %s", url, got, b.found, p.stderr.String())
 	}
 }
 

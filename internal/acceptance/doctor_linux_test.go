@@ -57,7 +57,7 @@ func (s *site) examined(t *testing.T, address string, args ...string) []string {
 		t.Errorf("exit code %d, want %d: %s", code, wrong, p.stderr.String())
 	}
 	if left := s.objects(t, ""); len(left) > 0 {
-		t.Errorf("left: %q", left)
+		t.Errorf("unexpected files left: %q", left)
 	}
 	return ids
 }

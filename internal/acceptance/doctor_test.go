@@ -99,7 +99,7 @@ func TestDoctorReadsLog(t *testing.T) {
 		t.Helper()
 		reply, err := c.Upload("STOR "+name, "twelve bytes")
 		if code, _ := ftptest.Parse(reply); err != nil || code != want {
-			t.Errorf("STOR %s: %s, %v; want %d", name, reply, err, want)
+			t.Errorf("STOR %s: got %s, %v; want %d", name, reply, err, want)
 		}
 		c.Command(221, "QUIT")
 	}

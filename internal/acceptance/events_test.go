@@ -171,7 +171,7 @@ func TestEventsOfKilledServers(t *testing.T) {
 					select {
 					case <-r.held:
 					case <-time.After(waitTimeout):
-						t.Error("the receiver has no request")
+						t.Error("the receiver got no request")
 					}
 				} else {
 					<-time.After(rand.N(moments)) // the test varies this time
@@ -196,11 +196,13 @@ func TestEventsOfKilledServers(t *testing.T) {
 	t.Logf("%d changes have a positive reply, %d have none", len(acknowledged), len(others))
 	s.sendLeftEvents(t, receiver.URL)
 	waitUntil(t, func() bool { return len(s.objects(t, ".babelftp/events/acme/queue/")) == 0 },
-		func() { t.Errorf("the queue has %q", s.objects(t, ".babelftp/events/acme/queue/")) })
+		func() {
+			t.Errorf("unexpected events left in the queue: %q", s.objects(t, ".babelftp/events/acme/queue/"))
+		})
 	for _, c := range acknowledged {
 		got := r.events(c)
 		if len(got) == 0 {
-			t.Errorf("%v has no event", c)
+			t.Errorf("missing event for %v", c)
 		}
 		for _, e := range got {
 			to := ""
@@ -208,7 +210,7 @@ func TestEventsOfKilledServers(t *testing.T) {
 				to = s.uri(e.ToPath)
 			}
 			if e.URI != s.uri(e.Path) || e.ToURI != to || e.Tenant != acme || e.User != "alice" {
-				t.Errorf("%+v, want the objects %q and %q", e, s.uri(e.Path), to)
+				t.Errorf("got %+v, want the objects %q and %q", e, s.uri(e.Path), to)
 			}
 		}
 	}
@@ -221,7 +223,7 @@ func TestEventsOfKilledServers(t *testing.T) {
 		happened := slices.Contains(files, stored[1:]) == (c.kind != view.Delete)
 		for _, e := range r.events(c) {
 			if e.Confirmed && !happened {
-				t.Errorf("%+v is confirmed and has not happened", e)
+				t.Errorf("confirmed event for a change that did not happen: %+v", e)
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func (s *site) attackMemory(t *testing.T, first, others int) (uploads []*ftptest
 		uploads, data = append(uploads, c), append(data, conn)
 		write := func() {
 			if _, err := conn.Write(almost); err != nil && i < first {
-				t.Errorf("an upload for which there is memory: %v", err)
+				t.Errorf("upload with enough memory: %v", err)
 			}
 		}
 		if i < first {
@@ -71,7 +71,7 @@ func wantFirstToEnd(t *testing.T, holding []*ftptest.Client, code string) {
 		}()
 	}
 	if reply := <-replies; !strings.HasPrefix(reply, code) {
-		t.Errorf("the first upload that ends of those that hold memory gets %s", reply)
+		t.Errorf("first ended upload that held memory: got reply %s", reply)
 	}
 }
 
@@ -177,6 +177,6 @@ func TestOneDoor(t *testing.T) {
 		answered++
 	}
 	if answered > asked/2 {
-		t.Errorf("%d of %d STAT are answered at once, with two commands a second", answered, asked)
+		t.Errorf("%d of %d STAT commands got a reply at once, want two a second", answered, asked)
 	}
 }

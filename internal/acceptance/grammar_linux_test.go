@@ -68,19 +68,19 @@ func TestGrammar(t *testing.T) {
 		"%d sessions with %d commands; %.0f MiB of heap at most", a.sessions.Load(), a.commands.Load(), highest/(1<<20))
 	const most = 64<<20 + 64<<20 + talkers*(1+maxLeft)*100<<10 // the process, memory, and sessions
 	if highest > most {
-		t.Errorf("the heap has had %.0f bytes, want %d at most", highest, most)
+		t.Errorf("heap of %.0f bytes, want at most %d", highest, most)
 	}
 
 	var after holdings
 	waitUntil(t, func() bool {
 		after = s.holdings(t)
 		return after.goroutines <= before.goroutines && after.descriptors <= before.descriptors
-	}, func() { t.Errorf("the server holds %+v, and has held %+v", after, before) })
+	}, func() { t.Errorf("the server holds %+v, before %+v", after, before) })
 	if n := s.metric(t, "babelftp_panics_total"); n != 0 {
-		t.Errorf("%v panics", n)
+		t.Errorf("got %v panics", n)
 	}
 	for _, line := range regexp.MustCompile(`(?m)^.*level=ERROR.*$`).FindAllString(s.server.stderr.String(), 5) {
-		t.Errorf("the log has %s", line)
+		t.Errorf("unexpected log line %s", line)
 	}
 	other = ftptest.Dial(t, s.address)
 	other.Login("alice@umbrella", password)

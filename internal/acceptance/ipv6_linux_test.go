@@ -40,7 +40,7 @@ func inNetwork(t *testing.T) bool {
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {
-		t.Errorf("in a network of its own: %v", err)
+		t.Errorf("in a separate network namespace: %v", err)
 	}
 	return false
 }

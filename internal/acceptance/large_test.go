@@ -45,7 +45,7 @@ func TestLargeFiles(t *testing.T) {
 	}
 	// All memory taken by the Go runtime, without the race detector's own data.
 	if taken := s.metric(t, "go_memstats_sys_bytes"); taken > bound {
-		t.Errorf("the server took %.0f MiB of memory, want %d at most", taken/(1<<20), bound>>20)
+		t.Errorf("the server used %.0f MiB of memory, want at most %d", taken/(1<<20), bound>>20)
 	}
 }
 

@@ -444,7 +444,7 @@ func (s *tally) add(t *testing.T, rules linearizability.Rules, record *lineariza
 	s.mu.Unlock()
 	if refusals := record.History.UnexplainedRefusals(); s.calm && len(refusals) > 0 {
 		t.Errorf(
-			"seed %d: refused without a reason:\n%v\nall commands:\n%v\nrequests to S3:\n%s", record.Seed, refusals,
+			"seed %d: commands refused without a reason:\n%v\nall commands:\n%v\nrequests to S3:\n%s", record.Seed, refusals,
 			record.History, record.Log)
 	}
 	if verdict != linearizability.Unexplained {

@@ -31,7 +31,7 @@ func TestUsersMoveFromOldServers(t *testing.T) {
 				return launch(t, binary(t), append(args, "--config", s.file)...).succeed()
 			}
 			if got := babelftp("check", "--probe"); !strings.Contains(got, "\ntenant acme: auth: ok\n") {
-				t.Errorf("check --probe prints %q", got)
+				t.Errorf("unexpected output of check --probe: %q", got)
 			}
 			login := func(user, password string, code int) *ftptest.Client {
 				t.Helper()
@@ -43,7 +43,7 @@ func TestUsersMoveFromOldServers(t *testing.T) {
 			login(servicetest.OldUser, "wrong", 530)
 			login("anonymous", "a@example.com", 530)
 			if text := must.ReadFile(t, users); text != "# partners\nusers: {}\n" {
-				t.Errorf("a wrong password has changed the file: %q", text)
+				t.Errorf("a wrong password changed the file: %q", text)
 			}
 			s.after(reloaded, func() {
 				login(servicetest.OldUser, servicetest.OldPassword, 230).Store("/file", "from before")
@@ -66,7 +66,7 @@ func TestUsersMoveFromOldServers(t *testing.T) {
 			var listed []struct{ User, Source string }
 			must.OK(t, json.Unmarshal([]byte(babelftp("users", "list", "acme", "--json")), &listed))
 			if got := fmt.Sprint(listed); got != fmt.Sprintf("[{alice configuration} {bob %s}]", old.Address) {
-				t.Errorf("the list is %s", got)
+				t.Errorf("unexpected list %s", got)
 			}
 			var moved int
 			lines := must.ReadFile(t, audit)
@@ -76,7 +76,7 @@ func TestUsersMoveFromOldServers(t *testing.T) {
 				}
 			}
 			if moved != 1 {
-				t.Errorf("the audit log has %d logins that have moved the user", moved)
+				t.Errorf("got %d moved logins in the audit log", moved)
 			}
 			babelftp("users", "disable", "bob@acme")
 			babelftp("users", "list")

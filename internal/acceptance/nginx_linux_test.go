@@ -40,7 +40,7 @@ func TestReverseProxy(t *testing.T) {
 
 	check := launch(t, binary(t), "check", "--probe", "--config", filepath.Join(filepath.Dir(s.ca), "babelftp.yaml"))
 	if code := check.wait(); code == 0 {
-		t.Error("check --probe finds nothing")
+		t.Error("check --probe found nothing")
 	}
 	check.expect(check.stderr, `tenant acme: .*: UploadPart: `+advice)
 }

@@ -51,7 +51,7 @@ func TestOutage(t *testing.T) {
 	for i, call := range calls {
 		all.Go(func() {
 			if reply, err := call(sessions[i].Conn); err != nil || !strings.HasPrefix(reply, temporary) {
-				t.Errorf("call %d: %q, %v, want a temporary reply", i, reply, err)
+				t.Errorf("call %d: got %q, %v, want a temporary reply", i, reply, err)
 			}
 		})
 	}
@@ -69,12 +69,12 @@ func TestOutage(t *testing.T) {
 		c, data := s.uploading(t, "/never", largeSize/2)
 		waitUntil(t, func() bool {
 			return len(s.uploads(t, "")) > 0
-		}, func() { t.Fatal("no multipart upload has begun") })
+		}, func() { t.Fatal("no multipart upload began") })
 		cut := proxy.Cut()
 		_, _ = data.Write(content(largeSize / 2)) // the server may have closed the data connection already
 		_ = data.Close()
 		if reply, err := c.Conn.Reply(); err != nil || !strings.HasPrefix(reply, temporary) {
-			t.Errorf("the upload ends with %q, %v", reply, err)
+			t.Errorf("reply to the upload: got %q, %v", reply, err)
 		}
 		cut.End()
 		c.Store("/after", small)
@@ -99,7 +99,7 @@ func TestOutage(t *testing.T) {
 		_, _ = io.Copy(io.Discard, data) // more data remains than the connection buffers
 		_ = data.Close()
 		if reply, err := c.Conn.Reply(); err != nil || !strings.HasPrefix(reply, temporary) {
-			t.Errorf("the download ends with %q, %v", reply, err)
+			t.Errorf("reply to the download: got %q, %v", reply, err)
 		}
 		cut.End()
 		c.Want(large, "RETR /large")

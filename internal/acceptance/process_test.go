@@ -175,7 +175,7 @@ func (p *process) wait() int {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode()
 	case <-time.After(waitTimeout):
-		p.t.Fatalf("%v runs on", p)
+		p.t.Fatalf("%v is still running", p)
 		return -1
 	}
 }

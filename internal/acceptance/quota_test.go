@@ -185,7 +185,7 @@ func (c *quotaSession) run(t *testing.T, what string) {
 			code, _ := ftptest.Parse(reply)
 			return code != 451
 		}
-		waitUntil(t, counted, func() { t.Fatal("the usage stays unknown") })
+		waitUntil(t, counted, func() { t.Fatal("the usage is still unknown") })
 		c.WantReply(200, rest, "SITE QUOTA")
 	case "delete":
 		c.Command(250, "DELE "+rest)
@@ -195,7 +195,7 @@ func (c *quotaSession) run(t *testing.T, what string) {
 		c.Command(250, "RNTO "+to)
 	case "begin":
 		if !c.begin(t, rest) {
-			t.Fatal("the upload is refused")
+			t.Fatal("the upload was refused")
 		}
 	case "end":
 		c.end(rest != "")
@@ -204,7 +204,7 @@ func (c *quotaSession) run(t *testing.T, what string) {
 		if c.begin(t, name) {
 			c.end(name != what)
 		} else if name == what {
-			t.Fatal("the upload is refused")
+			t.Fatal("the upload was refused")
 		}
 	}
 }

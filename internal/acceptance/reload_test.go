@@ -35,7 +35,7 @@ func (s *reloadSite) edit(want string, oldnew ...string) {
 	text := must.ReadFile(s.t, s.file)
 	changed := strings.NewReplacer(oldnew...).Replace(text)
 	if changed == text {
-		s.t.Fatalf("the configuration has none of %q", oldnew)
+		s.t.Fatalf("the configuration lacks %q", oldnew)
 	}
 	s.after(want, func() { must.ReplaceFile(s.t, s.file, changed) })
 }
@@ -46,7 +46,7 @@ func (s *reloadSite) after(want string, do func()) {
 	count := func() int { return strings.Count(s.server.stderr.String(), want) }
 	before := count()
 	do()
-	waitUntil(s.t, func() bool { return count() > before }, func() { s.t.Fatalf("no further line has %s", want) })
+	waitUntil(s.t, func() bool { return count() > before }, func() { s.t.Fatalf("missing another line with %s", want) })
 }
 
 // login logs in and checks the code of the last reply.
@@ -82,7 +82,7 @@ func TestReload(t *testing.T) {
 	bob.Store("of-bob", "bob has logged in before")
 	s.mustStore(t, "of-bob", []byte("bob has logged in before"))
 	if s.metric(t, "babelftp_config_hash") == hash || s.metric(t, "babelftp_config_reload_success") != 1 {
-		t.Error("the metrics do not tell of the new configuration")
+		t.Error("the metrics do not show the new configuration")
 	}
 	write("between, ")
 
@@ -90,13 +90,13 @@ func TestReload(t *testing.T) {
 	s.edit(refused, "bucket:", "buckets:")
 	line := s.server.expect(s.server.stderr, refused+` file=(\S+) line=(\d+) column=5 key=tenants.umbrella.buckets`)
 	if line[1] != s.file || s.metric(t, "babelftp_config_reload_success") != 0 {
-		t.Errorf("refused %s, success is %v", line[0], s.metric(t, "babelftp_config_reload_success"))
+		t.Errorf("refused %s: success metric = %v", line[0], s.metric(t, "babelftp_config_reload_success"))
 	}
 	s.login("carol", 230)
 	s.after(refused, func() { s.server.signal(syscall.SIGHUP) })
 	s.edit(reloaded, "buckets:", "bucket:")
 	if s.metric(t, "babelftp_config_reload_success") != 1 {
-		t.Error("the configuration is still refused")
+		t.Error("the configuration was refused again")
 	}
 	s.after(reloaded, func() { s.server.signal(syscall.SIGHUP) })
 

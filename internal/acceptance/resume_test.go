@@ -82,7 +82,7 @@ func TestResumedUploads(t *testing.T) {
 				p := tt.resume(t, s, file, remote, rate)
 				waitUntil(t, func() bool {
 					return s.uploadsBegun(t) > before || p.ended()
-				}, func() { t.Fatal("no upload has begun") })
+				}, func() { t.Fatal("no upload began") })
 				select {
 				case <-time.After(duration/10 + rand.N(duration*2/3)): // the test varies this time
 				case <-p.done:
@@ -93,7 +93,7 @@ func TestResumedUploads(t *testing.T) {
 				}
 				has := s.size(t, remote)
 				if has < had && tt.asks && tt.wait {
-					t.Errorf("there are %d bytes, and were %d before", has, had)
+					t.Errorf("got %d bytes, %d before", has, had)
 				}
 				had = has
 				// clients send more than the rate at first
@@ -102,7 +102,7 @@ func TestResumedUploads(t *testing.T) {
 				}
 			}
 			if had == 0 && tt.wait {
-				t.Error("nothing was kept")
+				t.Error("the upload was not kept")
 			}
 			tt.resume(t, s, file, remote, 0).succeed()
 			s.mustStore(t, remote[1:], all)
@@ -157,24 +157,24 @@ func TestKilledServerResumed(t *testing.T) {
 	all := content(4 * largeSize)
 	file := newFolder(t).write("file", all)
 	p := resumingCurl(t, s, file, "/file", 4<<20)
-	waitUntil(t, func() bool { return s.parts(t, "file") >= 2 }, func() { t.Fatal("no parts arrive") })
+	waitUntil(t, func() bool { return s.parts(t, "file") >= 2 }, func() { t.Fatal("no parts arrived") })
 	if n := s.size(t, "/file"); n != 0 {
-		t.Errorf("SIZE answers %d for an upload under way", n)
+		t.Errorf("SIZE of an upload in progress: got %d", n)
 	}
 	s.killed(t, resumeConfig...)
 	p.kill()
 	if n := s.size(t, "/file"); n != 0 {
-		t.Errorf("SIZE tells %d of an upload whose server may be alive", n)
+		t.Errorf("SIZE of an upload whose server may be alive: got %d", n)
 	}
 	proxy.Inject(serverDead)
 	var had int64
 	waitUntil(t, func() bool { had = s.size(t, "/file"); return had > 0 },
-		func() { t.Error("nothing is shown of the dead server's upload") })
+		func() { t.Error("the upload of the dead server is not visible") })
 	if had < 2*(5<<20) || had >= int64(len(all)) {
-		t.Errorf("%d bytes are there", had)
+		t.Errorf("got %d bytes", had)
 	}
 	if facts := s.alice(t).Command(250, "MLST /file"); !strings.Contains(facts, fmt.Sprintf("size=%d;", had)) {
-		t.Errorf("MLST shows %s, want %d bytes", facts, had)
+		t.Errorf("MLST: got %s, want %d bytes", facts, had)
 	}
 	resumingCurl(t, s, file, "/file", 0).succeed()
 	s.mustStore(t, "file", all)
@@ -221,16 +221,16 @@ func TestAbandonedUploads(t *testing.T) {
 	s.uploading(t, "/file", largeSize)
 	waitUntil(t, func() bool {
 		return len(s.objects(t, ".babelftp/")) > 0
-	}, func() { t.Fatal("no upload is recorded") })
+	}, func() { t.Fatal("missing upload in the journal") })
 	s.killed(t, "abandoned_uploads: 10s")
 	if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "file", "other"}) {
-		t.Errorf("open uploads are %q", uploads)
+		t.Errorf("unexpected open uploads %q", uploads)
 	}
 	proxy.Inject(serverDead)
 	waitUntil(t, func() bool {
 		return len(s.objects(t, "")) == 0
 	}, func() { t.Fatalf("the bucket has %q", s.objects(t, "")) })
 	if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "other"}) {
-		t.Errorf("open uploads are %q", uploads)
+		t.Errorf("unexpected open uploads %q", uploads)
 	}
 }

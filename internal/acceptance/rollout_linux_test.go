@@ -54,7 +54,7 @@ func (r *rollout) restart(t *testing.T, replica int) {
 	r.take(replica, true)
 	s.server.signal(syscall.SIGTERM)
 	if code := s.server.wait(); code != 0 {
-		t.Errorf("replica %d ends with code %d", replica, code)
+		t.Errorf("replica %d: exit code %d", replica, code)
 	}
 	s.start(t, s.server.cmd.Args[3])
 	ready := func() bool {
@@ -65,7 +65,7 @@ func (r *rollout) restart(t *testing.T, replica int) {
 		_ = response.Body.Close()
 		return response.StatusCode == http.StatusOK
 	}
-	waitUntil(t, ready, func() { t.Fatalf("replica %d does not become ready", replica) })
+	waitUntil(t, ready, func() { t.Fatalf("replica %d did not become ready", replica) })
 	r.take(replica, false)
 }
 
@@ -158,7 +158,7 @@ func TestRollout(t *testing.T) {
 	running.Wait()
 	t.Logf("%d transfers, and clients connected again %d times", transfers.Load(), reconnects.Load())
 	if reconnects.Load() < 2*clients {
-		t.Error("the clients hardly noticed")
+		t.Error("too few clients had to reconnect")
 	}
 }
 
@@ -188,16 +188,16 @@ func TestStoppedRelay(t *testing.T) {
 		}
 		return err != nil
 	}
-	waitUntil(t, closed, func() { t.Fatal("the replica still listens") })
+	waitUntil(t, closed, func() { t.Fatal("the replica is still listening") })
 	if _, err := io.WriteString(data, "and after"); err != nil {
 		t.Error(err)
 	}
 	_ = data.Close()
 	if reply, err := client.Reply(); err != nil || !strings.HasPrefix(reply, "226") {
-		t.Errorf("the upload ends with %q, %v", reply, err)
+		t.Errorf("reply to the upload: got %q, %v", reply, err)
 	}
 	if code := relay.server.wait(); code != 0 {
-		t.Errorf("the replica ends with code %d", code)
+		t.Errorf("exit code %d of the replica", code)
 	}
 	c.replicas[0].mustStore(t, "late", []byte("before and after"))
 }

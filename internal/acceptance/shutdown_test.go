@@ -55,7 +55,7 @@ func TestTransfersCutAtTheEnd(t *testing.T) {
 				t.Errorf("the bucket has %s", got)
 			}
 			if got := s.uploads(t, ""); len(got) > 0 {
-				t.Errorf("uploads are open: %q", got)
+				t.Errorf("unexpected open uploads %q", got)
 			}
 		})
 	}

@@ -294,7 +294,7 @@ func replaceIn(t *testing.T, file, old, changed string) {
 	text := must.ReadFile(t, file)
 	before, after, found := strings.Cut(text, old)
 	if !found {
-		t.Fatalf("%s has no %q", file, old)
+		t.Fatalf("%s lacks %q", file, old)
 	}
 	must.WriteFile(t, file, before+changed+after)
 }

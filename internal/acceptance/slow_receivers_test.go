@@ -50,6 +50,6 @@ func TestTracesOfAnotherUser(t *testing.T) {
 		spans[span.Name]++
 	}
 	if spans["PWD"] != asked || spans["NOOP"] == 0 || spans["NOOP"] > flood/2 {
-		t.Errorf("%v, want %d of PWD, and a share of NOOP", spans, asked)
+		t.Errorf("got %v, want %d spans of PWD and a share of NOOP", spans, asked)
 	}
 }

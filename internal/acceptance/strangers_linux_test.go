@@ -80,7 +80,7 @@ func TestMemoryOfLines(t *testing.T) {
 			t.Logf("%.0f KiB for each of %d sessions", highest/float64(test.sessions)/(1<<10), test.sessions)
 			s.server.kill() // it would wait for the data connections
 			if most := test.sessions*test.each + test.otherwise; highest > float64(most) {
-				t.Errorf("%d sessions take %.0f bytes, want %d at most", test.sessions, highest, most)
+				t.Errorf("%d sessions use %.0f bytes, want at most %d", test.sessions, highest, most)
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func TestMemoryOfSessions(t *testing.T) {
 					each = min(each, (used()-before)/sessions/(1<<10))
 				}
 				return ended > 2
-			}, func() { t.Fatal("the collector does not run") })
+			}, func() { t.Fatal("the garbage collector did not run") })
 			t.Logf("%.1f KiB for each session", each)
 			if each > test.most {
 				t.Errorf("%.1f KiB for each session, want %v at most", each, test.most)
@@ -174,7 +174,7 @@ func TestLongServerName(t *testing.T) {
 				_ = conn.Close()
 			}
 			if long := labels > 4; (err == nil) == long {
-				t.Errorf("the handshake ends with %v", err)
+				t.Errorf("unexpected error of the handshake: %v", err)
 			}
 		})
 	}

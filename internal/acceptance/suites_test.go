@@ -337,14 +337,14 @@ func (o *outsideSuite) check(t *testing.T, results map[string]bool) (passed int)
 		case ok && reason == "":
 			passed++
 		case ok:
-			t.Errorf("%s passes, so %q is no longer true", name, reason)
+			t.Errorf("%s passes; remove the known failure %q", name, reason)
 		case reason == "":
-			t.Errorf("%s fails", name)
+			t.Errorf("%s failed", name)
 		}
 	}
 	for name, reason := range known {
 		if !met[name] {
-			t.Errorf("no test is called %s, of which %q is said", name, reason)
+			t.Errorf("unknown test %s with the known failure %q", name, reason)
 		}
 	}
 	return passed

@@ -99,7 +99,7 @@ func TestLargeClientCertificates(t *testing.T) {
 				reply, err = ftptest.NewConn(conn).Reply()
 			}
 			if admitted := err == nil && strings.HasPrefix(reply, "220"); admitted != tc.admitted {
-				t.Errorf("the session begins with %q, %v", reply, err)
+				t.Errorf("got greeting %q, %v", reply, err)
 			}
 		})
 	}

@@ -91,7 +91,7 @@ func TestTraces(t *testing.T) {
 	})
 	if stored.Kind != "server" || stored.Parent != "" || stored.Failed ||
 		!slices.Equal(stored.Events, []string{"first byte"}) {
-		t.Errorf("%+v", stored)
+		t.Errorf("got %+v", stored)
 	}
 	if stored.Resource["service.name"] != "babelftp" || stored.Resource["service.instance.id"] == "" ||
 		stored.Resource["service.version"] == "" {
@@ -99,7 +99,7 @@ func TestTraces(t *testing.T) {
 	}
 	if len(stored.Links) != 1 || sessions[stored.Links[0]] == "" ||
 		sessions[stored.Links[0]] != stored.Attributes["session.id"] {
-		t.Errorf("%+v links to none of %v", stored, sessions)
+		t.Errorf("%+v has no link to any of %v", stored, sessions)
 	}
 	operations := map[string]int{}
 	for _, span := range spans {
@@ -109,11 +109,11 @@ func TestTraces(t *testing.T) {
 		operations[span.Name]++
 		if span.Kind != "client" || span.Parent != stored.ID || span.Failed || span.Begin.Before(stored.Begin) ||
 			span.End.Before(span.Begin) {
-			t.Errorf("%+v", span)
+			t.Errorf("got %+v", span)
 		}
 		has(span, map[string]string{"aws.s3.bucket": s.buckets[acme], "rpc.system.name": "aws-api"})
 		if span.Attributes["aws.request_id"] == "" || span.Attributes["http.response.status_code"] == "" {
-			t.Errorf("%+v", span)
+			t.Errorf("got %+v", span)
 		}
 	}
 	if operations["S3.CreateMultipartUpload"] != 1 || operations["S3.UploadPart"] != 3 ||
@@ -122,7 +122,7 @@ func TestTraces(t *testing.T) {
 	}
 	refused := one("S3.PutObject", "http.response.status_code", "503")
 	if !refused.Failed || refused.Attributes["error.type"] != "503" {
-		t.Errorf("%+v", refused)
+		t.Errorf("got %+v", refused)
 	}
 	byName["repeated"] = slices.DeleteFunc(slices.Clone(byName["S3.PutObject"]), func(s servicetest.Span) bool {
 		return s.Parent != refused.Parent
@@ -137,14 +137,14 @@ func TestTraces(t *testing.T) {
 	has(one("SITE", "babelftp.command.line", "SITE PSWD ***"), nil)
 	missing := one("SIZE", "babelftp.command.line", "SIZE missing")
 	if missing.Failed || missing.Attributes["error.type"] != "550" {
-		t.Errorf("%+v", missing) // a mistake by the client, so not an error
+		t.Errorf("got %+v", missing) // a mistake by the client, so not an error
 	}
 	if half := one("STOR", "babelftp.command.line", "STOR half"); !half.Failed ||
 		half.Attributes["babelftp.reply.code"] != "426" {
-		t.Errorf("%+v", half)
+		t.Errorf("got %+v", half)
 	}
 	if got := collector.Header().Get("Authorization"); got != "Bearer "+sentinel {
-		t.Errorf("the collector gets %q", got)
+		t.Errorf("unexpected spans of the collector: %q", got)
 	}
 
 	log := s.server.stderr.String()
@@ -196,6 +196,6 @@ func TestTracesOfStrangers(t *testing.T) {
 		spans[span.Name]++
 	}
 	if spans["PWD"] != asked || spans["QUIT"] != 1 || spans["session"] == 0 || spans["NOOP"] == 0 || spans["NOOP"] > most {
-		t.Errorf("%v, want %d of PWD, and few of NOOP", spans, asked)
+		t.Errorf("got %v, want %d spans of PWD and few of NOOP", spans, asked)
 	}
 }

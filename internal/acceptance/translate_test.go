@@ -28,7 +28,7 @@ func TestCatalogsSurviveWeblate(t *testing.T) {
 	must.OK(t, os.CopyFS(dir, locales.FS()))
 	files, err := filepath.Glob(filepath.Join(dir, "*", "messages.gotext.json"))
 	if err != nil || len(files) != len(locales.Tags()) {
-		t.Fatalf("%q, %v", files, err)
+		t.Fatalf("got %q, %v", files, err)
 	}
 	// Debian's packages are for Debian's Python, not for the first one on the path.
 	save := exec.CommandContext(
@@ -45,7 +45,7 @@ func TestCatalogsSurviveWeblate(t *testing.T) {
 	for _, tag := range bundle.Tags() {
 		after, before := bundle.Localizer(tag), builtIn.Localizer(tag)
 		if got := after.Text(id); got != text+"." {
-			t.Errorf("%v: the change is lost: %q", tag, got)
+			t.Errorf("%v: the change was lost: %q", tag, got)
 		}
 		for _, id := range builtIn.IDs() {
 			for _, n := range []string{"0", "1", "2", "3", "11", "21", "100", "1000000"} {

@@ -82,24 +82,24 @@ func TestAccessible(t *testing.T) {
 	tab.wait(row("tenants", "Unreachable"))
 	check("state")
 	if got := len(tab.nodes("table")); got != 8-2 { // two empty tables, certificates and refusals, are hidden
-		t.Errorf("there are %d tables", got)
+		t.Errorf("got %d tables", got)
 	}
 	for _, landmark := range []string{"banner", "main", "search"} {
 		if got := len(tab.nodes(landmark)); got != 1 {
-			t.Errorf("there are %d landmarks %s", got, landmark)
+			t.Errorf("got %d landmarks %s", got, landmark)
 		}
 	}
 	var names []string
 	for _, n := range tab.nodes("button") {
 		if slices.Contains(names, n.Name.Value) {
-			t.Errorf("there are several buttons %q", n.Name.Value)
+			t.Errorf("several buttons are named %q", n.Name.Value)
 		}
 		names = append(names, n.Name.Value)
 	}
 	for _, want := range []string{"Disconnect alice 127.0.0.1:", "Lift ban 192.0.2.7",
 		"Delete /alice/interrupted.bin alice"} {
 		if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, want) }) {
-			t.Errorf("no button %q among %q", want, names)
+			t.Errorf("missing button %q among %q", want, names)
 		}
 	}
 
@@ -127,16 +127,16 @@ func TestAccessible(t *testing.T) {
 			tab,
 			`(e => e.outerHTML + ' ' + Array.from(document.querySelectorAll('*')).indexOf(e))(document.activeElement)`)] = true
 		if got := eval[string](tab, `getComputedStyle(document.activeElement).outline`); !strings.Contains(got, "3px") {
-			t.Errorf("the focus on %s is %s", eval[string](tab, `document.activeElement.outerHTML`), got)
+			t.Errorf("unexpected focus style of %s: %s", eval[string](tab, `document.activeElement.outerHTML`), got)
 		}
 	}
 	if len(seen) != controls {
-		t.Errorf("Tab leads to %d of %d controls", len(seen), controls)
+		t.Errorf("Tab reached %d of %d controls", len(seen), controls)
 	}
 
 	tab.resize(320, 640) // WCAG 1.4.10: like 640 pixels at a zoom of 200 %
 	tab.wait(`innerWidth === 320`)
 	if got := eval[int](tab, `document.scrollingElement.scrollWidth`); got > 320 {
-		t.Errorf("320 pixels are too few, the page needs %d", got)
+		t.Errorf("the page needs %d pixels, want at most 320", got)
 	}
 }

@@ -243,7 +243,7 @@ problems:
 				continue problems
 			}
 		}
-		t.Errorf("the console has %s", problem)
+		t.Errorf("unexpected message in the console: %s", problem)
 	}
 }
 
@@ -303,7 +303,7 @@ func (t *tab) wait(condition string) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("never true: %s (%v)\n%s", condition, err, eval[string](t, "document.body.innerText"))
+			t.Fatalf("condition never became true: %s (%v)\n%s", condition, err, eval[string](t, "document.body.innerText"))
 		}
 	}
 }

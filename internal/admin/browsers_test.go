@@ -14,7 +14,7 @@ func TestBrowsers(t *testing.T) {
 		first := b.logIn("ann")
 		one := b.find(first)
 		if one == nil || one.administrator != "ann" {
-			t.Fatal("the first one is not logged in")
+			t.Fatal("the first browser is not logged in")
 		}
 		time.Sleep(time.Second)
 		second := b.logIn("ann")
@@ -23,14 +23,14 @@ func TestBrowsers(t *testing.T) {
 		}
 		<-one.loggedOut
 		if found := b.find(second) != nil; !found || len(b.all) != maxBrowsers {
-			t.Errorf("the second one is logged in: %t; %d browsers", found, len(b.all))
+			t.Errorf("second browser: logged in = %t; %d browsers", found, len(b.all))
 		}
 		time.Sleep(cookieLife + time.Second)
 		if b.find(second) != nil {
 			t.Error("a login lasts longer than its cookie")
 		}
 		if b.logIn("ann"); len(b.all) != 1 {
-			t.Errorf("%d logins are kept", len(b.all))
+			t.Errorf("got %d logins", len(b.all))
 		}
 	})
 }

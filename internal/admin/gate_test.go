@@ -58,7 +58,7 @@ func TestAuditOfRequestsWithPassword(t *testing.T) {
 			var fields struct{ Event, Administrator, Client, Outcome string }
 			must.OK(t, json.Unmarshal(line, &fields))
 			if fields.Event != audit.EventAdministrator || fields.Administrator != administratorName {
-				t.Errorf("a line is %s", line)
+				t.Errorf("unexpected line %s", line)
 			}
 			got = append(got, fields.Client+" "+fields.Outcome)
 		}
@@ -78,10 +78,10 @@ func TestManyVisits(t *testing.T) {
 	for i := range 2 * maxVisits {
 		r := &http.Request{RemoteAddr: fmt.Sprintf("10.0.%d.%d:1000", i/250, i%250)}
 		if !g.begins(&c, administratorName, r) || g.begins(&c, administratorName, r) {
-			t.Fatalf("the visit from %s is not one", r.RemoteAddr)
+			t.Fatalf("the visit from %s was not recorded", r.RemoteAddr)
 		}
 	}
 	if len(c.visits) > maxVisits {
-		t.Errorf("%d visits are remembered", len(c.visits))
+		t.Errorf("got %d visits", len(c.visits))
 	}
 }

@@ -126,11 +126,11 @@ func TestLogOfChanges(t *testing.T) {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		h.ServeHTTP(httptest.NewRecorder(), r)
 		if tc.logged == nil && log.Len() > 0 {
-			t.Errorf("%s %s logs %s", tc.method, tc.path, &log)
+			t.Errorf("%s %s: unexpected log %s", tc.method, tc.path, &log)
 		}
 		for _, want := range tc.logged {
 			if !strings.Contains(log.String(), want) {
-				t.Errorf("%s %s logs %q, want %s", tc.method, tc.path, &log, want)
+				t.Errorf("%s %s: got log %q, want %s", tc.method, tc.path, &log, want)
 			}
 		}
 	}
@@ -193,12 +193,12 @@ func TestStreamsShareTheState(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		if got := s.asked.Load(); got < seconds || got > seconds+2 {
-			t.Errorf("%d streams in %d s looked at the sessions %d times", streams, seconds, got)
+			t.Errorf("%d streams read the sessions in %d s %d times", streams, seconds, got)
 		}
 		before := s.asked.Load()
 		time.Sleep(seconds * time.Second)
 		if got := s.asked.Load() - before; got != 0 {
-			t.Errorf("without streams there were %d looks", got)
+			t.Errorf("the sessions were read %d times without streams", got)
 		}
 	})
 }
@@ -212,12 +212,12 @@ func TestFirst(t *testing.T) {
 	got := first(list, func(a, b int) int { return a - b })
 	for i, n := range got {
 		if n != i {
-			t.Fatalf("%d is at %d", n, i)
+			t.Fatalf("got %d at index %d", n, i)
 		}
 	}
 	short := first(list[:3], func(a, b int) int { return b - a })
 	if len(got) != maxListed || len(short) != 3 || short[0] < short[1] {
-		t.Errorf("%d are first, and of three %v", len(got), short)
+		t.Errorf("got %d entries, and %v of three", len(got), short)
 	}
 }
 
@@ -227,7 +227,7 @@ func BenchmarkState(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if state := h.state(); state.Totals.Sessions != 100_000 || len(state.Sessions) != maxListed {
-			b.Fatalf("the state has %d sessions", state.Totals.Sessions)
+			b.Fatalf("got %d sessions", state.Totals.Sessions)
 		}
 	}
 }
@@ -251,11 +251,11 @@ func TestClientWithoutAResponse(t *testing.T) {
 			_, err = c.Ban(t.Context(), "192.0.2.7", time.Minute)
 			want := "no response from the server at " + srv.URL + ", which may have executed the request: "
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("a change: %v", err)
+				t.Errorf("error for a change: %v", err)
 			}
 			_, err = c.Bans(t.Context())
 			if err == nil || !strings.HasPrefix(err.Error(), "no response from the server at "+srv.URL+": ") {
-				t.Errorf("a question: %v", err)
+				t.Errorf("error for a query: %v", err)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ func TestReady(t *testing.T) {
 		h.Handler(http.NotFoundHandler()).ServeHTTP(
 			w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
 		if w.Code != step.status || w.Body.String() != step.body {
-			t.Errorf("%d: %d %s", step.phase, w.Code, w.Body)
+			t.Errorf("phase %d: got status %d %s", step.phase, w.Code, w.Body)
 		}
 	}
 }

@@ -155,14 +155,14 @@ func TestPassword(t *testing.T) {
 			t.Parallel() // a correct password waits because of earlier wrong ones
 			got := sendPage(t, http.DefaultClient, tc.method, "http://"+address+tc.path, nil, tc.headers...)
 			if got.status != tc.status || !strings.Contains(got.body, tc.body) {
-				t.Errorf("%d %q, want %d %q", got.status, got.body, tc.status, tc.body)
+				t.Errorf("got %d %q, want %d %q", got.status, got.body, tc.status, tc.body)
 			}
 			policy := got.header.Get("Content-Security-Policy")
 			if !strings.HasPrefix(policy, "default-src 'none';") ||
 				!strings.Contains(policy, "frame-ancestors 'none'") ||
 				got.header.Get("X-Content-Type-Options") != "nosniff" ||
 				got.header.Get("Referrer-Policy") != "no-referrer" {
-				t.Errorf("headers are %v", got.header)
+				t.Errorf("unexpected headers %v", got.header)
 			}
 		})
 	}
@@ -187,55 +187,55 @@ func TestCookie(t *testing.T) {
 	asks := func(status int) {
 		t.Helper()
 		if got := sendPage(t, browser, http.MethodGet, base+"/api/v1/server", nil); got.status != status {
-			t.Errorf("the API returns %d, want %d", got.status, status)
+			t.Errorf("got status %d, want %d", got.status, status)
 		}
 	}
 	asks(401)
 	if got := sendPage(t, browser, http.MethodPost, base+"/login", url.Values{"user": {administratorName}, "password": {otherPassword}}); got.status != 401 ||
 		len(got.cookies) != 0 {
-		t.Errorf("a wrong password: %d, %v", got.status, got.cookies)
+		t.Errorf("wrong password: got status %d, cookies %v", got.status, got.cookies)
 	}
 	asks(401)
 	login := sendPage(
 		t, browser, http.MethodPost, base+"/login", url.Values{"user": {administratorName}, "password": {password}}, "Sec-Fetch-Site: same-origin")
 	if login.status != 204 || len(login.cookies) != 1 {
-		t.Fatalf("the login: %d, %v", login.status, login.cookies)
+		t.Fatalf("login: got status %d, cookies %v", login.status, login.cookies)
 	}
 	if c := login.cookies[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || c.Path != "/" ||
 		strings.Contains(c.Value, password) {
-		t.Errorf("the cookie is %v", c)
+		t.Errorf("unexpected cookie %v", c)
 	}
 	asks(200)
 	for _, header := range []string{basic(administratorName, otherPassword), "Authorization: Basic"} {
 		if got := sendPage(t, browser, http.MethodGet, base+"/api/v1/server", nil, header); got.status != 200 {
-			t.Errorf("the cookie with %q: %d", header, got.status)
+			t.Errorf("cookie with %q: got status %d", header, got.status)
 		}
 	}
 	if got := sendPage(t, browser, http.MethodPost, base+"/logout", nil); got.status != 204 {
-		t.Errorf("the logout: %d", got.status)
+		t.Errorf("logout: got status %d", got.status)
 	}
 	asks(401)
 	copied := "Cookie: " + login.cookies[0].Name + "=" + login.cookies[0].Value
 	if got := sendPage(t, http.DefaultClient, http.MethodGet, base+"/api/v1/server", nil, copied); got.status != 401 {
-		t.Errorf("a copy of the cookie after the logout: %d", got.status)
+		t.Errorf("copy of the cookie after the logout: got status %d", got.status)
 	}
 	for _, refused := range []string{"user=ann&password=" + password, "token=", "token=wrong"} {
 		if got := sendPage(t, browser, http.MethodGet, base+"/login?"+refused, nil); got.body != "page" || got.at.RawQuery != "" {
-			t.Errorf("%s leads to %s %s", refused, got.at, got.body)
+			t.Errorf("%s: got redirect to %s %s", refused, got.at, got.body)
 		}
 		asks(401)
 	}
 	if got := sendPage(t, browser, http.MethodPost, base+"/login?user=ann&password="+password, nil); got.status != 401 {
-		t.Errorf("a password in a URL: %d", got.status)
+		t.Errorf("password in a URL: got status %d", got.status)
 	}
 	link := base + "/login?token=" + linkToken
 	if got := sendPage(t, browser, http.MethodGet, link, nil); got.body != "page" || got.at.RawQuery != "" {
-		t.Errorf("the link leads to %s %s", got.at, got.body)
+		t.Errorf("link: got redirect to %s %s", got.at, got.body)
 	}
 	asks(200)
 	_ = sendPage(t, browser, http.MethodPost, base+"/logout", nil)
 	if got := sendPage(t, browser, http.MethodGet, link, nil); got.body != "page" {
-		t.Errorf("the link a second time leads to %s %s", got.at, got.body)
+		t.Errorf("link a second time: got redirect to %s %s", got.at, got.body)
 	}
 	asks(401)
 	login = sendPage(t, browser, http.MethodPost, base+"/login", url.Values{"user": {"ann"}, "password": {password}})
@@ -253,7 +253,7 @@ func TestCookie(t *testing.T) {
 	asks(200)
 	select {
 	case <-ended:
-		t.Error("the stream has ended with the same password")
+		t.Error("the stream ended although the password did not change")
 	default:
 	}
 	cfg.Users = users(t, otherPassword)
@@ -328,7 +328,7 @@ func TestClientCertificate(t *testing.T) {
 			}
 		}
 		if c, err := NewRemoteClient("http://admin.example:9122", administratorName, password, nil); err == nil {
-			t.Errorf("the client %v would send the password in the clear", c)
+			t.Errorf("the client %v would send the password without TLS", c)
 		}
 	}
 }
@@ -363,7 +363,7 @@ func TestOtherAuthorities(t *testing.T) {
 		t.Helper()
 		got := sendPage(t, &http.Client{Transport: transport}, http.MethodGet, "https://"+address+"/api/v1/server", nil)
 		if got.status != status || connections != on {
-			t.Errorf("%d on connection %d, want %d on %d", got.status, connections, status, on)
+			t.Errorf("got status %d on connection %d, want %d on %d", got.status, connections, status, on)
 		}
 	}
 	ask(200, 1)
@@ -382,7 +382,7 @@ func TestOtherAuthorities(t *testing.T) {
 	if text := lines.String(); strings.Count(text, "\n") != 3 || strings.Count(text, refused) != 1 ||
 		!strings.Contains(text, `"event":"admin_login","client":"127.0.0.1:`) ||
 		!strings.Contains(text, `"certificate":"CN=ann",`+refused) {
-		t.Errorf("the audit log has %s", text)
+		t.Errorf("unexpected audit log: %s", text)
 	}
 }
 
@@ -422,13 +422,13 @@ func TestCookieOfTLS(t *testing.T) {
 		t, &http.Client{Transport: transport}, http.MethodPost, "https://"+address+"/login",
 		url.Values{"user": {administratorName}, "password": {password}})
 	if c := got.cookies; len(c) != 1 || c[0].Name != "__Host-babelftp-admin" || !c[0].Secure || !c[0].HttpOnly {
-		t.Errorf("%d, cookies are %v", got.status, c)
+		t.Errorf("got status %d, cookies %v", got.status, c)
 	}
 	c, err := NewRemoteClient("https://"+address, administratorName, password, nil)
 	must.OK(t, err)
 	if _, err := c.Server(t.Context()); err == nil || !strings.Contains(err.Error(), "is not trusted") ||
 		!strings.Contains(err.Error(), "--ca-file") {
-		t.Errorf("a client without the authorities of the certificate gets %v", err)
+		t.Errorf("client without the authority: unexpected error %v", err)
 	}
 }
 
@@ -447,6 +447,6 @@ func TestTooManyConnections(t *testing.T) {
 		}
 	}
 	if _, err := io.Copy(io.Discard, oldest); err != nil && !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("the oldest connection ends with %v", err)
+		t.Errorf("unexpected error of the oldest connection: %v", err)
 	}
 }

@@ -23,13 +23,13 @@ func TestLogTail(t *testing.T) {
 	read := func() string {
 		text, err := io.ReadAll(tail.reader())
 		if err != nil || len(text) > maxLog {
-			t.Errorf("%d bytes, %v", len(text), err)
+			t.Errorf("got %d bytes, %v", len(text), err)
 		}
 		return string(text)
 	}
 	write := func(text string) {
 		if n, err := io.WriteString(tail, text); n != len(text) || err != nil {
-			t.Errorf("%d, %v", n, err)
+			t.Errorf("got %d, %v", n, err)
 		}
 	}
 	const quiet = "msg=first remote=192.0.2.7:1\n" + `{"msg":"second","remote":"192.0.2.7:1"}` + "\n" +
@@ -39,7 +39,7 @@ func TestLogTail(t *testing.T) {
 		write(line)
 	}
 	if got := read(); got != quiet {
-		t.Errorf("it has %q", got)
+		t.Errorf("got %q", got)
 	}
 	write(strings.Repeat("x", maxLog) + " remote=192.0.2.8:1\n")
 	early := tail.reader()
@@ -57,15 +57,15 @@ func TestLogTail(t *testing.T) {
 	got := read()
 	loud, kept := strings.CutPrefix(got, quiet)
 	if !kept || len(loud) < maxLog/2 || !strings.Contains(loud, "n=9.9999 ") {
-		t.Errorf("it keeps %d bytes from %.80s", len(got), got)
+		t.Errorf("got %d bytes from %.80s", len(got), got)
 	}
 	for line := range strings.Lines(got) {
 		if len(line) > 1100 || !strings.HasSuffix(line, "\n") {
-			t.Fatalf("line %.80s", line)
+			t.Fatalf("unexpected line %.80s", line)
 		}
 	}
 	if text, _ := io.ReadAll(early); string(text) != quiet {
-		t.Errorf("an early reader has %.80s", text)
+		t.Errorf("early reader: got %.80s", text)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestFindings(t *testing.T) {
 				got += f.Cause
 			}
 			if got != test.want {
-				t.Errorf("%s: %q, want %q", test.query, got, test.want)
+				t.Errorf("%s: got %q, want %q", test.query, got, test.want)
 			}
 		}
 		if w.Code != test.status || !strings.Contains(got, test.want) {

@@ -71,7 +71,7 @@ func TestLanguages(t *testing.T) {
 			`<option value="zh-Hant" lang="zh-Hant">繁體中文</option>`,
 		} {
 			if !strings.Contains(body, want) {
-				t.Errorf("%s for %q lacks %s", test.path, test.accept, want)
+				t.Errorf("%s for %q: missing %s", test.path, test.accept, want)
 			}
 		}
 		if strings.Contains(body, `value="is"`) {

@@ -165,13 +165,13 @@ func TestLogin(t *testing.T) {
 	tab.press("Enter", "\r")
 	tab.wait(`!document.querySelector('#state').hidden && document.querySelector('#login').hidden`)
 	if got := tab.text("#connection"); got != "Connecté. La page se met à jour d’elle-même." {
-		t.Errorf("the connection is %q", got)
+		t.Errorf("got connection state %q", got)
 	}
 	tab.enter("#log-out")
 	tab.wait(
 		`document.querySelector('#state').hidden && !document.querySelector('#login').hidden && document.activeElement.id === 'name'`)
 	if got := tab.text("#connection"); got != "" {
-		t.Errorf("the connection is %q", got)
+		t.Errorf("got connection state %q", got)
 	}
 }
 
@@ -204,17 +204,17 @@ func TestLanguagesOfTheState(t *testing.T) {
 			if got := eval[string](
 				tab,
 				"document.documentElement.lang + ' ' + getComputedStyle(document.body).direction"); got != test.lang+" "+test.dir {
-				t.Errorf("the page is %s", got)
+				t.Errorf("unexpected page %s", got)
 			}
 			tab.wait(fmt.Sprintf("%s === %q", cell("sessions", "alice", "language"), test.session))
 			tab.wait(cell("tenants", "acme", "quota") + `.includes('5')`)
 			if got := eval[string](tab, cell("tenants", "acme", "quota")); got != test.quota {
-				t.Errorf("the quota is %q", got)
+				t.Errorf("got quota %q", got)
 			}
 			tab.wait(fmt.Sprintf("%s.startsWith(%q)", cell("tenants", "umbrella", "storage"), test.storage))
 			reason := row("tenants", "umbrella") + ".querySelector('.storage > :lang(en)')"
 			if got := eval[string](tab, reason+".textContent"); !strings.Contains(got, "does not exist") {
-				t.Errorf("the reason in English is %q", got)
+				t.Errorf("got English reason %q", got)
 			}
 			tab.wait(`document.querySelector('#tenant option[value=umbrella]')`)
 			eval[any](tab, `document.querySelector('#tenant').value = 'umbrella'`)
@@ -222,7 +222,7 @@ func TestLanguagesOfTheState(t *testing.T) {
 			tab.wait(`document.querySelector('#result > :lang(en)')?.textContent.includes('does not exist')`)
 			refuses := load(t).Localizer(language.Make(test.lang)).Text("doctor-storage-refuses")
 			if got := tab.text("#result"); !strings.HasPrefix(got, refuses+" ") {
-				t.Errorf("of a bucket that does not exist the page says %q", got)
+				t.Errorf("unexpected text for a missing bucket: %q", got)
 			}
 			for _, shown := range []struct{ table, column, text string }{
 				{"audit", "event", test.upload}, {"audit", "outcome", test.ok}, {"bans", "reason", test.banned},
@@ -255,7 +255,7 @@ func TestTransfer(t *testing.T) {
 	tab.resize(800, 400)
 	tab.wait(cell("transfers", "été.bin", "progress") + ` === '1 MiB of 4 MiB (25%)'`)
 	if got := eval[string](tab, cell("transfers", "été.bin", "direction")); got != "Upload" {
-		t.Errorf("the direction is %q", got)
+		t.Errorf("got direction %q", got)
 	}
 	eval[any](tab, `{
 		const session = `+row("sessions", "alice")+`
@@ -270,10 +270,10 @@ func TestTransfer(t *testing.T) {
 	tab.wait(cell("transfers", "été.bin", "progress") + ` === '3 MiB of 4 MiB (75%)'`)
 	if got := eval[string](tab, keeps); got != before || !strings.Contains(before, "127.0.0.1") ||
 		!strings.Contains(before, "button") {
-		t.Errorf("focus, selection and position are %s, and were %s", got, before)
+		t.Errorf("got focus, selection and position %s, want %s", got, before)
 	}
 	if !eval[bool](tab, `kept[0] === `+row("transfers", "été.bin")+` && kept[1] === `+row("sessions", "alice")) {
-		t.Error("the rows are others")
+		t.Error("the rows were replaced")
 	}
 	must.Write(t, data, strings.Repeat("x", 1<<20))
 	_ = data.Close()
@@ -333,7 +333,7 @@ func TestDisconnect(t *testing.T) {
 	press()
 	if got := tab.text("#confirm"); !strings.Contains(got, "Disconnect this session?") ||
 		!strings.Contains(got, "alice 127.0.0.1:") {
-		t.Errorf("the question is %q", got)
+		t.Errorf("got question %q", got)
 	}
 	back := `!document.querySelector('#confirm').open && document.activeElement === document.querySelector('#sessions button')`
 	tab.press("Escape", "")
@@ -383,12 +383,12 @@ func TestFindProblems(t *testing.T) {
 				tab.wait(row(table, text))
 				eval[any](tab, fmt.Sprintf("Array.from(%s.querySelectorAll('button')).at(-1).focus()", row(table, text)))
 				if got := eval[string](tab, "document.activeElement.textContent"); got != test.button {
-					t.Errorf("the button is %q", got)
+					t.Errorf("got button %q", got)
 				}
 				tab.press("Enter", "\r")
 				tab.wait(`document.querySelector('#problems').open && document.activeElement.id === 'client'`)
 				if got := tab.text("#client"); !strings.HasPrefix(got, heading) {
-					t.Errorf("the dialog is about %q", got)
+					t.Errorf("got dialog about %q", got)
 				}
 			}
 			leave := func() {
@@ -408,11 +408,11 @@ func TestFindProblems(t *testing.T) {
 			}
 			if got := eval[[]string](tab, `Array.from(document.querySelectorAll('#found h3 bdi'), e => e.textContent)`); len(got) != 4 ||
 				got[0] != "alice" || got[1] != "127.0.0.3" || !strings.Contains(got[3], "2") {
-				t.Errorf("isolated: %q", got)
+				t.Errorf("got isolated text %q", got)
 			}
 			if got := eval[string](tab, `getComputedStyle(document.querySelector('#found')).direction + ' ' +
 				getComputedStyle(document.querySelector('#found li bdi')).direction`); got != test.dir+" ltr" {
-				t.Errorf("the directions are %s", got)
+				t.Errorf("got directions %s", got)
 			}
 			leave()
 			press("sessions", "127.0.0.4", "alice 127.0.0.4:")
@@ -461,7 +461,7 @@ func TestNamesOfClients(t *testing.T) {
 		tab, `Array.from(`+row("transfers", "gpj.exe")+
 			`.querySelector('.path').querySelectorAll('*'), e => e.localName + ' ' + getComputedStyle(e).unicodeBidi)`)
 	if fmt.Sprint(got) != "[bdi isolate span normal span normal span normal]" {
-		t.Errorf("the path has the elements %q", got)
+		t.Errorf("got path elements %q", got)
 	}
 }
 
@@ -559,7 +559,7 @@ func testRefusals(t *testing.T, lang string) {
 			want += " bdi in en: " + reason
 		}
 		if !strings.HasPrefix(got, want) || reason == "" && got != want {
-			t.Errorf("the page says %q, want %q", got, want)
+			t.Errorf("got text %q, want %q", got, want)
 		}
 	}
 
@@ -660,7 +660,7 @@ func TestLostConnection(t *testing.T) {
 	tab.wait(`document.querySelector('#result').textContent`)
 	shown := eval[string](tab, `document.querySelector('#result').textContent`)
 	if !strings.HasPrefix(shown, "The server did not answer the request: ") {
-		t.Errorf("the page says %q", shown)
+		t.Errorf("unexpected text %q", shown)
 	}
 	tab.wait(`!document.querySelector('#bans').tBodies[0].rows.length`)
 }

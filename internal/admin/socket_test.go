@@ -18,7 +18,7 @@ func TestListen(t *testing.T) {
 	must.OK(t, err)
 	left.SetUnlinkOnClose(false)
 	if l, err := Listen(t.Context(), path); err == nil {
-		t.Errorf("%v is the socket of another server", l.Addr())
+		t.Errorf("listening on %v, the socket of another server", l.Addr())
 	}
 	if conn, err := net.Dial("unix", path); err != nil {
 		t.Error(err)
@@ -29,19 +29,19 @@ func TestListen(t *testing.T) {
 	l, err := Listen(t.Context(), path)
 	must.OK(t, err)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the socket has %v: %v", info, err)
+		t.Errorf("unexpected mode of the socket %v: %v", info, err)
 	}
 	_ = l.Close()
 
 	must.WriteFile(t, path, "listen: :21")
 	if l, err := Listen(t.Context(), path); err == nil {
-		t.Errorf("%v takes the place of a file", l.Addr())
+		t.Errorf("listening on %v, which replaced a file", l.Addr())
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "listen: :21" {
-		t.Errorf("the file holds %q: %v", text, err)
+		t.Errorf("unexpected content of the file %q: %v", text, err)
 	}
 	if l, err := Listen(t.Context(), filepath.Join(path, "admin.sock")); err == nil {
-		t.Errorf("%v is in a file", l.Addr())
+		t.Errorf("listening on %v, below a file", l.Addr())
 	}
 }
 
@@ -55,7 +55,7 @@ func TestListenMakesFolder(t *testing.T) {
 	info, err := os.Stat(folder)
 	must.OK(t, err)
 	if mode := info.Mode().Perm(); mode != 0o700 {
-		t.Errorf("the folder has the mode %v", mode)
+		t.Errorf("got mode %v of the folder", mode)
 	}
 }
 

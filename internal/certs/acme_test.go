@@ -125,7 +125,7 @@ func await(t *testing.T, m *ACME, a *servicetest.Authority, host string, before 
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("no certificate of %s", host)
+			t.Fatalf("missing certificate for %s", host)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -165,20 +165,20 @@ func TestObtain(t *testing.T) {
 			first := await(t, m, a, acme, nil)
 			await(t, m, a, umbrella, nil)
 			if m.Certificate("ftp.example") != nil {
-				t.Error("another host has a certificate")
+				t.Error("got a certificate for another host")
 			}
 			if text := j.text(); !strings.Contains(
 				text, `msg="ACME certificate obtained" host=`+acme+` renewal=false`) {
-				t.Errorf("the log is %s", text)
+				t.Errorf("unexpected log %s", text)
 			}
 
 			cfg.HTTPListen, cfg.TLSListen = "127.0.0.1:0", ""
 			other, j := start(t, cfg)
 			if c := await(t, other, a, acme, nil); c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
-				t.Error("the second server has another certificate")
+				t.Error("the second server has a different certificate")
 			}
 			if asked := j.results(); len(asked) != 0 {
-				t.Errorf("the second server has asked the authority: %v", asked)
+				t.Errorf("the second server called the authority: %v", asked)
 			}
 		})
 	}
@@ -203,7 +203,7 @@ func TestSharedFolder(t *testing.T) {
 		t.Error("the servers have two certificates")
 	}
 	if issued := journals[0].issued() + journals[1].issued(); issued != 1 {
-		t.Errorf("the authority has issued %d certificates", issued)
+		t.Errorf("the authority issued %d certificates", issued)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestCheck(t *testing.T) {
 	must.OK(t, err)
 	defer broken.Stop()
 	if _, _, err := broken.Check(t.Context(), time.Now()); !mentions(fmt.Sprint(err), "tls.acme.folder: ") {
-		t.Errorf("a folder below a file: %v", err)
+		t.Errorf("folder below a file: %v", err)
 	}
 }
 
@@ -268,10 +268,10 @@ func TestCheckMakesNoFolder(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(warnings, func(w string) bool {
 		return strings.HasPrefix(w, "tls.acme.folder: "+cfg.Folder+" does not exist yet")
 	}) {
-		t.Errorf("before the server has run: %q, %v", warnings, err)
+		t.Errorf("before the first start: got %q, %v", warnings, err)
 	}
 	if _, err := os.Stat(filepath.Dir(cfg.Folder)); !os.IsNotExist(err) {
-		t.Errorf("the check has created the folder: %v", err)
+		t.Errorf("the check created the folder: %v", err)
 	}
 	m, _ := start(t, cfg)
 	await(t, m, a, "folder.acme.example", nil)
@@ -279,7 +279,7 @@ func TestCheckMakesNoFolder(t *testing.T) {
 	if ofRoot := slices.ContainsFunc(warnings, func(w string) bool {
 		return strings.Contains(w, "belongs to root")
 	}); err != nil || ofRoot != (os.Geteuid() == 0) {
-		t.Errorf("after the server has created it: %q, %v", warnings, err)
+		t.Errorf("after the server created it: got %q, %v", warnings, err)
 	}
 }
 
@@ -299,10 +299,10 @@ func TestExternalAccountBinding(t *testing.T) {
 	select {
 	case <-j.changed:
 	case <-time.After(waitTimeout):
-		t.Fatal("nothing was observed")
+		t.Fatal("no event was observed")
 	}
 	if !strings.Contains(j.text(), "externalAccountRequired") {
-		t.Errorf("without the key the log is %s", j.text())
+		t.Errorf("unexpected log without the key: %s", j.text())
 	}
 	m.Stop()
 	cfg.EAB = value.NewSecret("customer-7:" + key)
@@ -338,10 +338,10 @@ func TestRenew(t *testing.T) {
 	first := await(t, m, a, "renew.acme.example", nil)
 	second := await(t, m, a, "renew.acme.example", first)
 	if !second.Leaf.NotAfter.After(first.Leaf.NotAfter) {
-		t.Error("the second certificate does not end later")
+		t.Error("the second certificate does not expire later")
 	}
 	if text := j.text(); !strings.Contains(text, `msg="ACME certificate obtained" host=renew.acme.example renewal=true`) {
-		t.Errorf("the log is %s", text)
+		t.Errorf("unexpected log %s", text)
 	}
 }
 
@@ -362,12 +362,12 @@ func TestFailure(t *testing.T) {
 	select {
 	case <-j.changed:
 	case <-time.After(waitTimeout):
-		t.Fatal("nothing was observed")
+		t.Fatal("no event was observed")
 	}
 	if got := j.results(); got[true] != 0 || got[false] == 0 ||
 		!strings.Contains(j.text(), `msg="ACME certificate not obtained; TLS fails until it is"`) ||
 		!strings.Contains(j.text(), `hint="check that the host name resolves to this server`) {
-		t.Errorf("%v, and the log is %s", got, j.text())
+		t.Errorf("got %v, log %s", got, j.text())
 	}
 	if c := m.Certificate("failure.acme.example"); c == nil || c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
 		t.Error("the previous certificate is gone")
@@ -382,7 +382,7 @@ func TestHint(t *testing.T) {
 		errors.New("x509: unknown authority"): "reach tls.acme.directory", unreached: "resolves to this server", refused: "",
 	} {
 		if got := hint(err); !strings.Contains(got, want) || want == "" && got != "" {
-			t.Errorf("%v: the hint is %q, want %q", err, got, want)
+			t.Errorf("hint(%v) = %q, want %q", err, got, want)
 		}
 	}
 }
@@ -406,7 +406,7 @@ func TestListeners(t *testing.T) {
 	must.OK(t, err)
 	defer response.Body.Close()
 	if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusNotFound {
-		t.Errorf("HTTP answers %d %s", response.StatusCode, body)
+		t.Errorf("HTTP response: %d %s", response.StatusCode, body)
 	}
 	for _, protocols := range [][]string{nil, {"h2"}, {protocol}, {protocol, "h2"}} {
 		// no certificate may be presented
@@ -415,7 +415,7 @@ func TestListeners(t *testing.T) {
 				InsecureSkipVerify: true})
 		if err == nil {
 			_ = conn.Close()
-			t.Errorf("a client of %v is shown a certificate", protocols)
+			t.Errorf("client with %v: got a certificate", protocols)
 		}
 	}
 	m.Stop()
@@ -439,12 +439,12 @@ func TestListenError(t *testing.T) {
 		return first, err
 	})
 	if err == nil {
-		t.Error("no error")
+		t.Error("missing error")
 	}
 	if _, err := net.Dial("tcp", first.Addr().String()); err == nil {
 		t.Error("the other listener is still open")
 	}
 	if _, err := NewACME(config.ACME{Hosts: []string{"ftp.acme.example"}, CAFile: "nowhere"}, ACMEOptions{}); err == nil {
-		t.Error("a missing CA file is accepted")
+		t.Error("accepted a missing CA file")
 	}
 }

@@ -68,7 +68,7 @@ func TestReloadCertificate(t *testing.T) {
 	} {
 		step.do()
 		if got := serial(t, cfg, ""); got != step.want {
-			t.Errorf("%s: certificate %d, want %d", step.name, got, step.want)
+			t.Errorf("%s: got certificate %d, want %d", step.name, got, step.want)
 		}
 	}
 }
@@ -106,17 +106,17 @@ func TestCertificateOfATenant(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := serial(t, tlsCfg, tc.serverName); got != tc.want {
-				t.Errorf("certificate %d, want %d", got, tc.want)
+				t.Errorf("got certificate %d, want %d", got, tc.want)
 			}
 		})
 	}
 	writeCertificate(t, acme, 3)
 	if got := serial(t, tlsCfg, "ftp.acme.example"); got != 3 {
-		t.Errorf("renewed: certificate %d, want 3", got)
+		t.Errorf("after the renewal: got certificate %d, want 3", got)
 	}
 	_ = os.Remove(acme.KeyFile)
 	if _, err := tlsConfig(cfg, nil, log); err == nil {
-		t.Error("a missing file of a tenant is accepted")
+		t.Error("accepted a missing file of a tenant")
 	}
 }
 
@@ -148,15 +148,15 @@ func TestCipherSuites(t *testing.T) {
 		}).HandshakeContext(t.Context())
 	}
 	if handshake(cfg) == nil {
-		t.Error("a client that has CBC only is accepted")
+		t.Error("accepted a client that only supports CBC")
 	}
 	files.CipherSuites = []config.CipherSuite{"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA"}
 	if cfg, err = tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler)); err != nil ||
 		len(cfg.CipherSuites) != 1 {
-		t.Fatalf("the suite of the configuration: %v, %v", cfg, err)
+		t.Fatalf("configured cipher suite: got %v, %v", cfg, err)
 	}
 	if err := handshake(cfg); err != nil {
-		t.Errorf("the suite of the configuration: %v", err)
+		t.Errorf("configured cipher suite: %v", err)
 	}
 }
 
@@ -208,14 +208,14 @@ func TestEndingCertificates(t *testing.T) {
 		}
 	}
 	if n := strings.Count(log.String(), "\n"); n != 2 {
-		t.Errorf("the log has %d lines:\n%s", n, &log)
+		t.Errorf("got %d log lines:\n%s", n, &log)
 	}
 
 	write("acme", "ftp.acme.example", 90*day) // the files change, but not the configuration
 	write("umbrella", "ftp.umbrella.example", 90*day)
 	if shown := s.Certificates(); len(shown) != 4 || shown[1].Tenant != "acme" ||
 		shown[1].NotAfter.Unix() != now.Add(90*day).Unix() {
-		t.Errorf("after a renewal: %v", shown)
+		t.Errorf("after a renewal: got %v", shown)
 	}
 	if ended, warnings := s.Problems(now); len(ended) != 0 || len(warnings) != 1 {
 		t.Errorf("after a renewal: %v, %v", ended, warnings)
@@ -225,15 +225,15 @@ func TestEndingCertificates(t *testing.T) {
 func TestTLSConfig(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	if cfg, err := tlsConfig(&config.Config{}, nil, log); cfg != nil || err != nil {
-		t.Errorf("without a certificate: %v, %v", cfg, err)
+		t.Errorf("without a certificate: got %v, %v", cfg, err)
 	}
 	if _, err := tlsConfig(
 		&config.Config{TLS: config.TLS{CertFile: "nowhere", KeyFile: "nowhere"}}, nil, log); err == nil {
-		t.Error("missing files are accepted")
+		t.Error("accepted missing files")
 	}
 	cfg, err := tlsConfig(&config.Config{}, &tls.Certificate{}, log)
 	if err != nil || cfg == nil || cfg.MinVersion != tls.VersionTLS12 {
-		t.Errorf("a certificate that is built in: %v, %v", cfg, err)
+		t.Errorf("built-in certificate: got %v, %v", cfg, err)
 	}
 }
 
@@ -273,18 +273,18 @@ func TestIssuedCertificates(t *testing.T) {
 	}
 	s := open()
 	if _, err := s.certificate(&tls.ClientHelloInfo{ServerName: "ftp.acme.example"}); !errors.Is(err, errNotIssued) {
-		t.Errorf("before there is a certificate: %v", err)
+		t.Errorf("before the first certificate: %v", err)
 	}
 	authority.by["ftp.acme.example"], authority.by["ftp.umbrella.example"] = issue(3), issue(4)
 	if shown := s.Certificates(); len(shown) != 3 ||
 		shown[1] != (Certificate{Tenant: "acme", Host: "ftp.acme.example", NotAfter: authority.by["ftp.acme.example"].Leaf.NotAfter}) {
-		t.Errorf("shown are %v", shown)
+		t.Errorf("unexpected certificates %v", shown)
 	}
 	check := func(s *Set, want map[string]int64) {
 		t.Helper()
 		for host, serialWanted := range want {
 			if got := serial(t, s.Config(), host); got != serialWanted {
-				t.Errorf("%s: certificate %d, want %d", host, got, serialWanted)
+				t.Errorf("%s: got certificate %d, want %d", host, got, serialWanted)
 			}
 		}
 	}
@@ -307,7 +307,7 @@ func TestPrepare(t *testing.T) {
 		t.Helper()
 		next, err := s.Prepare(cfg)
 		if (err == nil) != want {
-			t.Fatalf("the configuration can be used: %v, %v", !want, err)
+			t.Fatalf("usable configuration: %v, %v", !want, err)
 		}
 		if want {
 			next.Apply()
@@ -316,29 +316,29 @@ func TestPrepare(t *testing.T) {
 	acme := map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example"}, TLS: config.TenantTLS{CertFile: second.CertFile, KeyFile: second.KeyFile}}}
 	prepare(&config.Config{TLS: first, Tenants: acme}, true)
 	if got := serial(t, listener, "ftp.acme.example"); got != 2 || s.Config() != listener {
-		t.Errorf("the certificate of the tenant is %d", got)
+		t.Errorf("tenant: got certificate %d", got)
 	}
 	must.ReplaceFile(t, second.KeyFile, "none")
 	prepare(&config.Config{TLS: first, Tenants: acme}, false)
 	if got := serial(t, listener, "ftp.acme.example"); got != 2 {
-		t.Errorf("the certificate of the tenant is %d after a broken change", got)
+		t.Errorf("tenant after an invalid change: got certificate %d", got)
 	}
 	writeCertificate(t, second, 3)
 	prepare(&config.Config{TLS: second}, true)
 	if got := serial(t, listener, "ftp.acme.example"); got != 3 {
-		t.Errorf("the certificate of the server is %d", got)
+		t.Errorf("server: got certificate %d", got)
 	}
 	strict := second
 	strict.MinVersion = tls.VersionTLS13
 	prepare(&config.Config{TLS: strict}, true)
 	if s.Config() == listener || s.Config().MinVersion != tls.VersionTLS13 {
-		t.Error("the oldest version of TLS did not change")
+		t.Error("the minimum TLS version did not change")
 	}
 	prepare(&config.Config{}, true)
 	if s.Config() != nil {
-		t.Error("there is a certificate")
+		t.Error("unexpected certificate")
 	}
 	if _, err := s.certificate(&tls.ClientHelloInfo{}); !errors.Is(err, errRemoved) {
-		t.Errorf("a handshake that had begun gets %v", err)
+		t.Errorf("handshake in progress: unexpected error %v", err)
 	}
 }

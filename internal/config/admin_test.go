@@ -22,17 +22,17 @@ func TestAdministrators(t *testing.T) {
 		hashes, err := a.Administrators()
 		if tc.problem != "" {
 			if err == nil || !strings.HasPrefix(err.Error(), tc.problem) || strings.Contains(err.Error(), "secret") {
-				t.Errorf("%q: %v, want %s", tc.users, err, tc.problem)
+				t.Errorf("%q: got %v, want %s", tc.users, err, tc.problem)
 			}
 			continue
 		}
 		for name := range strings.FieldsSeq(tc.names) {
 			if hashes[name] != hash {
-				t.Errorf("%q: %s has %q", tc.users, name, hashes[name])
+				t.Errorf("%q: got %[3]q for %[2]s", tc.users, name, hashes[name])
 			}
 		}
 		if want := len(strings.Fields(tc.names)); err != nil || len(hashes) != want {
-			t.Errorf("%q: %v, %v; want %d", tc.users, hashes, err, want)
+			t.Errorf("%q: got %v, %v; want %d", tc.users, hashes, err, want)
 		}
 	}
 }

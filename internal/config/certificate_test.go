@@ -160,7 +160,7 @@ func TestFolderOfACME(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", folder, err)
 		} else if got := cfg.TLS.ACME.Folder; got != want {
-			t.Errorf("%s leads to %s, want %s", folder, got, want)
+			t.Errorf("%s: got %s, want %s", folder, got, want)
 		}
 	}
 }
@@ -178,6 +178,6 @@ tenants:
 	must.OK(t, err)
 	if got, want := strings.Join(cfg.TLS.ACME.Hosts, " "),
 		"ftp.acme.example ftp.umbrella.example ftp2.umbrella.example"; got != want {
-		t.Errorf("the hosts are %s, want %s", got, want)
+		t.Errorf("got hosts %s, want %s", got, want)
 	}
 }

@@ -28,7 +28,7 @@ func TestNumber(t *testing.T) {
 			got, err := tc.cluster.Number(tc.host)
 			if got != tc.want || (err != nil) != (tc.problem != "") || err != nil &&
 				!strings.Contains(err.Error(), tc.problem) {
-				t.Errorf("%d, %v, want %d, %s", got, err, tc.want, tc.problem)
+				t.Errorf("got %d, %v, want %d, %s", got, err, tc.want, tc.problem)
 			}
 		})
 	}
@@ -37,10 +37,10 @@ func TestNumber(t *testing.T) {
 func TestHosts(t *testing.T) {
 	list := []string{"10.0.0.1", "10.0.0.2"}
 	if got := (Cluster{Replicas: 2, Peers: list}).Hosts(); !slices.Equal(got, list) {
-		t.Errorf("%v, want %v", got, list)
+		t.Errorf("got %v, want %v", got, list)
 	}
 	if got := (Cluster{Replicas: 2, Peers: []string{"ftp-{replica}.ftp"}}).Hosts(); !slices.Equal(
 		got, []string{"ftp-0.ftp", "ftp-1.ftp"}) {
-		t.Errorf("%v", got)
+		t.Errorf("got %v", got)
 	}
 }

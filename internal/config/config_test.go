@@ -158,7 +158,7 @@ func TestStorageOfKeepsKeysTogether(t *testing.T) {
 	cfg.S3 = S3{AccessKeyID: "server", SecretAccessKey: value.NewSecret("server's")}
 	got := cfg.StorageOf(&Tenant{S3: S3{AccessKeyID: "tenant", SecretAccessKey: value.NewSecret("tenant's")}})
 	if got.AccessKeyID != "tenant" || got.SecretAccessKey.Reveal() != "tenant's" {
-		t.Errorf("keys are %s and %s", got.AccessKeyID, got.SecretAccessKey.Reveal())
+		t.Errorf("unexpected keys %s and %s", got.AccessKeyID, got.SecretAccessKey.Reveal())
 	}
 }
 
@@ -236,7 +236,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			if !strings.HasPrefix(line, "fuzz.yaml:") {
-				t.Errorf("a problem without a place: %s", err)
+				t.Errorf("problem without a position: %s", err)
 			}
 		}
 	})
@@ -265,6 +265,6 @@ func TestUsersFolder(t *testing.T) {
 	users := cfg.Tenants["acme"].Users
 	if len(users) != 3 || users["bob"].Home != "/bob" || users["bob"].PasswordHash.Reveal() != hash ||
 		users["carol"].Quota != bytesize.GiB {
-		t.Errorf("the users are %v", users)
+		t.Errorf("unexpected users %v", users)
 	}
 }

@@ -56,7 +56,7 @@ func TestDefaultsGiveWay(t *testing.T) {
 		{"", func(c *Config) any { return c.TLS.IsRequired() }, false},
 	} {
 		if got := tc.got(loadText(t, minimal+tc.text+"\n")); got != tc.want {
-			t.Errorf("with %q: %v, want %v", tc.text, got, tc.want)
+			t.Errorf("with %q: got %v, want %v", tc.text, got, tc.want)
 		}
 	}
 }
@@ -71,7 +71,7 @@ tenants:
 `)
 	if hook, ldap := cfg.Tenants["hook"].Auth.Hook.Timeout, cfg.Tenants["ldap"].Auth.LDAP.Timeout; hook !=
 		2*time.Second || ldap != 2*time.Second {
-		t.Errorf("the hook has %s, and LDAP %s", hook, ldap)
+		t.Errorf("got timeout %s of the hook and %s of LDAP", hook, ldap)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestTLSIsRequired(t *testing.T) {
 		"acme": {TLS{ACME: ACME{HTTPListen: ":80"}}, true}, "off": {TLS{CertFile: "a", KeyFile: "b", Required: &no}, false},
 	} {
 		if got := tc.tls.IsRequired(); got != tc.want {
-			t.Errorf("%s: %t, want %t", name, got, tc.want)
+			t.Errorf("%s: got %t, want %t", name, got, tc.want)
 		}
 	}
 }
@@ -114,6 +114,6 @@ tenants:
 	got := []string{cfg.Auth.Hook.CAFile, cfg.Audit.Webhook.CAFile, other.Webhook.CAFile, own.Auth.LDAP.CAFile,
 		own.Inspect.Hook.CAFile, own.Webhook.CAFile, other.Inspect.Hook.CAFile}
 	if want := []string{server, server, server, tenant, tenant, "", ""}; !slices.Equal(got, want) {
-		t.Errorf("the authorities are in %q, want %q", got, want)
+		t.Errorf("got CA file %q, want %q", got, want)
 	}
 }

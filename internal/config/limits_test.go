@@ -30,7 +30,7 @@ func TestNegativeLimits(t *testing.T) {
 		}
 	}
 	if len(keys) != 2*5+2+3*2 {
-		t.Errorf("the numbers are %q", keys)
+		t.Errorf("got %q", keys)
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
@@ -44,7 +44,7 @@ func TestNegativeLimits(t *testing.T) {
 			must.OK(t, os.WriteFile(file, []byte(text.String()), 0o600))
 			_, err := Load(file, nil)
 			if err == nil || !strings.Contains(err.Error(), key+": must be at least 0, which means no limit") {
-				t.Errorf("the error is %v", err)
+				t.Errorf("unexpected error: %v", err)
 			}
 		})
 	}
@@ -62,6 +62,6 @@ func TestUserInheritsLimits(t *testing.T) {
 	got := Scope{Usage: own}.Or(Scope{Usage: all})
 	want := limits.Usage{Sessions: 5, Transfers: 2, UploadRate: 3, DownloadRate: 6}
 	if got.Usage != want {
-		t.Errorf("the limits are %+v, want %+v", got.Usage, want)
+		t.Errorf("got limits %+v, want %+v", got.Usage, want)
 	}
 }

@@ -55,7 +55,7 @@ tenants:
 	before := load()
 	if before.Tenants["acme"].Prefix != "inbox/" || l.Changed() ||
 		!slices.Contains(l.Files(), filepath.Join(dir, "users")) {
-		t.Errorf("the prefix is %s, changed %v, files %q", before.Tenants["acme"].Prefix, l.Changed(), l.Files())
+		t.Errorf("got prefix %s, changed %v, files %q", before.Tenants["acme"].Prefix, l.Changed(), l.Files())
 	}
 	for _, tc := range []struct {
 		name, file, text string
@@ -96,10 +96,10 @@ tenants:
 				t.Errorf("the catalogs were replaced: %v, %v", first != second, err)
 			}
 			if same := after.Hash() == before.Hash(); same != (tc.name == "nothing") {
-				t.Errorf("the hash is the same: %v", same)
+				t.Errorf("the hash did not change: %v", same)
 			}
 			if after.Tenants["acme"].Prefix != "inbox/" && after.Tenants["acme"].Prefix != "outbox/" {
-				t.Errorf("the prefix is %q", after.Tenants["acme"].Prefix)
+				t.Errorf("got prefix %q", after.Tenants["acme"].Prefix)
 			}
 			before = after
 		})
@@ -143,7 +143,7 @@ func TestLoaderKeepsEachKindOfValue(t *testing.T) {
 	must.OK(t, err)
 	after, err := l.Load()
 	if err != nil || !maps.Equal(before.Tenants, after.Tenants) {
-		t.Errorf("other tenants, %v", err)
+		t.Errorf("the tenants changed, %v", err)
 	}
 }
 
@@ -215,6 +215,6 @@ tenants:
 func TestAuditToStandardOutput(t *testing.T) {
 	cfg, err := load(t, `audit: {file: "-"}`+minimal, nil)
 	if err != nil || !cfg.Audit.Stdout() {
-		t.Errorf("the file is %q, %v", cfg.Audit.File, err)
+		t.Errorf("got file %q, %v", cfg.Audit.File, err)
 	}
 }

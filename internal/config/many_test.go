@@ -90,12 +90,12 @@ func BenchmarkManyTenants(b *testing.B) {
 		b.Helper()
 		each := (processors() - began) / time.Duration(b.N)
 		if b.ReportMetric(each.Seconds(), "cpu-s/op"); each > most {
-			b.Errorf("it took %s", each)
+			b.Errorf("loading took %s", each)
 		}
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		if b.ReportMetric(float64(m.Sys>>20), "peak-MiB"); m.Sys > mostMemory {
-			b.Errorf("it took %d MiB", m.Sys>>20)
+			b.Errorf("loading used %d MiB", m.Sys>>20)
 		}
 	}
 	for name, write := range map[string]func(*testing.B, string){"file": inFile, "folder": inFolder} {

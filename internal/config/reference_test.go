@@ -77,7 +77,7 @@ func TestExample(t *testing.T) {
 		t.Error(err)
 	}
 	if n := len(first()); n > 25 {
-		t.Errorf("%d keys come first, want 25 at most", n)
+		t.Errorf("got %d keys at the beginning, want at most 25", n)
 	}
 	for _, path := range first() {
 		if _, name, _ := cutLast(path); !strings.Contains(example, name+":") {
@@ -105,7 +105,7 @@ func TestNumberOfKeys(t *testing.T) {
 		t.Log(path)
 	}
 	if t.Logf("%d keys, at %d places", n, len(r.order)); n > maxKeys {
-		t.Errorf("there are %d keys, %d at most", n, maxKeys)
+		t.Errorf("got %d keys, want at most %d", n, maxKeys)
 	}
 }
 

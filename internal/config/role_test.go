@@ -54,10 +54,10 @@ func TestInheritedRole(t *testing.T) {
 		24 * time.Hour: 12 * time.Hour,
 	} {
 		if got := RoleDuration(presign); got != want {
-			t.Errorf("with links of %s, credentials are good for %s, want %s", presign, got, want)
+			t.Errorf("links of %s: got credentials for %s, want %s", presign, got, want)
 		}
 	}
 	if server.AssumeRole.SessionTags["tenant"] != "{tenant}" {
-		t.Error("the section has changed")
+		t.Error("the section changed")
 	}
 }

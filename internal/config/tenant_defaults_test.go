@@ -93,10 +93,10 @@ tenants:
 			want, _ := tc.want.(Folder)
 			if got.Bucket != want.Bucket || got.Prefix != want.Prefix ||
 				!slices.Equal(got.Permissions, want.Permissions) {
-				t.Errorf("%s: %v, want %v", tc.name, got, want)
+				t.Errorf("%s: got %v, want %v", tc.name, got, want)
 			}
 		} else if tc.got != tc.want {
-			t.Errorf("%s: %v, want %v", tc.name, tc.got, tc.want)
+			t.Errorf("%s: got %v, want %v", tc.name, tc.got, tc.want)
 		}
 	}
 	// An unchanged tenant is kept.
@@ -105,7 +105,7 @@ tenants:
 	next, err := l.Load()
 	must.OK(t, err)
 	if next.Tenants["acme"] == acme || next.Tenants["wayne"] != wayne {
-		t.Error("the wrong tenants have changed")
+		t.Error("unexpected tenants changed")
 	}
 }
 
@@ -145,19 +145,19 @@ func TestTenantsDir(t *testing.T) {
 	acme, wayne := before.Tenants["acme"], before.Tenants["wayne"]
 	if len(before.Tenants) != 3 || acme.Prefix != "acme/" || acme.Bucket != "all" || len(acme.Permissions) != 1 ||
 		acme.Users["alice"].PasswordHash.Reveal() != hash || wayne.Users["carol"] == nil || l.Changed() {
-		t.Fatalf("%+v, %+v", acme, wayne)
+		t.Fatalf("got %+v, %+v", acme, wayne)
 	}
 	mount(t, secret, "..2", map[string]string{
 		"acme.yaml": first["acme.yaml"], "alice.hash": hash,
 		"umbrella.yaml": "prefix: new\nusers: {bob: {" + user + "}}\n",
 	})
 	if !l.Changed() {
-		t.Error("the new version of the Secret is not a change")
+		t.Error("the new version of the Secret was not noticed")
 	}
 	next, err := l.Load()
 	must.OK(t, err)
 	if next.Tenants["acme"] != acme || next.Tenants["umbrella"].Prefix != "new/" {
-		t.Error("the wrong tenants have changed")
+		t.Error("unexpected tenants changed")
 	}
 
 	write("babelftp.yaml", "tenants_dir: [secret, other, missing, empty, other/wayne.yml]\ntenants: {acme: {}}\n")

@@ -84,7 +84,7 @@ func keepsName(t *testing.T, s *site, name string) {
 		c.want("221 ", "QUIT")
 	}
 	if keys := s.keys(t); len(keys) > 0 {
-		t.Fatalf("%q: left behind: %q", name, keys)
+		t.Fatalf("%q: unexpected objects %q", name, keys)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestReadingOfNames(t *testing.T) {
 			c.Store(both, "content")
 			want := slices.Sorted(slices.Values(test.keys))
 			if keys := slices.Sorted(slices.Values(s.keys(t))); !slices.Equal(keys, want) {
-				t.Errorf("the bucket holds %q, want %q", keys, want)
+				t.Errorf("got keys %q, want %q", keys, want)
 			}
 			c.Want("content", "RETR "+both)
 		})
@@ -157,11 +157,11 @@ func TestUTF8OfATenant(t *testing.T) {
 				c := s.login(t)
 				c.Store(name, "content")
 				if keys := s.keys(t); !slices.Equal(keys, []string{name}) {
-					t.Errorf("the bucket holds %q, want %q", keys, name)
+					t.Errorf("got keys %q, want %q", keys, name)
 				}
 				if got := c.list("NLST " + path.Dir(name)); !slices.Contains(got, path.Join(path.Dir(name), path.Base(name))) &&
 					!slices.Contains(got, "./"+name) {
-					t.Errorf("%q is listed as %q", name, got)
+					t.Errorf("%q: unexpected name %q in the listing", name, got)
 				}
 				c.want("221 ", "QUIT")
 				c = s.login(t)
@@ -184,10 +184,10 @@ func TestListOfCharsets(t *testing.T) {
 		c := s.login(t)
 		c.Store(name, "content")
 		if keys := s.keys(t); !slices.Equal(keys, []string{"日本.txt"}) {
-			t.Errorf("%q makes %q", name, keys)
+			t.Errorf("%q: unexpected keys %q", name, keys)
 		}
 		if got := c.list("NLST"); !slices.Equal(got, []string{name}) {
-			t.Errorf("%q is listed as %q", name, got)
+			t.Errorf("%q: unexpected name %q in the listing", name, got)
 		}
 		c = s.login(t)
 		c.Want("content", "RETR "+name)
@@ -209,10 +209,10 @@ func TestListOfCharsets(t *testing.T) {
 		c.send(tt.before)
 		c.Store(kana, "content")
 		if keys := s.keys(t); !slices.Equal(keys, []string{tt.want}) {
-			t.Errorf("after %q the bucket holds %q, want %q", tt.before, keys, tt.want)
+			t.Errorf("after %q: got keys %q, want %q", tt.before, keys, tt.want)
 		}
 		if got := c.list("NLST"); !slices.Equal(got, []string{kana}) {
-			t.Errorf("after %q: NLST: %q", tt.before, got)
+			t.Errorf("after %q: unexpected NLST %q", tt.before, got)
 		}
 	}
 	s = newSite(t, settings{acme: "compatibility: {charset: [euc-jp, windows-1251]}"})
@@ -221,7 +221,7 @@ func TestListOfCharsets(t *testing.T) {
 	}
 	want := slices.Sorted(slices.Values([]string{"\xc6\xfc\xcb\xdc", "\x8f\xa7\xc7\xa7\xd8\xa7\xd1\xa7\xdc", "한국"}))
 	if got := slices.Sorted(slices.Values(s.login(t).list("NLST"))); !slices.Equal(got, want) {
-		t.Errorf("NLST: %q, want %q", got, want)
+		t.Errorf("NLST: got %q, want %q", got, want)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestNoNameTakesThePlaceOfAnother(t *testing.T) {
 		s.login(t).Store(name, "content of "+name)
 	}
 	if got := s.login(t).list("NLST"); !slices.Equal(got, []string{names[0], names[1]}) {
-		t.Errorf("NLST: %q, want %q", got, names)
+		t.Errorf("NLST: got %q, want %q", got, names)
 	}
 	for _, name := range names {
 		s.login(t).Want("content of "+name, "RETR "+name)
@@ -265,15 +265,15 @@ func TestUTF8BesideADevice(t *testing.T) {
 	} {
 		files[key] = content
 		if got := s.object(t, key); got != content {
-			t.Errorf("%s: %q, want %q", key, got, content)
+			t.Errorf("%s: got %q, want %q", key, got, content)
 		}
 		utf8.Want(content, "RETR "+key)
 	}
 	if keys := s.keys(t); len(keys) != len(files) {
-		t.Errorf("the bucket holds %q", keys)
+		t.Errorf("unexpected keys %q", keys)
 	}
 	if got := slices.Sorted(slices.Values(utf8.list("NLST"))); !slices.Equal(got, slices.Sorted(maps.Keys(files))) {
-		t.Errorf("a client that reads UTF-8 gets %q", got)
+		t.Errorf("UTF-8 client: got %q", got)
 	}
 	for _, name := range []string{"\xc4\xbf\xc2\xbc", "\xc4\xbf\xc2\xbc.txt", "\xd6\xd0\xce\xc4", "\xce\xbb"} {
 		device.Want("device"+name, "RETR "+name)

@@ -26,7 +26,7 @@ func TestConfiguredCharset(t *testing.T) {
 			c := s.login(t)
 			c.Store(nvt(tt.bytes), "content")
 			if keys := s.keys(t); !slices.Equal(keys, []string{tt.name}) {
-				t.Fatalf("the bucket holds %q, want %q", keys, tt.name)
+				t.Fatalf("got keys %q, want %q", keys, tt.name)
 			}
 			for _, spelling := range []string{nvt(tt.bytes), tt.name} {
 				c.Want("content", "RETR "+spelling)
@@ -35,16 +35,16 @@ func TestConfiguredCharset(t *testing.T) {
 			shows := func(name string) {
 				t.Helper()
 				if got := c.list("NLST"); !slices.Equal(got, []string{name}) {
-					t.Errorf("NLST: %q, want %q", got, name)
+					t.Errorf("NLST: got %q, want %q", got, name)
 				}
 				if got := c.names("MLSD"); !slices.Equal(got, []string{name}) {
-					t.Errorf("MLSD: %q, want %q", got, name)
+					t.Errorf("MLSD: got %q, want %q", got, name)
 				}
 				if got := c.list("LIST"); len(got) != 1 || nameInLIST.ReplaceAllString(got[0], "") != name {
-					t.Errorf("LIST: %q, want %q", got, name)
+					t.Errorf("LIST: got %q, want %q", got, name)
 				}
 				if r := c.want("213-", "STAT "+nvt(name)); !strings.Contains(r, " "+nvt(name)+"\r\n") {
-					t.Errorf("STAT: %q, want %q", r, name)
+					t.Errorf("STAT: got %q, want %q", r, name)
 				}
 			}
 			shows(tt.bytes)
@@ -86,7 +86,7 @@ func TestCharsetOfANetwork(t *testing.T) {
 	c.login()
 	c.Store("caf\xe9", "content")
 	if keys, shown := s.keys(t), c.list("NLST"); !slices.Equal(keys, []string{"café"}) || !slices.Equal(shown, []string{"caf\xe9"}) {
-		t.Errorf("the bucket holds %q, and NLST shows %q", keys, shown)
+		t.Errorf("got keys %q, NLST %q", keys, shown)
 	}
 	other := s.connect(t)
 	other.Login("ursula", password)
@@ -122,7 +122,7 @@ func TestWhatBringsUTF8(t *testing.T) {
 			}
 			c.login()
 			if got := c.list("NLST"); !slices.Equal(got, []string{tt.want}) {
-				t.Errorf("NLST: %q, want %q", got, tt.want)
+				t.Errorf("NLST: got %q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -140,7 +140,7 @@ func TestNamesThatTheCharsetLacks(t *testing.T) {
 	shown := c.list("NLST")
 	want := []string{"plain", "\xe9t\xe9", "日本語", "été 日本", "Привет"}
 	if slices.Sort(shown); !slices.Equal(shown, slices.Sorted(slices.Values(want))) {
-		t.Errorf("NLST: %q, want %q", shown, want)
+		t.Errorf("NLST: got %q, want %q", shown, want)
 	}
 	for i, name := range want {
 		c.Want("content of "+names[i], "RETR "+name)
@@ -158,7 +158,7 @@ func TestCharsetAndUTF8(t *testing.T) {
 	const both = "\xc3\xa9" // é in UTF-8, 辿 in EUC-JP
 	c.Store(both, "content")
 	if keys := s.keys(t); !slices.Equal(keys, []string{"辿"}) {
-		t.Errorf("the bucket holds %q", keys)
+		t.Errorf("unexpected keys %q", keys)
 	}
 	s.put(t, "é", "the other")
 	var contents []string
@@ -167,7 +167,7 @@ func TestCharsetAndUTF8(t *testing.T) {
 	}
 	slices.Sort(contents)
 	if want := []string{"content", "content", "the other", "the other"}; !slices.Equal(contents, want) {
-		t.Errorf("RETR of what NLST shows: %q, want %q", contents, want)
+		t.Errorf("RETR of the name from NLST: got %q, want %q", contents, want)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestCharsetsOfDirectories(t *testing.T) {
 	c.want(`257 "/japan/`+sjis+`" `, "PWD")
 	c.Store("f\x83\x5c", "content")
 	if keys := s.keys(t); !slices.Contains(keys, "japan/"+name+"/fソ") {
-		t.Errorf("the bucket holds %q", keys)
+		t.Errorf("unexpected keys %q", keys)
 	}
 	c.want("250 ", "CWD /")
 	c.Store("mirror/\xff\xff\xfe", "raw")
@@ -221,7 +221,7 @@ func TestRawNames(t *testing.T) {
 		c.Store(sent, "content of "+tt.bytes)
 		c.Want("content of "+tt.bytes, "RETR "+sent)
 		if _, got := c.entry("MLST " + sent); got != shown(tt.bytes) && got != "/"+shown(tt.bytes) {
-			t.Errorf("%s: MLST %q shows %q", tt.label, sent, got)
+			t.Errorf("%s: MLST %q: got %q", tt.label, sent, got)
 		}
 	}
 	for _, utf8 := range []string{"NOOP", "OPTS UTF8 ON", "LANG fr"} {
@@ -229,18 +229,18 @@ func TestRawNames(t *testing.T) {
 		got := c.list("NLST")
 		for name := range seen {
 			if !strings.ContainsAny(name, "\r\n") && !slices.Contains(got, name) {
-				t.Errorf("behind %s NLST lacks %q", utf8, name)
+				t.Errorf("after %s: NLST lacks %q", utf8, name)
 			}
 		}
 		if len(got) != len(seen) {
-			t.Errorf("behind %s NLST has %d names, want %d", utf8, len(got), len(seen))
+			t.Errorf("after %s: NLST has %d names, want %d", utf8, len(got), len(seen))
 		}
 	}
 	for name := range seen {
 		c.want("250 ", "DELE "+nvt(name))
 	}
 	if keys := s.keys(t); len(keys) > 0 {
-		t.Errorf("left behind: %q", keys)
+		t.Errorf("unexpected keys %q", keys)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestRawNamesLeadNowhereElse(t *testing.T) {
 	c.want("553 ", "MKD a\x00")
 	keys := s.keys(t)
 	if len(keys) != 2 || !slices.Contains(keys, "secret") || !strings.HasPrefix(keys[0], "inner/") {
-		t.Errorf("the bucket holds %q", keys)
+		t.Errorf("unexpected keys %q", keys)
 	}
 	for _, key := range keys {
 		if !utf8.ValidString(key) {

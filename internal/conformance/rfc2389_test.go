@@ -45,7 +45,7 @@ func TestFeaturesAreListedOnce(t *testing.T) {
 	features := s.connect(t).features()
 	for _, want := range []string{"UTF8", "HOST", "MDTM", "SIZE", "REST STREAM", "TVFS", "MFMT", "MFF Modify;"} {
 		if !slices.Contains(features, want) {
-			t.Errorf("FEAT does not say %q", want)
+			t.Errorf("FEAT lacks %q", want)
 		}
 	}
 	var labels []string
@@ -55,17 +55,17 @@ func TestFeaturesAreListedOnce(t *testing.T) {
 			label = f
 		}
 		if label != strings.ToUpper(label) {
-			t.Errorf("%q is not in capitals", f)
+			t.Errorf("%q is not in upper case", f)
 		}
 		labels = append(labels, label)
 	}
 	slices.Sort(labels)
 	if twice := len(labels) - len(slices.Compact(slices.Clone(labels))); twice > 0 {
-		t.Errorf("%d labels are there twice: %q", twice, labels)
+		t.Errorf("%d duplicate labels: %q", twice, labels)
 	}
 	for _, label := range []string{"FEAT", "OPTS", "MLSD", "RETR", "STOR"} {
 		if slices.Contains(labels, label) {
-			t.Errorf("FEAT names %s", label)
+			t.Errorf("FEAT has %s", label)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestFEATNamesWhatIsThere(t *testing.T) {
 				return f == label || strings.HasPrefix(f, label+" ")
 			})
 			if there != listed {
-				t.Errorf("%q gets %q, and FEAT names %q: %t", command, r, label, listed)
+				t.Errorf("%q: got %q, although FEAT has %q: %t", command, r, label, listed)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func TestOPTSUTF8(t *testing.T) {
 		t.Errorf("MLSD: %q", got)
 	}
 	if r := c.send("OPTS UTF8 OFF"); !strings.HasPrefix(r, "504 ") && !strings.HasPrefix(r, "501 ") {
-		t.Errorf("OPTS UTF8 OFF: %q, though names stay UTF-8", r)
+		t.Errorf("OPTS UTF8 OFF: got %q, although names stay UTF-8", r)
 	}
 	c.want("213 1", "SIZE été")
 }

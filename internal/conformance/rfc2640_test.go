@@ -119,12 +119,12 @@ func storeAndDelete(t *testing.T, s *site, name string) {
 	sent := nvt(name)
 	c.Store(sent, "content")
 	if keys := s.keys(t); !slices.Equal(keys, []string{name}) {
-		t.Fatalf("the bucket holds %q, want %q", keys, name)
+		t.Fatalf("got keys %q, want %q", keys, name)
 	}
 	c.Want("content", "RETR "+sent)
 	shown := shown(name)
 	if _, got := c.entry("MLST " + sent); got != shown && got != "/"+shown {
-		t.Errorf("MLST %q shows %q", sent, got)
+		t.Errorf("MLST %q: got %q", sent, got)
 	}
 	if r, err := c.Upload("APPE "+sent, ""); err != nil || !strings.HasPrefix(r, "226 ") {
 		t.Errorf("APPE %q: %q", sent, r)
@@ -138,7 +138,7 @@ func storeAndDelete(t *testing.T, s *site, name string) {
 		c.want(strings.ReplaceAll(taker.want, "NAME", inReply), fill.Replace(taker.line))
 	}
 	if keys := s.keys(t); len(keys) > 0 {
-		t.Errorf("left behind: %q", keys)
+		t.Errorf("unexpected keys %q", keys)
 	}
 }
 
@@ -191,7 +191,7 @@ func wantListed(t *testing.T, s *site, names []string) {
 			got = c.names(line)
 		}
 		if slices.Sort(got); !slices.Equal(got, want) {
-			t.Errorf("%s shows\n%q, want\n%q", line, got, want)
+			t.Errorf("%s: got\n%q, want\n%q", line, got, want)
 		}
 	}
 	for _, name := range c.list("NLST") {
@@ -221,11 +221,11 @@ func TestPathnamesMayHaveEveryCharacter(t *testing.T) {
 			sent := nvt(name)
 			c.Store(sent, "content")
 			if got := s.object(t, name); got != "content" { // listings cannot show every character
-				t.Errorf("STOR %q: the object holds %q", sent, got)
+				t.Errorf("STOR %q: got content %q", sent, got)
 			}
 			c.want("213 7", "SIZE "+sent)
 			if _, got := c.entry("MLST " + sent); got != shown(name) && got != "/"+shown(name) {
-				t.Errorf("MLST %q shows %q", sent, got)
+				t.Errorf("MLST %q: got %q", sent, got)
 			}
 			c.want("250 ", "DELE "+sent)
 		}
@@ -243,7 +243,7 @@ func TestSpacesBelongToThePathname(t *testing.T) {
 			t.Errorf("STOR: %q", r)
 		}
 		if keys := s.keys(t); !slices.Equal(keys, []string{"  foo.bar"}) {
-			t.Errorf("STOR SP SP SP foo.bar made %q", keys)
+			t.Errorf("STOR SP SP SP foo.bar: got keys %q", keys)
 		}
 	})
 	t.Run("kept-apart", func(t *testing.T) {
@@ -306,7 +306,7 @@ func TestCRWithoutNUL(t *testing.T) {
 	c := s.login(t)
 	c.want("257 \"/a\u240db\" ", "MKD a\rb")
 	if keys := s.keys(t); !slices.Equal(keys, []string{"a\rb/"}) {
-		t.Errorf("the bucket holds %q", keys)
+		t.Errorf("unexpected keys %q", keys)
 	}
 	c.want("250 ", "RMD a\r\x00b")
 }
@@ -327,7 +327,7 @@ func TestNULIsNoPartOfAPathname(t *testing.T) {
 		t.Errorf("STOR with NUL: %q", r)
 	}
 	if keys := s.keys(t); !slices.Equal(keys, []string{"keep"}) {
-		t.Errorf("the bucket holds %q", keys)
+		t.Errorf("unexpected keys %q", keys)
 	}
 }
 
@@ -345,7 +345,7 @@ func TestLengthOfPathnames(t *testing.T) {
 		c.Store(nvt(longest), "content")
 		c.want("213 7", "SIZE "+nvt(longest))
 		if _, got := c.entry("MLST " + nvt(longest)); got != shown(longest) && got != "/"+shown(longest) {
-			t.Errorf("MLST shows %q", got)
+			t.Errorf("MLST: got %q", got)
 		}
 		c.want("250 ", "DELE "+nvt(longest))
 		tooLong := longest + "x"
@@ -356,7 +356,7 @@ func TestLengthOfPathnames(t *testing.T) {
 	if keys := slices.DeleteFunc(s.keys(t), func(key string) bool {
 		return strings.HasSuffix(key, "/")
 	}); len(keys) > 0 {
-		t.Errorf("left behind: %q", keys)
+		t.Errorf("unexpected keys %q", keys)
 	}
 }
 
@@ -366,7 +366,7 @@ func TestFirstRepliesAreEnglishInASCII(t *testing.T) {
 	c := s.dial(t)
 	greeting := c.wantReply("220 ")
 	if !strings.Contains(greeting, "ready") {
-		t.Errorf("greeting %q", greeting)
+		t.Errorf("unexpected greeting %q", greeting)
 	}
 	replies := []string{greeting}
 	for _, line := range everydayCommands {
@@ -470,7 +470,7 @@ func TestSyntaxOfLANG(t *testing.T) {
 				t.Errorf("reply %q is not UTF-8", r)
 			}
 			if !strings.HasPrefix(tt.want, "200") && !strings.Contains(c.feature("LANG"), "DE*") {
-				t.Errorf("the language is no more the one before: %q", c.feature("LANG"))
+				t.Errorf("the language changed: %q", c.feature("LANG"))
 			}
 		})
 	}
@@ -481,7 +481,7 @@ func wantLanguage(c *client, tag string) {
 	c.t.Helper()
 	f := c.feature("LANG")
 	if strings.Count(f, "*") != 1 || !strings.Contains(";"+strings.TrimPrefix(f, "LANG ")+";", ";"+tag+"*;") {
-		c.t.Errorf("%q, want %s* only", f, tag)
+		c.t.Errorf("got %q, want %s* only", f, tag)
 	}
 }
 
@@ -548,12 +548,12 @@ func TestFEATNamesTheLanguages(t *testing.T) {
 		t.Errorf("%q is not the line of section 4.3", f)
 	}
 	if r := c.send("FEAT"); strings.Count(r, "\r\n LANG ") != 1 {
-		t.Errorf("FEAT %q has not one line for LANG", r)
+		t.Errorf("FEAT %q does not have exactly one line for LANG", r)
 	}
 	wantLanguage(c, "EN")
 	tags := languages(c)
 	if len(tags) < 20 {
-		t.Errorf("%d languages", len(tags))
+		t.Errorf("got %d languages", len(tags))
 	}
 	for _, tag := range tags {
 		c.want("200 ", "LANG "+tag)
@@ -572,7 +572,7 @@ func TestLanguagesOfATenant(t *testing.T) {
 	}
 	c.must("220", "HOST ftp.acme.example")
 	if got := languages(c); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"JA", "PT-BR"}) {
-		t.Errorf("languages %q", got)
+		t.Errorf("got languages %q", got)
 	}
 	wantLanguage(c, "PT-BR")
 	for line, want := range map[string]string{"LANG en": "504 ", "LANG fr": "504 ", "LANG pt": "200 ",
@@ -647,7 +647,7 @@ greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme"}`})
 			if tt.marks != "" {
 				wantLanguage(c, tt.marks)
 			} else if f := c.feature("LANG"); f != "LANG FR;EN" {
-				t.Errorf("FEAT says %q", f)
+				t.Errorf("unexpected FEAT %q", f)
 			}
 			if tt.marks == "" || tt.marks == "JA" {
 				c.want(japanese, "XYZZY")

@@ -38,7 +38,7 @@ func TestLineEndsAreShownAsPictures(t *testing.T) {
 			}
 		}
 		if slices.Sort(got); !slices.Equal(got, want) {
-			t.Errorf("%s shows %q, want %q", line, got, want)
+			t.Errorf("%s: got %q, want %q", line, got, want)
 		}
 	}
 	for _, name := range lineEnds {
@@ -56,7 +56,7 @@ func TestLineEndsAreShownAsPictures(t *testing.T) {
 		c.want("250 ", "RMD "+shown)
 	}
 	if keys := s.keys(t); len(keys) > 0 {
-		t.Errorf("left behind: %q", keys)
+		t.Errorf("unexpected keys %q", keys)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestNoTelnetNegotiation(t *testing.T) {
 		c := s.dial(t)
 		c.write(doEcho + willType + dontEcho + wontStatus + nop)
 		if r := c.wantReply("220"); strings.Contains(r, "\xff") {
-			t.Errorf("greeting %q", r)
+			t.Errorf("unexpected greeting %q", r)
 		}
 		c.want(wontEcho+dontType+"200 ", "NOOP")
 		c.want("200 ", "NOOP")
@@ -150,7 +150,7 @@ func TestMDTM(t *testing.T) {
 		}
 	}
 	if facts, _ := c.entry("MLST f"); !strings.Contains(facts, "modify="+strings.TrimPrefix(c.send("MDTM f"), "213 ")) {
-		t.Errorf("MLST says %q, MDTM another time", facts)
+		t.Errorf("MLST: got %q, but MDTM has another time", facts)
 	}
 	t.Run("errors", func(t *testing.T) { // section 3.2
 		c := s.login(t)
@@ -173,7 +173,7 @@ func TestSIZE(t *testing.T) {
 			r := c.send("SIZE f")
 			if !strings.HasPrefix(r, "550 ") && r != "213 "+strconv.Itoa(moved) || kind == "TYPE I" &&
 				r != "213 "+strconv.Itoa(len(content)) {
-				t.Errorf("%s: SIZE says %q, RETR moved %d bytes of %d", kind, r, moved, len(content))
+				t.Errorf("%s: SIZE: got %q, RETR sent %d bytes of %d", kind, r, moved, len(content))
 			}
 			c.must("200", "TYPE I")
 		}
@@ -198,7 +198,7 @@ func TestREST(t *testing.T) {
 	c.Want("0123456789", "RETR f")
 	c.want("350 ", "REST 11")
 	if _, r, err := c.Download("RETR f"); err != nil || !strings.HasPrefix(r, "5") {
-		t.Errorf("REST behind the end, RETR: %q", r)
+		t.Errorf("RETR after REST beyond the end: got %q", r)
 	}
 	c.Want("0123456789", "RETR f")
 	for _, line := range []string{"REST", "REST ", "REST -1", "REST +1", "REST x", "REST 1x", "REST 1 ", "REST 0x10",
@@ -247,7 +247,7 @@ func TestTVFS(t *testing.T) {
 			c.must("250", "CWD /")
 			for _, name := range c.names("MLSD " + dir) {
 				if strings.Contains(name, "/") || name == "" {
-					t.Errorf("MLSD %s: name %q", dir, name)
+					t.Errorf("MLSD %s: unexpected name %q", dir, name)
 				}
 				c.must("250", "CWD "+dir)
 				c.want("250-", "MLST "+name)
@@ -281,22 +281,22 @@ func TestFormOfMLST(t *testing.T) {
 	} {
 		facts, name := c.entry(tt.line)
 		if !entry.MatchString(facts) || !strings.Contains(facts, "type="+tt.kind+";") {
-			t.Errorf("%s: facts %q", tt.line, facts)
+			t.Errorf("%s: unexpected facts %q", tt.line, facts)
 		}
 		// Section 7.3.1: the requested name, or a fully qualified one.
 		if name != tt.name && name != absolute(tt.name) {
-			t.Errorf("%s: name %q", tt.line, name)
+			t.Errorf("%s: unexpected name %q", tt.line, name)
 		}
 		if !regexp.MustCompile(`(^|;)modify=\d{14};`).MatchString(facts) {
-			t.Errorf("%s: facts %q", tt.line, facts)
+			t.Errorf("%s: unexpected facts %q", tt.line, facts)
 		}
 		if hasSize := strings.Contains(facts, "size="); hasSize != (tt.kind == "file") {
-			t.Errorf("%s: facts %q", tt.line, facts)
+			t.Errorf("%s: unexpected facts %q", tt.line, facts)
 		}
 	}
 	c.must("250", "CWD d")
 	if _, name := c.entry("MLST"); name != "/d" {
-		t.Errorf("MLST in /d shows %q", name)
+		t.Errorf("MLST in /d: got %q", name)
 	}
 	if facts, _ := c.entry("MLST /f"); !strings.Contains(facts, "size=4;") {
 		t.Errorf("MLST: facts %q", facts)
@@ -361,7 +361,7 @@ func TestMLSxErrors(t *testing.T) {
 	c.must("229", "EPSV")
 	c.want("5", "MLSD f/x")
 	if b, err := io.ReadAll(conn); len(b) > 0 {
-		t.Errorf("a data connection has %q, %v", b, err)
+		t.Errorf("data connection: got %q, %v", b, err)
 	}
 	// Section 11: not allowed before login.
 	c = s.connect(t)
@@ -444,17 +444,17 @@ func TestOPTSMLST(t *testing.T) {
 			}
 		}
 		if got, name := c.entry("MLST f"); !slices.Equal(factNames(got), current) || name != "f" && name != "/f" {
-			t.Errorf("behind %s: MLST has the facts %q and the name %q, want %q", step.line, got, name, current)
+			t.Errorf("after %s: MLST has the facts %q and the name %q, want %q", step.line, got, name, current)
 		}
 		for _, entry := range c.list("MLSD") {
 			facts, name, _ := strings.Cut(entry, " ")
 			isHeading := strings.Contains(facts, "type=cdir;") || strings.Contains(facts, "type=pdir;")
 			if !isHeading && (!slices.Equal(factNames(facts), current) || name != "f") {
-				t.Errorf("behind %s: MLSD %q", step.line, entry)
+				t.Errorf("after %s: unexpected MLSD %q", step.line, entry)
 			}
 		}
 		if got := c.markedFacts(); !slices.Equal(got, current) {
-			t.Errorf("behind %s: FEAT marks %q, want %q", step.line, got, current)
+			t.Errorf("after %s: FEAT marks %q, want %q", step.line, got, current)
 		}
 	}
 	t.Run("before-login", func(t *testing.T) { // section 11
@@ -555,7 +555,7 @@ func TestUnique(t *testing.T) {
 	for _, name := range []string{"a", "A", "b", "d", "d/a", "e", "/"} {
 		token := unique(c, name)
 		if other, taken := tokens[token]; taken || token == "" {
-			t.Errorf("%s has the token %q, as %s has", name, token, other)
+			t.Errorf("%s has the same token %q as %s", name, token, other)
 		}
 		tokens[token] = name
 	}
@@ -570,7 +570,7 @@ func TestUnique(t *testing.T) {
 		t.Errorf("MLSD %q, want %q", entries, want)
 	}
 	if token := unique(c, "/d/a"); strings.Contains(token, s.bucket) || strings.Contains(token, "d/a") { // section 11
-		t.Errorf("the token %q tells the key", token)
+		t.Errorf("the token %q contains the key", token)
 	}
 }
 
@@ -586,7 +586,7 @@ func TestNothingIsGuessed(t *testing.T) {
 		head, err := s.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &s.bucket, Key: &name})
 		must.OK(t, err)
 		if got, _ := fact(facts, "media-type"); got != aws.ToString(head.ContentType) {
-			t.Errorf("%s has media-type=%s, the object says %q", name, got, aws.ToString(head.ContentType))
+			t.Errorf("%s: got media-type=%s, want %q as in the object", name, got, aws.ToString(head.ContentType))
 		}
 		if got, ok := fact(facts, "lang"); ok {
 			t.Errorf("%s has lang=%s", name, got)
@@ -620,7 +620,7 @@ func TestNothingIsGuessed(t *testing.T) {
 		c.Store("\x93\xfa", "x")
 		for _, entry := range c.list("MLSD") {
 			if got, _ := fact(entry, "charset"); !strings.EqualFold(got, "Shift_JIS") {
-				t.Errorf("%q", entry)
+				t.Errorf("got %q", entry)
 			}
 		}
 		c.must("200", "OPTS UTF8 ON")

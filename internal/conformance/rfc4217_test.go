@@ -89,7 +89,7 @@ func TestPROT(t *testing.T) {
 	conn := s.secure(c.Data())
 	c.must("150", "RETR f")
 	if got, err := io.ReadAll(conn); string(got) != "clear" || err != nil {
-		t.Errorf("under PROT P: %q, %v", got, err)
+		t.Errorf("with PROT P: got %q, %v", got, err)
 	}
 	c.wantReply("226 ")
 	c.must("200", "PROT C")
@@ -98,7 +98,7 @@ func TestPROT(t *testing.T) {
 	c.must("220", "REIN")
 	must.OK(t, c.Conn.Conn.(*tls.Conn).CloseWrite())
 	if _, err := c.In.ReadByte(); err != io.EOF {
-		t.Fatalf("behind REIN: %v, want the end of TLS", err)
+		t.Fatalf("after REIN: got error %v, want the end of TLS", err)
 	}
 	_ = tcp.SetDeadline(time.Time{}) // CloseWrite set a deadline
 	c.Conn.Conn = tcp

@@ -220,7 +220,7 @@ func TestHOSTMatchesTheServerName(t *testing.T) {
 		cfg := s.tls.Clone()
 		cfg.ServerName = "ftp.acme.example"
 		if err := tls.Client(c.Conn.Conn, cfg).HandshakeContext(t.Context()); err == nil {
-			t.Error("TLS is agreed upon for another host than HOST's")
+			t.Error("TLS was negotiated for another host than the host of HOST")
 		}
 	})
 }
@@ -261,7 +261,7 @@ func TestHOSTChoosesTheCertificate(t *testing.T) {
 			must.OK(t, conn.HandshakeContext(t.Context()))
 			shown := conn.ConnectionState().PeerCertificates[0]
 			if _, err := shown.Verify(x509.VerifyOptions{Roots: trusted[tt.shown]}); err != nil {
-				t.Errorf("the certificate is not that of %s: %v", tt.shown, err)
+				t.Errorf("the certificate does not belong to %s: %v", tt.shown, err)
 			}
 		})
 	}

@@ -159,7 +159,7 @@ func (s *site) connect(t *testing.T) *client {
 	t.Helper()
 	c := s.dial(t)
 	if r := c.reply(); !strings.HasPrefix(r, "220") {
-		t.Fatalf("greeting %q", r)
+		t.Fatalf("unexpected greeting %q", r)
 	}
 	return c
 }
@@ -240,7 +240,7 @@ func (c *client) wantReply(prefix string) string {
 func (c *client) wantBytes(want string) {
 	c.t.Helper()
 	if got, err := c.Bytes(len(want)); err != nil || got != want {
-		c.t.Fatalf("read %q, %v; want %q", got, err, want)
+		c.t.Fatalf("got %q, %v; want %q", got, err, want)
 	}
 }
 
@@ -252,7 +252,7 @@ func (c *client) list(line string) []string {
 		return nil
 	}
 	if !strings.HasSuffix(content, "\r\n") {
-		c.t.Errorf("%q: the last line of %q has no end", line, content)
+		c.t.Errorf("%q: the last line of %q has no line end", line, content)
 	}
 	return strings.Split(strings.TrimSuffix(content, "\r\n"), "\r\n")
 }

@@ -49,7 +49,7 @@ func TestPercentIsACharacter(t *testing.T) {
 		c.Store("%C3%A9", "eight bytes")
 		c.Store("%41", "three bytes")
 		if keys := s.keys(t); !slices.Equal(keys, []string{"%41", "%C3%A9", "A", "d", "é"}) {
-			t.Errorf("the bucket holds %q", keys)
+			t.Errorf("unexpected keys %q", keys)
 		}
 		c.Want("the letter", "RETR é")
 		c.Want("eight bytes", "RETR %C3%A9")
@@ -77,7 +77,7 @@ func TestNewNamesAreNormalized(t *testing.T) {
 				c := s.login(t)
 				c.Store(name, "content")
 				if keys, want := s.keys(t), cmp.Or(tt.made, name); !slices.Equal(keys, []string{want}) {
-					t.Errorf("STOR %+q made %+q, want %+q", name, keys, want)
+					t.Errorf("STOR %+q: got keys %+q, want %+q", name, keys, want)
 				}
 				c.want("350 ", "RNFR "+name)
 				c.want("250 ", "RNTO x"+name)
@@ -85,7 +85,7 @@ func TestNewNamesAreNormalized(t *testing.T) {
 				c.want("257 ", "MKD "+name)
 				c.want("250 ", "CWD "+name)
 				if keys, want := s.keys(t), cmp.Or(tt.made, name)+"/"; !slices.Equal(keys, []string{want}) {
-					t.Errorf("MKD %+q made %+q, want %+q", name, keys, want)
+					t.Errorf("MKD %+q: got keys %+q, want %+q", name, keys, want)
 				}
 				c.must("250 ", "CWD /")
 				c.must("250 ", "RMD "+name)
@@ -195,7 +195,7 @@ func TestURIs(t *testing.T) {
 				s.put(t, name, "content of "+name)
 				uri := c.addresses("SITE URL " + nvt(name))[0]
 				if !allowed.MatchString(uri) {
-					t.Errorf("%q has the URI %s", name, uri)
+					t.Errorf("%q: unexpected URI %s", name, uri)
 				}
 				if got := s.follow(t, uri); got != "content of "+name {
 					t.Errorf("%s leads from %q to %q", uri, name, got)
@@ -205,7 +205,7 @@ func TestURIs(t *testing.T) {
 	}
 	if got := c.addresses("SITE URL 日本語.txt")[1]; got != "s3://"+s.bucket+"/日本語.txt" &&
 		got != "s3://"+s.bucket+"/%E6%97%A5%E6%9C%AC%E8%AA%9E.txt" {
-		t.Errorf("the S3 URI is %s", got)
+		t.Errorf("unexpected S3 URI %s", got)
 	}
 	c.want("550 ", "SITE URL nothing")
 	c.want("501 ", "SITE URL")
@@ -239,7 +239,7 @@ func TestEightBitURIs(t *testing.T) {
 			uri := c.addresses("SITE URL --8bit " + nvt(tt.bytes))[0]
 			if strings.ContainsAny(uri, " \t\r\n\"<>{}|\\^`\x7f\u0085\u202e\u200f\ufeff\u200b\u00ad\u00a0\u3000") ||
 				!utf8.ValidString(uri) {
-				t.Errorf("%q has the 8URI %q", tt.bytes, uri)
+				t.Errorf("%q: unexpected 8URI %q", tt.bytes, uri)
 			}
 			var encoded strings.Builder // non-ASCII characters may be encoded without changing the meaning
 			for i := range len(uri) {
@@ -250,7 +250,7 @@ func TestEightBitURIs(t *testing.T) {
 				}
 			}
 			if encoded.String() != plain {
-				t.Errorf("%q has the 8URI %q, encoded %s, but the URI %s", tt.bytes, uri, encoded.String(), plain)
+				t.Errorf("%q: got 8URI %q, encoded %s, want URI %s", tt.bytes, uri, encoded.String(), plain)
 			}
 			if got := s.follow(t, encoded.String()); got != "content of "+tt.bytes {
 				t.Errorf("%s leads from %q to %q", uri, tt.bytes, got)
@@ -260,7 +260,7 @@ func TestEightBitURIs(t *testing.T) {
 	for name, want := range map[string]string{"日本語.txt": "/日本語.txt", "Été à Zürich.txt": "/Été%20à%20Zürich.txt",
 		"\u0301a": "/%CC%81a"} {
 		if uri := c.addresses("SITE URL --8bit " + name)[0]; !strings.HasSuffix(uri, want) {
-			t.Errorf("%q has the 8URI %s", name, uri)
+			t.Errorf("%q: unexpected 8URI %s", name, uri)
 		}
 	}
 }
@@ -308,7 +308,7 @@ func TestTheExactNameWins(t *testing.T) {
 		}
 		c.want("250 ", "DELE "+name)
 		if got := len(s.keys(t)); got != len(twins)-1 {
-			t.Errorf("DELE %+q: %d objects are left", name, got)
+			t.Errorf("DELE %+q: got %d remaining objects", name, got)
 		}
 		s.put(t, name, twins[name])
 	}

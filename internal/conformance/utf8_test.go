@@ -108,7 +108,7 @@ func TestInvalidUTF8IsRefused(t *testing.T) {
 		})
 	}
 	if keys := s.keys(t); !slices.Equal(keys, []string{"keep"}) {
-		t.Errorf("the bucket holds %q", keys)
+		t.Errorf("unexpected keys %q", keys)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestInvalidUTF8IsNoPath(t *testing.T) {
 	}
 	c.want("213 1", "SIZE f")
 	if keys := s.keys(t); !slices.Equal(keys, []string{"inner/f", "secret"}) {
-		t.Errorf("the bucket holds %q", keys)
+		t.Errorf("unexpected keys %q", keys)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestNamesAreBytes(t *testing.T) {
 		c.Want("content of "+name, "RETR "+name)
 	}
 	if got := len(s.keys(t)); got != len(names) {
-		t.Errorf("%d objects, want %d", got, len(names))
+		t.Errorf("got %d objects, want %d", got, len(names))
 	}
 }
 
@@ -299,6 +299,6 @@ func TestInvisibleCharacters(t *testing.T) {
 	c.want("250 ", "DELE "+name)
 	c.Store("mirror/"+name, "bytes")
 	if keys := s.keys(t); !slices.Equal(keys, []string{"look", "mirror/" + name, "seen"}) {
-		t.Errorf("the bucket holds %+q", keys)
+		t.Errorf("unexpected keys %+q", keys)
 	}
 }

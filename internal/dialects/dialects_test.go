@@ -103,7 +103,7 @@ func (d *dialect) test(t *testing.T, name string, profile config.Profile, large 
 			t.Error(report)
 		}
 		if !slices.ContainsFunc(lines, isError) {
-			t.Errorf("the log does not say why: %s", report)
+			t.Errorf("the log lacks the reason: %s", report)
 		}
 	})
 	if got := strings.Join(failed, " "); got != want.fails {

@@ -72,9 +72,9 @@ func run(t *testing.T, address, program string, args ...string) {
 		}
 		select {
 		case <-ended:
-			t.Fatalf("%s has ended: %s", program, &output)
+			t.Fatalf("%s exited: %s", program, &output)
 		case <-deadline:
-			t.Fatalf("%s does not answer: %v", program, err)
+			t.Fatalf("%s does not respond: %v", program, err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -172,7 +172,7 @@ func ids(t *testing.T, found *doctor.Findings) []string {
 func (s server) clean(t *testing.T) {
 	t.Helper()
 	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) > 0 {
-		t.Errorf("left: %v, %v", entries, err)
+		t.Errorf("unexpected files left: %v, %v", entries, err)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestInterrupted(t *testing.T) {
 			}}
 			found, err := doctor.Examine(ctx, target, o)
 			if cancel(); !seen || !errors.Is(err, context.Canceled) {
-				t.Errorf("seen: %t, %v", seen, err)
+				t.Errorf("found: %t, %v", seen, err)
 			}
 			want(t, ids(t, found))
 			s.clean(t)

@@ -60,16 +60,16 @@ func TestStoppedAtMKD(t *testing.T) {
 	must.OK(t, err)
 	_, err = doctor.Examine(ctx, target, doctor.Options{Samples: 2, Logins: 1, Progress: func(string) {}})
 	if err == nil {
-		t.Error("it has not noticed the end")
+		t.Error("the end of the connection was not noticed")
 	}
 	made := strings.TrimPrefix(<-commands, "MKD ")
 	select {
 	case removed := <-commands:
 		if removed != "RMD "+made {
-			t.Errorf("made %s, and sent %s", made, removed)
+			t.Errorf("created %s, but removed %s", made, removed)
 		}
 	default:
-		t.Errorf("%s is left", made)
+		t.Errorf("%s was not removed", made)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestPasswordInTheClear(t *testing.T) {
 				sent = sent || strings.Contains(<-lines, "secret")
 			}
 			if want := strings.HasPrefix(test.want, "login-refused"); sent != want {
-				t.Errorf("sent the password: %t, want %t", sent, want)
+				t.Errorf("sent the password: got %t, want %t", sent, want)
 			}
 		})
 	}
@@ -194,7 +194,7 @@ func TestFeaturesWithoutAnEnd(t *testing.T) {
 		t.Errorf("found %q, want %q", ids, want)
 	}
 	if asked.Load() != 1 {
-		t.Errorf("asked for the features %d times", asked.Load())
+		t.Errorf("sent FEAT %d times", asked.Load())
 	}
 }
 
@@ -208,7 +208,7 @@ func TestLimit(t *testing.T) {
 	found, err := doctor.Examine(t.Context(), target, doctor.Options{Logins: 1, Limit: 100 * time.Millisecond,
 		Progress: func(string) {}})
 	if err == nil || !strings.Contains(err.Error(), "stopped after 100ms") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("unexpected error: %v", err)
 	}
 	if shown := found.Shown(text); len(shown) > 0 {
 		t.Errorf("found %+v", shown) // the examination has ended

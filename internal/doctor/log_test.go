@@ -229,7 +229,7 @@ func TestReadLog(t *testing.T) {
 		})
 	}
 	if _, err := doctor.ReadLog(t.Context(), strings.NewReader("Nov 28 sshd[1]: hello\n"), doctor.Filter{}); !errors.Is(err, doctor.ErrNoLog) {
-		t.Errorf("another log: %v", err)
+		t.Errorf("unrelated log: %v", err)
 	}
 }
 
@@ -239,7 +239,7 @@ func TestLongLine(t *testing.T) {
 		strings.NewReader(strings.Repeat("x", 3<<20)), strings.NewReader("\"\n"+logged+"stopping"+scanner)), doctor.Filter{})
 	must.OK(t, err)
 	if all := found.Shown(text); found.Skipped != 1 || len(all) != 1 || all[0].ID != "shutting-down" {
-		t.Errorf("skipped %d, %+v", found.Skipped, all)
+		t.Errorf("got %d skipped lines, %+v", found.Skipped, all)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestKinds(t *testing.T) {
 	seen := map[doctor.ID]bool{}
 	for _, k := range doctor.Kinds() {
 		if text(k.Cause) == "" || text(k.Change) == "" || !k.Server && len(k.Log) == 0 || seen[k.ID] {
-			t.Errorf("%+v", k)
+			t.Errorf("got %+v", k)
 		}
 		seen[k.ID] = true
 		used = append(used, k.Cause, k.Change)
@@ -294,7 +294,7 @@ func TestKeysOfLimits(t *testing.T) {
 		found, err := doctor.ReadLog(t.Context(), strings.NewReader(log), doctor.Filter{})
 		must.OK(t, err)
 		if all := found.Shown(text); len(all) != 1 || strings.Join(all[0].Keys, ", ") != want {
-			t.Errorf("%s: %+v, want %s", line, all, want)
+			t.Errorf("%s: got %+v, want %s", line, all, want)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func charsets(t testing.TB) []*pathname.Encoding {
 	}
 	want := []string{"IBM037", "IBM1047", "IBM01140", "x-user-defined", "iso-2022-jp", "HZ-GB-2312"}
 	if !slices.Equal(refused, want) {
-		t.Errorf("refused: %q, want %q", refused, want)
+		t.Errorf("got refused names %q, want %q", refused, want)
 	}
 	return allowed
 }
@@ -91,7 +91,7 @@ func TestEncodingsShareTables(t *testing.T) {
 			all = append(all, parseEncoding(t, label))
 		}
 		if after := heap(); after > before+most {
-			t.Errorf("%d encodings of %s take %d KiB", encodings, label, (after-before)>>10)
+			t.Errorf("%d encodings of %s use %d KiB", encodings, label, (after-before)>>10)
 		}
 		runtime.KeepAlive(all)
 	}
@@ -455,11 +455,11 @@ func TestEncodingASCIIDoesNotAllocate(t *testing.T) {
 			name, err := e.Decode("2026-10-17 report.pdf")
 			must.OK(t, err)
 			if _, ok := e.Encode(name); !ok {
-				t.Fatal("not encoded")
+				t.Fatal("Encode returned false")
 			}
 		})
 		if allocations != 0 {
-			t.Errorf("%s: %v allocations", label, allocations)
+			t.Errorf("%s: got %v allocations", label, allocations)
 		}
 	}
 }
@@ -486,7 +486,7 @@ func BenchmarkEncoding(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, ok := e.Encode(name); !ok {
-					b.Fatal("not encoded")
+					b.Fatal("Encode returned false")
 				}
 			}
 		})

@@ -136,7 +136,7 @@ func TestWordsComeBack(t *testing.T) {
 			t.Parallel()
 			words := wordsOf(t, list.charset, list.language)
 			if len(words) < 50 {
-				t.Fatalf("%d words", len(words))
+				t.Fatalf("got %d words", len(words))
 			}
 			rules := pathname.Rules{Encoding: parseEncoding(t, list.charset)}
 			all := store{}
@@ -172,10 +172,10 @@ func TestNamesOfFourBytes(t *testing.T) {
 		s := store{}
 		rules := pathname.Rules{Encoding: parseEncoding(t, test.charset), Mixed: true}
 		if key, err := s.visit(rules).create(test.bytes); key != test.key || err != nil {
-			t.Errorf("%s: %q has the key %q, %v, want %q", test.charset, test.bytes, key, err, test.key)
+			t.Errorf("%s: %q: got key %q, %v, want %q", test.charset, test.bytes, key, err, test.key)
 		}
 		if key, err := s.visit(rules).find(test.bytes); key != test.key || err != nil {
-			t.Errorf("%s: %q leads to %q, %v, want %q", test.charset, test.bytes, key, err, test.key)
+			t.Errorf("%s: lookup of %q: got %q, %v, want %q", test.charset, test.bytes, key, err, test.key)
 		}
 	}
 }
@@ -200,15 +200,15 @@ func TestNamesWithInvisibleReadings(t *testing.T) {
 		var invisible *pathname.InvisibleError
 		if test.key == "" {
 			if !errors.As(err, &invisible) {
-				t.Errorf("%s: %q has the key %q, %v", test.charset, test.bytes, key, err)
+				t.Errorf("%s: %q: got key %q, %v", test.charset, test.bytes, key, err)
 			}
 			continue
 		}
 		if key != test.key || err != nil {
-			t.Errorf("%s: %q has the key %q, %v, want %q", test.charset, test.bytes, key, err, test.key)
+			t.Errorf("%s: %q: got key %q, %v, want %q", test.charset, test.bytes, key, err, test.key)
 		}
 		if got := v.list(key); got != test.bytes {
-			t.Errorf("%s: %q is listed as %q", test.charset, test.bytes, got)
+			t.Errorf("%s: %q: unexpected name %q in the listing", test.charset, test.bytes, got)
 		}
 	}
 }
@@ -255,14 +255,14 @@ func wantBack(t *testing.T, s store, rules pathname.Rules, bytes string) {
 	}
 	for _, v := range []*visit{first, s.visit(rules)} {
 		if got := v.list(key); got != bytes {
-			t.Errorf("%q has the key %q and is listed as %q", bytes, key, got)
+			t.Errorf("%q: got key %q and listed name %q", bytes, key, got)
 		}
 	}
 	if found, err := s.visit(rules).find(bytes); found != key {
-		t.Errorf("%q has the key %q, and leads to %q, %v", bytes, key, found, err)
+		t.Errorf("%q: got key %q, and lookup %q, %v", bytes, key, found, err)
 	}
 	if again, err := s.visit(rules).create(bytes); again != key || err != nil {
-		t.Errorf("%q has the key %q, and then %q, %v", bytes, key, again, err)
+		t.Errorf("%q: got key %q, and then %q, %v", bytes, key, again, err)
 	}
 }
 
@@ -322,13 +322,13 @@ func TestRequestsForNames(t *testing.T) {
 		_, err := v.create(test.bytes)
 		must.OK(t, err)
 		if v.asked != test.create {
-			t.Errorf("create %q: %d requests, want %d", test.bytes, v.asked, test.create)
+			t.Errorf("create %q: got %d requests, want %d", test.bytes, v.asked, test.create)
 		}
 		v = s.visit(rules)
 		_, err = v.find(test.bytes)
 		must.OK(t, err)
 		if v.asked != test.find {
-			t.Errorf("find %q: %d requests, want %d", test.bytes, v.asked, test.find)
+			t.Errorf("find %q: got %d requests, want %d", test.bytes, v.asked, test.find)
 		}
 	}
 }
@@ -403,7 +403,7 @@ func TestExistingNameInUTF8(t *testing.T) {
 			v.codec.Listed = test.listed
 			_, _ = v.find(test.first)
 			if got, err := v.create("\xc5\xb4\xc6\xbc"); got != test.want || err != nil {
-				t.Errorf("%q, %v, want %q", got, err, test.want)
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
 			}
 		})
 	}

@@ -44,7 +44,7 @@ func TestURI(t *testing.T) {
 			}
 			base.EncodeName = InNormalForm(rules, tt.pathname, has)
 			if got := base.URI(tt.pathname, tt.directory); got != tt.want {
-				t.Errorf("the URI is %s; want %s", got, tt.want)
+				t.Errorf("got URI %s, want %s", got, tt.want)
 			}
 		})
 	}

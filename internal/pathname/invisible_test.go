@@ -53,7 +53,7 @@ func TestInvisibleCharacters(t *testing.T) {
 			}
 			s = &tree{there: []string{"/lo\u200bok", "/" + refused}}
 			if got, err := s.resolver(pathname.NFC).ResolveForCreate("/"+refused, s.stat); err != nil {
-				t.Errorf("%+q exists: %+q, %v", refused, got, err)
+				t.Errorf("existing name %+q: got %+q, %v", refused, got, err)
 			}
 		})
 	}

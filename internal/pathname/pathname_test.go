@@ -58,11 +58,11 @@ func TestLookup(t *testing.T) {
 		got, err := s.resolver(test.normalization).Lookup(test.name, s.stat)
 		if got != test.want || (err == nil) != (test.want != "") || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf(
-				"%q where %q is, %s: %q, %v; want %q", test.name, test.there, test.normalization, got, err, test.want)
+				"%q with existing %q, %s: got %q, %v; want %q", test.name, test.there, test.normalization, got, err, test.want)
 		}
 		if len(s.asked) != test.requests {
 			t.Errorf(
-				"%q where %q is, %s: asked for %q, want %d", test.name, test.there, test.normalization, s.asked,
+				"%q with existing %q, %s: got requests for %q, want %d", test.name, test.there, test.normalization, s.asked,
 				test.requests)
 		}
 	}
@@ -87,7 +87,7 @@ func TestResolveForCreate(t *testing.T) {
 		if got, err := s.resolver(test.normalization).ResolveForCreate(test.name, s.stat); got != test.want ||
 			err != nil {
 			t.Errorf(
-				"%q where %q is, %s: %q, %v; want %q", test.name, test.there, test.normalization, got, err, test.want)
+				"%q with existing %q, %s: got %q, %v; want %q", test.name, test.there, test.normalization, got, err, test.want)
 		}
 	}
 }
@@ -99,14 +99,14 @@ func TestLongPathnames(t *testing.T) {
 	t.Run("missing", func(t *testing.T) {
 		s := &tree{}
 		if got, err := s.resolver(pathname.NFC).Lookup(long, s.stat); got != "" || !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%q, %v", got, err)
+			t.Errorf("got %q, %v", got, err)
 		}
 		if got, err := s.resolver(pathname.NFC).ResolveForCreate(
 			strings.Repeat("/"+decomposed, depth), s.stat); got != long || err != nil {
-			t.Errorf("%q, %v; want the normal form", got, err)
+			t.Errorf("got %q, %v; want the normal form", got, err)
 		}
 		if most := 20; len(s.asked) > most {
-			t.Errorf("%d requests, want up to %d", len(s.asked), most)
+			t.Errorf("got %d requests, want at most %d", len(s.asked), most)
 		}
 	})
 	for label, form := range map[string]string{"normal-form": composed, "other-form": decomposed} {
@@ -118,7 +118,7 @@ func TestLongPathnames(t *testing.T) {
 			want := strings.Repeat("/"+form, depth)
 			if got, err := s.resolver(pathname.NFC).Lookup(
 				strings.Repeat("/"+composed, depth-1)+"/"+decomposed, s.stat); got != want || err != nil {
-				t.Errorf("%q, %v", got, err)
+				t.Errorf("got %q, %v", got, err)
 			}
 		})
 	}
@@ -139,21 +139,21 @@ func TestCodec(t *testing.T) {
 	} {
 		name, err := c.Absolute("/home", arg)
 		if err != nil || name.Path != want {
-			t.Errorf("%q: %q, %v; want %q", arg, name.Path, err, want)
+			t.Errorf("%q: got %q, %v; want %q", arg, name.Path, err, want)
 		}
 	}
 	if got := c.EncodePath("/mirror/\u201bE9/x"); got != "/mirror/\xe9/x" {
-		t.Errorf("a mirror is shown as %q", got)
+		t.Errorf("raw name: got %q", got)
 	}
 	if got := c.EncodeName("/", composed); got != "caf\xe9" {
-		t.Errorf("to a client with a charset: %q", got)
+		t.Errorf("client with a charset: got %q", got)
 	}
 	c.Choice = pathname.UTF8
 	if got := c.EncodeName("/", composed); got != composed {
-		t.Errorf("to a client that reads UTF-8: %q", got)
+		t.Errorf("UTF-8 client: got %q", got)
 	}
 	if got, ok := c.EncodeListName("/", "a\r\nb"); got != "a\u240d\u240ab" || !ok {
-		t.Errorf("in a listing: %q, %v", got, ok)
+		t.Errorf("listing: got %q, %v", got, ok)
 	}
 	for arg, want := range map[string]string{
 		"":                   "",
@@ -174,9 +174,9 @@ func TestCodec(t *testing.T) {
 	}
 	utf8 := pathname.Codec{}
 	if _, err := utf8.Absolute("/", "caf\xe9"); !errors.Is(err, pathname.ErrNotInEncoding) {
-		t.Errorf("bytes that are not UTF-8: %v", err)
+		t.Errorf("invalid UTF-8: unexpected error %v", err)
 	} else if e, ok := errors.AsType[*pathname.EncodingError](err); !ok || !e.Encoding.UTF8() {
-		t.Errorf("the encoding of %v is not told", err)
+		t.Errorf("the error %v lacks the encoding", err)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestDirectories(t *testing.T) {
 	} {
 		c := pathname.Codec{Rules: pathname.Rules{Backslash: pathname.BackslashSeparates}}
 		if got, err := c.Absolute("/home", test.arg); got.Path != test.want || err != nil {
-			t.Errorf("%q: %q, %v; want %q", test.arg, got.Path, err, test.want)
+			t.Errorf("%q: got %q, %v; want %q", test.arg, got.Path, err, test.want)
 		}
 		directory := strings.HasSuffix(test.want, "/")
 		if _, err := c.AbsoluteFile("/home", test.arg); errors.Is(err, syscall.EISDIR) != directory {
@@ -221,7 +221,7 @@ func TestEncodingOf(t *testing.T) {
 		"/café/old/e\u0301": second, "/cafe\u0301/old/é/x": second, "/café/old/éx": first,
 	} {
 		if got := rules.EncodingOf(dir); got != want {
-			t.Errorf("%q has %v, want %v", dir, got, want)
+			t.Errorf("%q: got %v, want %v", dir, got, want)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestPlausible(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Plausible(name); got != want {
-				t.Errorf("Plausible(%q) is %t, want %t", name, got, want)
+				t.Errorf("Plausible(%q) = %t, want %t", name, got, want)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func TestPlausibleInCharset(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := (Reading{test.name, encoding.charsets[0]}).Plausible(); got != test.want {
-			t.Errorf("%q is plausible in %s: %t, want %t", test.name, test.charset, got, test.want)
+			t.Errorf("plausible(%q) in %s = %t, want %t", test.name, test.charset, got, test.want)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestShow(t *testing.T) {
 		for {
 			shown := s.Info()
 			if known := shown.Tenant != "" || shown.User != ""; known && (shown.Tenant != "acme" || shown.User != "alice") {
-				t.Errorf("the session is %+v", shown)
+				t.Errorf("unexpected session %+v", shown)
 			}
 			select {
 			case <-stop:
@@ -74,15 +74,15 @@ func TestShow(t *testing.T) {
 	shown := s.Info()
 	if shown.ID != id || shown.Command != "STOR" || shown.Language != "ja" || !shown.TLS ||
 		shown.LastActive.Before(shown.Since) {
-		t.Errorf("the session is %+v", shown)
+		t.Errorf("unexpected session %+v", shown)
 	}
 	if x := shown.Transfer; x == nil || x.Session != id || x.Tenant != "acme" || x.Bytes != bytes ||
 		*x.Size != 2*bytes || x.BytesPerSecond < 0 || x.Direction != "upload" || x.Path != "/f" {
-		t.Errorf("the transfer is %+v", x)
+		t.Errorf("unexpected transfer %+v", x)
 	}
 	s.CommandEnded(t.Context(), &Outcome{Transfer: &Transfer{}})
 	if shown := s.Info(); shown.Transfer != nil || shown.Command != "" {
-		t.Errorf("at the end the session is %+v", shown)
+		t.Errorf("unexpected session at the end: %+v", shown)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestRate(t *testing.T) {
 		// at once, after two seconds, and when nothing moves
 		for look, want := range []int64{bytes * 1000, bytes / 2, 0} {
 			if got := s.Info().Transfer.BytesPerSecond; got != want {
-				t.Errorf("look %d: %d bytes a second, want %d", look, got, want)
+				t.Errorf("snapshot %d: got %d bytes a second, want %d", look, got, want)
 			}
 			time.Sleep(2 * time.Second)
 		}

@@ -22,7 +22,7 @@ func TestEscape(t *testing.T) {
 			"\n",
 	} {
 		if !bytes.HasSuffix([]byte(line), []byte(want)) {
-			t.Errorf("%s, want the end %s", line, want)
+			t.Errorf("got %s, want the end %s", line, want)
 		}
 	}
 }

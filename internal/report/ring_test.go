@@ -24,11 +24,11 @@ func TestRing(t *testing.T) {
 	got := text()
 	for _, kept := range []string{"quiet 0\n", "quiet 4\n", "other\n", "loud 0999\n"} {
 		if !strings.Contains(got, kept) {
-			t.Errorf("%q is lost", kept)
+			t.Errorf("%q was lost", kept)
 		}
 	}
 	if len(got) > most || len(got) < most/2 || strings.Contains(got, "loud 0000\n") {
-		t.Errorf("%d bytes are kept of %d", len(got), most)
+		t.Errorf("got %d bytes, want at most %d", len(got), most)
 	}
 	loud := strings.Index(got, "loud")
 	if !strings.HasPrefix(got, "quiet 0\n") || strings.Index(got, "quiet 4\n") > loud {
@@ -36,13 +36,13 @@ func TestRing(t *testing.T) {
 	}
 	r.Add("loud", make([]byte, most/4+1))
 	if text() != got {
-		t.Error("a line that is too long was kept, or has dropped others")
+		t.Error("a line that is too long was kept, or removed others")
 	}
 	for i := range 1000 { // many owners with one line each
 		r.Add(fmt.Sprint(i), []byte("0123456789\n"))
 	}
 	if n := len(r.Lines()); n < most/2/11-1 || n > most/11 {
-		t.Errorf("%d lines are kept", n)
+		t.Errorf("got %d lines", n)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestFairShare(t *testing.T) {
 		{[]int{1, 1, 1}, 2, 0},
 	} {
 		if got := fairShare(test.held, test.total); got != test.want {
-			t.Errorf("%v of %d: %d, want %d", test.held, test.total, got, test.want)
+			t.Errorf("%v of %d: got %d, want %d", test.held, test.total, got, test.want)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestAdministratorSeesSessions(t *testing.T) {
 	})[0]
 	if before.ID == "" || before.User != "" || before.TLS || before.Command != "" || before.Transfer != nil ||
 		!strings.HasPrefix(before.Remote, "127.0.0.1:") {
-		t.Errorf("the session is %+v", before)
+		t.Errorf("unexpected session %+v", before)
 	}
 	c.Login("alice", servicetest.Password)
 	c.Command(200, "TYPE I")
@@ -94,12 +94,12 @@ func TestAdministratorSeesSessions(t *testing.T) {
 	if s.ID != before.ID || s.Tenant != "acme" || s.User != "alice" || s.Language != "ja" || s.Command != "STOR" ||
 		!s.Since.Equal(before.Since) ||
 		s.LastActive.Before(s.Since) {
-		t.Errorf("the session is %+v", s)
+		t.Errorf("unexpected session %+v", s)
 	}
 	if up.Session != s.ID || up.Tenant != "acme" || up.User != "alice" || up.Remote != s.Remote ||
 		up.Direction != "upload" || up.Path != "/alice/up\x1b" ||
 		up.Size == nil || *up.Size != 1000 || up.BytesPerSecond < 0 {
-		t.Errorf("the upload is %+v", up)
+		t.Errorf("unexpected upload %+v", up)
 	}
 	must.Write(t, data, "def")
 	until(t, administrator.Transfers, func(all []report.TransferInfo) bool {
@@ -114,13 +114,13 @@ func TestAdministratorSeesSessions(t *testing.T) {
 	if one := tenants[0]; len(tenants) != 1 || one.Name != "acme" || !*one.BucketUp || one.Reason != "" ||
 		one.Prefix != "inbox/" || one.Sessions != 1 ||
 		one.Quota.MaxBytes != 1<<20 {
-		t.Errorf("the tenants are %+v", tenants)
+		t.Errorf("unexpected tenants %+v", tenants)
 	}
 	state, err := administrator.Server(t.Context())
 	if err != nil || state.Version != "v1.2.3" || state.Replica != 0 || state.Replicas != 1 || !state.Ready ||
 		state.Draining || len(state.ConfigHash) != 64 ||
 		state.Reloaded.IsZero() {
-		t.Errorf("the server is %+v: %v", state, err)
+		t.Errorf("unexpected server %+v: %v", state, err)
 	}
 	c.Command(221, "QUIT")
 	until(t, administrator.Sessions, func(all []report.SessionInfo) bool { return len(all) == 0 })
@@ -130,11 +130,11 @@ func TestAdministratorSeesSessions(t *testing.T) {
 	for _, e := range events {
 		got += e.Event + " "
 		if e.Event != "admin_login" && (e.User != "alice" || e.Session != before.ID) {
-			t.Errorf("the audit log has %+v", e)
+			t.Errorf("unexpected audit log %+v", e)
 		}
 	}
 	if got != "admin_login login upload logout " {
-		t.Errorf("the audit log has %s", got)
+		t.Errorf("unexpected audit log %s", got)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestAdministratorSeesDownloads(t *testing.T) {
 	})[0]
 	if moved.Direction != "download" || moved.Size == nil || *moved.Size != int64(len(content)-10) ||
 		moved.Bytes > *moved.Size {
-		t.Errorf("the download is %+v", moved)
+		t.Errorf("unexpected download %+v", moved)
 	}
 	if _, err := io.CopyN(io.Discard, data, 5_000_000); err != nil {
 		t.Fatal(err)
@@ -211,15 +211,15 @@ func TestAdministratorDisconnects(t *testing.T) {
 		must.OK(t, administrator.Disconnect(t.Context(), s.ID))
 	}
 	if text := idle.Reply(421); text != "Un administrateur a mis fin à cette session." {
-		t.Errorf("the idle session reads %q", text)
+		t.Errorf("idle session: got %q", text)
 	}
 	idle.WantClosed()
 	const japanese = "管理者がこのセッションを終了しました。"
 	if text := busy.Reply(426); text != japanese {
-		t.Errorf("the transfer ends with %q", text)
+		t.Errorf("unexpected reply to the transfer: %q", text)
 	}
 	if text := busy.Reply(421); text != japanese {
-		t.Errorf("the session of the transfer reads %q", text)
+		t.Errorf("session of the transfer: got %q", text)
 	}
 	busy.WantClosed()
 	_ = upload.Close()
@@ -227,7 +227,7 @@ func TestAdministratorDisconnects(t *testing.T) {
 	until(t, administrator.Sessions, func(all []report.SessionInfo) bool { return len(all) == 1 })
 	if err := administrator.Disconnect(t.Context(), all[0].ID); err == nil ||
 		!strings.Contains(err.Error(), "session "+all[0].ID+" not found") {
-		t.Errorf("to disconnect it again: %v", err)
+		t.Errorf("second disconnect: %v", err)
 	}
 	other.Command(200, "NOOP")
 }
@@ -243,21 +243,21 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 	metric(t, srv, `babelftp_uploads_interrupted_total{tenant="acme"} 1`)
 	kept, err := administrator.Uploads(t.Context(), "acme")
 	if err != nil || kept.Total != 1 || len(kept.Uploads) != 1 || len(kept.Unanswered) != 0 {
-		t.Fatalf("the uploads are %+v: %v", kept, err)
+		t.Fatalf("unexpected uploads %+v: %v", kept, err)
 	}
 	u := kept.Uploads[0]
 	if u.Tenant != "acme" || u.User != "alice" || u.Path != "/alice/f" || u.State != "interrupted" || u.Bytes == nil ||
 		*u.Bytes != 6_291_455 ||
 		u.LastPart.IsZero() {
-		t.Errorf("the upload is %+v, %d bytes", u, *u.Bytes)
+		t.Errorf("unexpected upload %+v, %d bytes", u, *u.Bytes)
 	}
 	if err := administrator.Abort(t.Context(), "acme", "no-such-upload"); err == nil ||
 		!strings.Contains(err.Error(), "it may be complete, or removed") {
-		t.Errorf("abort of what is none: %v", err)
+		t.Errorf("abort of an unknown upload: %v", err)
 	}
 	if _, err := administrator.Uploads(t.Context(), "nobody"); err == nil ||
 		!strings.Contains(err.Error(), `unknown tenant "nobody"`) {
-		t.Errorf("uploads of no tenant: %v", err)
+		t.Errorf("uploads of an unknown tenant: %v", err)
 	}
 
 	c := x.as("alice", 0)
@@ -266,7 +266,7 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 	received(t, srv, c, 6_500_000-6_291_455)
 	if err := administrator.Abort(t.Context(), "acme", u.ID); err == nil ||
 		!strings.Contains(err.Error(), "upload is in use by a session") {
-		t.Errorf("abort of an upload that goes on: %v", err)
+		t.Errorf("abort of an upload in progress: %v", err)
 	}
 	send(t, c, data, content[6_500_000:])
 	if err := administrator.Abort(t.Context(), "acme", u.ID); err == nil {
@@ -280,14 +280,14 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 	metric(t, srv, `babelftp_uploads_interrupted_total{tenant="acme"} 2`)
 	kept, err = administrator.Uploads(t.Context(), "")
 	if err != nil || len(kept.Uploads) != 1 {
-		t.Fatalf("the uploads are %+v: %v", kept, err)
+		t.Fatalf("unexpected uploads %+v: %v", kept, err)
 	}
 	must.OK(t, administrator.Abort(t.Context(), "acme", kept.Uploads[0].ID))
 	if kept, err := administrator.Uploads(t.Context(), ""); err != nil || kept.Total != 0 || len(kept.Uploads) != 0 {
-		t.Errorf("the uploads are %+v: %v", kept, err)
+		t.Errorf("unexpected uploads %+v: %v", kept, err)
 	}
 	if size := x.as("alice", 0).Command(213, "SIZE f"); size != strconv.Itoa(len(content)) {
-		t.Errorf("the file that is there has %s bytes", size)
+		t.Errorf("unexpected size %s of the existing file", size)
 	}
 }
 
@@ -317,14 +317,14 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 	all, err := administrator.Uploads(t.Context(), "")
 	if err != nil || len(all.Uploads) != 1 || len(all.Unanswered) != 1 || all.Unanswered[0].Tenant != "missing" ||
 		!strings.Contains(all.Unanswered[0].Reason, `tenant missing: bucket "missing": does not exist`) {
-		t.Errorf("the uploads are %+v: %v", all, err)
+		t.Errorf("unexpected uploads %+v: %v", all, err)
 	}
 	for tenant, want := range map[string]int{"acme": http.StatusNotFound, "slow": http.StatusNotFound,
 		"missing": http.StatusBadGateway} {
 		response := request(t, srv, http.MethodDelete, "/api/v1/uploads/"+tenant+"/a-b-c")
 		_ = response.Body.Close()
 		if response.StatusCode != want {
-			t.Errorf("the abort of an upload of %s answers %s, want %d", tenant, response.Status, want)
+			t.Errorf("abort of an upload of %s: got status %s, want %d", tenant, response.Status, want)
 		}
 	}
 
@@ -336,18 +336,18 @@ func TestAdministratorSeesUnansweredUploads(t *testing.T) {
 		aborted := source.Abort(ctx, "slow", "a-b-c")
 		cancel()
 		if err != nil || len(all.Unanswered) < 2 {
-			t.Fatalf("the uploads are %+v: %v", all, err)
+			t.Fatalf("unexpected uploads %+v: %v", all, err)
 		}
 		if len(all.Uploads) == 0 {
 			continue
 		}
 		if last := all.Unanswered[1]; last.Tenant != "slow" ||
 			!strings.HasSuffix(last.Reason, "S3 did not respond in time") {
-			t.Errorf("the bucket that does not answer is %+v", last)
+			t.Errorf("unexpected entry of the unresponsive bucket: %+v", last)
 		}
 		if aborted == nil ||
 			!strings.HasSuffix(aborted.Error(), "S3 did not respond in time") {
-			t.Errorf("the abort of an upload of a bucket that does not answer: %v", aborted)
+			t.Errorf("abort of an upload in an unresponsive bucket: %v", aborted)
 		}
 		return
 	}
@@ -361,7 +361,7 @@ func TestAdministratorEvents(t *testing.T) {
 	defer response.Body.Close()
 	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK ||
 		kind != "text/event-stream" {
-		t.Fatalf("%s, %s", response.Status, kind)
+		t.Fatalf("got %s, %s", response.Status, kind)
 	}
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)
@@ -378,7 +378,7 @@ func TestAdministratorEvents(t *testing.T) {
 				return
 			}
 		}
-		t.Fatalf("the stream has ended: %v", lines.Err())
+		t.Fatalf("the stream ended: %v", lines.Err())
 	}
 	next(func(s *admin.State) bool { return s.Totals.Sessions == 0 && s.Totals.Tenants == 1 && s.Server.Ready })
 	c := session(t, srv, "alice")
@@ -417,6 +417,6 @@ func TestAdministratorSeesCertificates(t *testing.T) {
 	must.OK(t, err)
 	if want := []admin.Certificate{{Names: []string{"admin.example"}, NotAfter: shown.NotAfter}}; !reflect.DeepEqual(
 		got.Certificates, want) {
-		t.Errorf("the certificates are %v, want %v", got.Certificates, want)
+		t.Errorf("got certificates %v, want %v", got.Certificates, want)
 	}
 }

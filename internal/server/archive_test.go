@@ -47,7 +47,7 @@ func TestArchivedFile(t *testing.T) {
 	archived := func(path, reply string) {
 		t.Helper()
 		if reply != path+": "+text {
-			t.Errorf("%q", reply)
+			t.Errorf("got %q", reply)
 		}
 	}
 	c.Command(200, "TYPE I")
@@ -121,12 +121,12 @@ func TestRestore(t *testing.T) {
 			wait := time.Until(ready)
 			if err != nil || wait < 47*time.Hour || wait > 48*time.Hour ||
 				!strings.HasPrefix(text, name+": The file is being restored from the archive") {
-				t.Errorf("%q, %v", text, err)
+				t.Errorf("got %q, %v", text, err)
 			}
 		}
 		past := name != "archived"
 		if len(g.asked) != 1 || (g.asked[0] != "") != past || g.days != 3 || g.tier != "Bulk" {
-			t.Errorf("%s: S3 was asked %q to restore it, for %d days in %q", name, g.asked, g.days, g.tier)
+			t.Errorf("%s: got restore requests %q, for %d days in tier %q", name, g.asked, g.days, g.tier)
 		}
 		if facts := c.Command(250, "MLST "+name); !strings.Contains(facts, ";x.archive=DEEP_ARCHIVE; ") {
 			t.Errorf("MLST: %s", facts)

@@ -64,14 +64,14 @@ func TestAuditOfAdministrators(t *testing.T) {
 		c.Login("alice", servicetest.Password)
 		all, err := administrator.Sessions(t.Context())
 		if err != nil || len(all) != 1 {
-			t.Fatalf("the sessions are %v: %v", all, err)
+			t.Fatalf("unexpected sessions %v: %v", all, err)
 		}
 		id = all[0].ID
 		if err := administrator.Disconnect(t.Context(), id); err != nil {
 			t.Error(err)
 		}
 		if err := administrator.Disconnect(t.Context(), "none"); err == nil {
-			t.Error("a session that is not there ends")
+			t.Error("disconnected an unknown session")
 		}
 		if _, err := administrator.Ban(t.Context(), "alice@acme", 0); err != nil {
 			t.Error(err)
@@ -80,7 +80,7 @@ func TestAuditOfAdministrators(t *testing.T) {
 			t.Error(err)
 		}
 		if err := administrator.Abort(t.Context(), "acme", "0123"); err == nil {
-			t.Error("an upload that is not there is removed")
+			t.Error("removed an unknown upload")
 		}
 		if _, err := administrator.DebugOff(t.Context()); err != nil {
 			t.Error(err)
@@ -94,7 +94,7 @@ func TestAuditOfAdministrators(t *testing.T) {
 		reload(t, srv, &next)
 		broken := errors.New("broken")
 		if err := srv.Reload(ReloadSignal, func() (*config.Config, error) { return nil, broken }); err == nil {
-			t.Error("a configuration that cannot be read is used")
+			t.Error("loaded an unreadable configuration")
 		}
 	})
 	by := "administrator=" + self.Username + " "
@@ -192,7 +192,7 @@ func TestAuditRequired(t *testing.T) {
 		second.WantClosed()
 		if _, err := administrator.Ban(t.Context(), "bob@acme", 0); err == nil ||
 			!strings.Contains(err.Error(), "audit.required") {
-			t.Errorf("the ban is not refused: %v", err)
+			t.Errorf("the ban was not refused: %v", err)
 		}
 		must.OK(t, os.Remove(cfg.Audit.File))
 		for srv.audit.Refuses(report.Owner{}) {
@@ -206,12 +206,12 @@ func TestAuditRequired(t *testing.T) {
 	for key, want := range map[string]int{"command": 1 + 1 + 5 + 1, "banned": 1} {
 		got := append(linesOf(t, cfg.Audit.File+".1", key), linesOf(t, cfg.Audit.File, key)...)
 		if len(got) != want {
-			t.Errorf("%d lines have %s, want %d:\n%s", len(got), key, want, strings.Join(got, "\n"))
+			t.Errorf("got %d lines with %s, want %d:\n%s", len(got), key, want, strings.Join(got, "\n"))
 		}
 	}
 	for _, want := range []string{"refusing commands until it works", "destination works again"} {
 		if log.Count(want) != 1 {
-			t.Errorf("the log has %q %d times", want, log.Count(want))
+			t.Errorf("the log contains %q %d times", want, log.Count(want))
 		}
 	}
 }

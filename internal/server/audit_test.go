@@ -41,7 +41,7 @@ func auditLines(t *testing.T, cfg *config.Config, s *s3test.Server, do func(*ftp
 	}
 	text := must.ReadFile(t, cfg.Audit.File)
 	if strings.Contains(text, servicetest.Password) || strings.Contains(text, "secret") {
-		t.Errorf("the audit log holds a password:\n%s", text)
+		t.Errorf("the audit log contains a password:\n%s", text)
 	}
 	var lines []map[string]any
 	for line := range strings.Lines(text) {
@@ -130,13 +130,13 @@ func TestAuditLog(t *testing.T) {
 			delete(fields, key)
 		}
 		if id, _ := fields["s3_request_id"].(string); fields["event"] == "upload" && id == "" {
-			t.Errorf("line %d has no s3_request_id", i)
+			t.Errorf("line %d lacks s3_request_id", i)
 		}
 		delete(fields, "s3_request_id")
 		delete(fields, "error")
 		delete(fields, "duration_ms")
 		if i >= len(want) {
-			t.Errorf("line %d: %v, want none", i, fields)
+			t.Errorf("line %d: got %v, want none", i, fields)
 			continue
 		}
 		event, rest, _ := strings.Cut(want[i], " ")
@@ -154,7 +154,7 @@ func TestAuditLog(t *testing.T) {
 		}
 	}
 	if len(lines) < len(want) {
-		t.Errorf("%d lines, want %d", len(lines), len(want))
+		t.Errorf("got %d lines, want %d", len(lines), len(want))
 	}
 }
 
@@ -176,7 +176,7 @@ func TestAuditOfLimits(t *testing.T) {
 			must.OK(t, err)
 		}
 		if reply, err := c.Upload("STOR a", "abc"); err != nil || !strings.HasPrefix(reply, "552") {
-			t.Errorf("STOR: %q, %v; want 552", reply, err)
+			t.Errorf("STOR: got %q, %v; want 552", reply, err)
 		}
 	})
 	var got []string
@@ -198,7 +198,7 @@ func TestAuditFileCannotBeOpened(t *testing.T) {
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 	must.OK(t, err)
 	if err := srv.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "audit.file") {
-		t.Errorf("Start: %v, want an error about audit.file", err)
+		t.Errorf("Start: got %v, want an error about audit.file", err)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestAuditOfLargeUpload(t *testing.T) {
 		etag, _ := upload["etag"].(string)
 		if id, _ := upload["s3_request_id"].(string); id == "" || etag == "" ||
 			!strings.HasPrefix(checksum, "crc") {
-			t.Errorf("%v, want an ETag, a checksum and the ID of the request", upload)
+			t.Errorf("got %v, want an ETag, a checksum and the ID of the request", upload)
 		}
 	})
 }
@@ -253,7 +253,7 @@ func TestAuditToWebhook(t *testing.T) {
 		c.Command(221, "QUIT")
 	})
 	if len(want) != 3 || !reflect.DeepEqual(lines, want) {
-		t.Errorf("the receiver has %v, want %v", lines, want)
+		t.Errorf("the receiver got %v, want %v", lines, want)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestAuditWebhookWithoutCertificates(t *testing.T) {
 		Secret: value.NewSecret("0123456789abcdef"), CAFile: t.TempDir()}
 	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil ||
 		!strings.HasPrefix(err.Error(), "ca_file: ") {
-		t.Errorf("%v, want an error of ca_file", err)
+		t.Errorf("got error %v, want an error for ca_file", err)
 	}
 }
 
@@ -284,6 +284,6 @@ func TestAuditOfCharsets(t *testing.T) {
 		}
 	}
 	if want := []string{"/alice/目录 gbk", "/alice/中 <nil>"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

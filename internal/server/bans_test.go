@@ -67,12 +67,12 @@ func TestBanOfAnAddress(t *testing.T) {
 	}
 	c, text := dialFrom(t, srv, attacker, 421)
 	if text != banned {
-		t.Errorf("the refusal says %q", text)
+		t.Errorf("unexpected refusal %q", text)
 	}
 	c.WantClosed()
 	for _, c := range guessing {
 		if text := c.Reply(421); text != banned {
-			t.Errorf("a session of the address that is not logged in reads %q", text)
+			t.Errorf("session of the address before login: got %q", text)
 		}
 		c.WantClosed()
 	}
@@ -82,7 +82,7 @@ func TestBanOfAnAddress(t *testing.T) {
 
 	all, err := administrator.Bans(t.Context())
 	if err != nil || len(all) != 1 || all[0].Name != attacker || all[0].Reason != "failed logins" {
-		t.Errorf("bans are %v: %v", all, err)
+		t.Errorf("unexpected bans %v: %v", all, err)
 	}
 	if _, err := administrator.Unban(t.Context(), attacker); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestBanOfAnAddress(t *testing.T) {
 		}
 	}
 	if lines != 1 {
-		t.Errorf("the log has %d lines of the ban, want one", lines)
+		t.Errorf("got %d log lines about the ban, want 1", lines)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestNetworks(t *testing.T) {
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	c, text := dialFrom(t, srv, "127.0.0.9", 421)
 	if text != denied {
-		t.Errorf("the refusal says %q", text)
+		t.Errorf("unexpected refusal %q", text)
 	}
 	c.WantClosed()
 	for _, tc := range []struct {

@@ -70,12 +70,12 @@ func TestMissingBucket(t *testing.T) {
 		c.Command(530, "PASS wrong")
 		c.Command(331, "USER zoe")
 		if got := c.Command(421, "PASS "+servicetest.Password); !strings.Contains(got, "authentification") {
-			t.Errorf("the reply is %q", got)
+			t.Errorf("unexpected reply %q", got)
 		}
 		withoutHost := ftptest.Dial(t, srv.Addr().String())
 		withoutHost.Command(331, "USER zoe")
 		if got := withoutHost.Command(421, "PASS "+servicetest.Password); !strings.Contains(got, "authentification") {
-			t.Errorf("the reply without HOST is %q", got)
+			t.Errorf("unexpected reply without HOST: %q", got)
 		}
 		var failed []string
 		for _, line := range log.Take() {
@@ -84,14 +84,14 @@ func TestMissingBucket(t *testing.T) {
 			}
 		}
 		if len(failed) != 1 || !strings.Contains(failed[0], "level=INFO") { // the watcher has already logged the error
-			t.Errorf("the log has %q of two logins, want one line", failed)
+			t.Errorf("got log lines %q for two logins, want one line", failed)
 		}
 		wantMetrics(t, srv, `babelftp_logins_total{result="failed",tenant="late"} 2`)
 		metric(t, srv, `babelftp_bucket_up{folder="",tenant="late"} 0`)
 		metric(t, srv, `babelftp_bucket_up{folder="",tenant="acme"} 1`)
 		if status, body := get(t, srv, "/readyz"); status != http.StatusOK ||
 			!strings.HasPrefix(body, "ready\n1 of 2 buckets") {
-			t.Errorf("/readyz answers %d %s", status, body)
+			t.Errorf("/readyz: got %d %s", status, body)
 		}
 		createBucket(t, s, missing)
 		metric(t, srv, `babelftp_bucket_up{folder="",tenant="late"} 1`)
@@ -144,10 +144,10 @@ func TestSilentServer(t *testing.T) {
 	metric(t, srv, `babelftp_bucket_up{folder="",tenant="acme"} 1`)
 	session(t, srv, "alice").Store("f", "content")
 	if status, body := get(t, srv, "/readyz"); status != http.StatusOK {
-		t.Errorf("/readyz answers %d %s", status, body)
+		t.Errorf("/readyz: got %d %s", status, body)
 	}
 	if _, body := get(t, srv, "/metrics"); strings.Contains(body, `babelftp_bucket_up{folder="",tenant="silent0"}`) {
-		t.Errorf("the silent server has answered within %v", time.Since(begin))
+		t.Errorf("the silent server responded within %v", time.Since(begin))
 	}
 }
 
@@ -158,7 +158,7 @@ func TestConfigurationStopsTheServer(t *testing.T) {
 	cfg.S3.PathStyle = aws.Bool(true)
 	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil ||
 		!strings.Contains(err.Error(), "resume: keep") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("unexpected error: %v", err)
 	}
 }
 

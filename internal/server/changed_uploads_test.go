@@ -145,7 +145,7 @@ func (x *uploadsTest) changedName(change changedName, hangs bool, replica int) {
 		hung.Reply(226)
 		_ = data.Close()
 		if hangs && replica == 0 && strings.Contains(text, "can be resumed") {
-			x.Errorf("after the change of the name: 426 %s", text)
+			x.Errorf("after changing the name: got 426 %s", text)
 		}
 	}
 	if !hangs {
@@ -171,6 +171,6 @@ func (x *uploadsTest) changedName(change changedName, hangs bool, replica int) {
 	x.servers[replica].removeChangedUploads(x.Context())
 	bob.Want(next, "RETR d/f")
 	if open := s3test.OpenUploads(x.T, x.s3, x.bucket); len(open) > 0 {
-		x.Errorf("uploads to %q are open", open)
+		x.Errorf("unexpected open uploads to %q", open)
 	}
 }

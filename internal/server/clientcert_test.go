@@ -195,7 +195,7 @@ func TestLoginByCertificate(t *testing.T) {
 				data := client.Data()
 				client.Command(150, "RETR full")
 				if got, _ := io.ReadAll(data); len(got) > 0 {
-					t.Errorf("with the certificate %q: %q", other, got)
+					t.Errorf("certificate %q: got %q", other, got)
 				}
 				client.Reply(522)
 			}
@@ -216,7 +216,7 @@ func TestLoginByCertificate(t *testing.T) {
 			c.connect(again).Command(221, "QUIT")
 			resumed := c.connect(again)
 			if !resumed.Conn.Conn.(*tls.Conn).ConnectionState().DidResume {
-				t.Error("the control connection has not resumed the session")
+				t.Error("the control connection did not resume the TLS session")
 			}
 			resumed.Command(232, "USER till")
 		})
@@ -233,7 +233,7 @@ func TestClientCertificateRequired(t *testing.T) {
 			for _, certificate := range []string{"", "forged"} {
 				client := c.connect(c.tls(certificate, version))
 				if r := client.Reply(421); r != "This server requires a valid client certificate." {
-					t.Errorf("421: %q", r)
+					t.Errorf("unexpected text of 421: %q", r)
 				}
 				client.WantClosed()
 				conn, err := tls.Dial("tcp", c.srv.ImplicitAddr().String(), c.tls(certificate, version))
@@ -272,7 +272,7 @@ func TestRevokedCertificate(t *testing.T) {
 				client.Command(530, "PASS "+servicetest.Password)
 			}
 			if !c.log.Has(`is revoked`) {
-				t.Error("the log does not tell that the certificate is revoked")
+				t.Error("the log lacks the revoked certificate")
 			}
 		})
 	}
@@ -372,7 +372,7 @@ func TestClientCertificatesOfAHook(t *testing.T) {
 		client.Command(331, "USER eve")
 		client.Command(tt.code, "PASS x")
 		if got := asked.Load(); got != tt.asked {
-			t.Errorf("with the certificate %q the service is asked %d times, want %d", tt.certificate, got, tt.asked)
+			t.Errorf("certificate %q: got %d requests to the service, want %d", tt.certificate, got, tt.asked)
 		}
 	}
 }

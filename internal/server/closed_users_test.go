@@ -84,13 +84,13 @@ func TestReloadDisablesUsers(t *testing.T) {
 		}, "acme"))
 		if last := srv.tenants.LastLogins(); len(last) != 3 || last[0].User != "alice" || last[2].User != "dave" ||
 			time.Since(last[0].Time) > time.Minute {
-			t.Errorf("the last logins are %v", last)
+			t.Errorf("unexpected last logins %v", last)
 		}
 		if got := alice.Reply(421); got != "This user account is disabled. Please contact the administrator." {
-			t.Errorf("alice: %q", got)
+			t.Errorf("reply to alice: got %q", got)
 		}
 		if got := carol.Reply(421); got != "Ce compte d’utilisateur a expiré. Veuillez contacter l’administrateur." {
-			t.Errorf("carol: %q", got)
+			t.Errorf("reply to carol: got %q", got)
 		}
 		dave.Command(200, "NOOP")
 	})

@@ -40,7 +40,7 @@ func TestReloadOfStallTimeout(t *testing.T) {
 	must.Write(t, owner, taken+alive)
 	_ = client.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := client.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the client reads %v", err)
+		t.Errorf("client: unexpected error %v", err)
 	}
 	metric(t, by, `babelftp_relays_total{result="failed"} 1`)
 }
@@ -67,6 +67,6 @@ func TestClusterErrors(t *testing.T) {
 	must.OK(t, err)
 	_, want := cfg.Cluster.Number(host)
 	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); fmt.Sprint(err) != fmt.Sprint(want) {
-		t.Errorf("without a number: %v, want %v", err, want)
+		t.Errorf("without a number: got %v, want %v", err, want)
 	}
 }

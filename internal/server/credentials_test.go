@@ -67,7 +67,7 @@ func TestCredentialsFail(t *testing.T) {
 				}
 			}
 			if log.Has("IAM policy") || !log.Has(reason) {
-				t.Errorf("the log asks for rights, or lacks %q:\n%s", reason, log)
+				t.Errorf("the log mentions permissions, or lacks %q:\n%s", reason, log)
 			}
 			provider.Store(&good)
 			c.Want("content", "RETR file")

@@ -28,10 +28,10 @@ func TestPublicAddressAfterAReload(t *testing.T) {
 	after := p.PublicAddress(section("ftp.example.com", "ftp.example.com"))
 	if inside := after.Networks[netip.MustParsePrefix("10.0.0.0/8")]; after.Host != before.Host ||
 		inside != before.Host {
-		t.Error("a host of the configuration before is looked up again")
+		t.Error("looked up a host of the previous configuration again")
 	}
 	p.PublicAddress(section("10.0.0.7", "10.0.0.7"))
 	if again := p.PublicAddress(section("ftp.example.com", "10.0.0.7")); again.Host == before.Host {
-		t.Error("a host that was out of use is remembered")
+		t.Error("an unused host is still cached")
 	}
 }

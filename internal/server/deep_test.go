@@ -69,11 +69,11 @@ func TestDeepPaths(t *testing.T) {
 				reply, err := c.Send(line)
 				must.OK(t, err)
 				if code, _ = ftptest.Parse(reply); code == 553 && !strings.Contains(reply, fmt.Sprint(view.MaxLevels)) {
-					t.Errorf("the reply %q does not name the limit", reply)
+					t.Errorf("the reply %q lacks the limit", reply)
 				}
 			}
 			if n := len(proxy.Operations()); code != test.code || n > test.most {
-				t.Errorf("%s: %d after %d requests %v, want %d after %d at most",
+				t.Errorf("%s: got %d after %d requests %v, want %d after at most %d",
 					test.command, code, n, proxy.Counts(), test.code, test.most)
 			}
 		}

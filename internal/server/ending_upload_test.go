@@ -63,15 +63,15 @@ func TestComingBackAtOnce(t *testing.T) {
 			switch text := <-reply; line[:4] {
 			case "SIZE":
 				if text != "213 "+kept {
-					t.Errorf("SIZE: %q, want 213 %s", text, kept)
+					t.Errorf("SIZE: got %q, want 213 %s", text, kept)
 				}
 			case "MLST":
 				if !strings.Contains(strings.ToLower(text), "size="+kept+";") {
-					t.Errorf("MLST: %q, want size=%s", text, kept)
+					t.Errorf("MLST: got %q, want size=%s", text, kept)
 				}
 			case "STOR":
 				if !strings.HasPrefix(text, "150 ") {
-					t.Fatalf("STOR after REST: %q, want 150", text)
+					t.Fatalf("STOR after REST: got %q, want 150", text)
 				}
 				_, _ = io.WriteString(data, "es")
 				_ = data.Close()

@@ -53,7 +53,7 @@ func TestEventsOfAnotherUser(t *testing.T) {
 		stored := 0
 		for store(alice, fmt.Sprint("a", stored)) == 226 {
 			if stored++; stored == 1000 {
-				t.Fatal("alice is never refused")
+				t.Fatal("alice was never refused")
 			}
 		}
 		alice.Command(550, fmt.Sprint("MDTM a", stored)) // without its event, nothing is stored
@@ -61,7 +61,7 @@ func TestEventsOfAnotherUser(t *testing.T) {
 		alice.Want("content", "RETR a0")
 		for i := range others {
 			if code := store(bob, fmt.Sprint("b", i)); code != 226 {
-				t.Errorf("bob gets %d", code)
+				t.Errorf("bob: got reply %d", code)
 			}
 		}
 		open()
@@ -71,7 +71,7 @@ func TestEventsOfAnotherUser(t *testing.T) {
 				if time.Now().After(deadline) {
 					mu.Lock()
 					defer mu.Unlock()
-					t.Fatalf("%s: %d and %d files are stored, and events came: %v", what, stored, others, got)
+					t.Fatalf("%s: stored %d and %d files, got events %v", what, stored, others, got)
 				}
 			}
 		}

@@ -56,7 +56,7 @@ func next(t *testing.T, received <-chan events.Event) events.Event {
 	case e := <-received:
 		return e
 	case <-time.After(time.Minute):
-		t.Fatal("no event comes")
+		t.Fatal("no event arrived")
 		return events.Event{}
 	}
 }
@@ -88,17 +88,17 @@ func TestWebhook(t *testing.T) {
 			got = append(got, string(e.Type)+" "+e.Path+" "+e.ToPath)
 			if !e.Confirmed || e.Tenant != "acme" || e.User != "alice" ||
 				e.URI != "s3://"+cfg.Tenants["acme"].Bucket+"/inbox"+e.Path {
-				t.Errorf("%+v", e)
+				t.Errorf("got %+v", e)
 			}
 			if e.Type == view.Upload && (e.Size == nil || *e.Size != 3 || e.ETag == "") {
-				t.Errorf("%+v, want a size of 3 and an ETag", e)
+				t.Errorf("got %+v, want a size of 3 and an ETag", e)
 			}
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if list := c.Transfer("NLST /"); list != "/alice\r\n" && list != "alice\r\n" {
-			t.Errorf("NLST shows %q", list)
+			t.Errorf("NLST: got %q", list)
 		}
 	})
 }
@@ -145,11 +145,11 @@ func TestReloadOfWebhook(t *testing.T) {
 				e := next(t, received)
 				got[e.Path] = true
 				if !e.Confirmed {
-					t.Errorf("%+v is not confirmed", e)
+					t.Errorf("event is not confirmed: %+v", e)
 				}
 			}
 			if !got["/alice/waits"] || !got["/alice/before"] || !got["/alice/after"] {
-				t.Errorf("the receiver has the events of %v", got)
+				t.Errorf("the receiver got events for %v", got)
 			}
 		})
 	}

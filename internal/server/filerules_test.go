@@ -21,7 +21,7 @@ func TestFileRules(t *testing.T) {
 		upload := func(command, content, want string) {
 			t.Helper()
 			if reply, err := c.Upload(command, content); err != nil || !strings.HasPrefix(reply, want) {
-				t.Errorf("%s: %q, %v; want %q", command, reply, err, want)
+				t.Errorf("%s: got %q, %v; want %q", command, reply, err, want)
 			}
 		}
 		c.Login("alice", servicetest.Password)
@@ -35,7 +35,7 @@ func TestFileRules(t *testing.T) {
 		upload("STOR a.exe", "a", "553 ")
 		c.Command(350, "RNFR a")
 		if reply := c.Command(553, "RNTO a.exe"); !strings.HasPrefix(reply, "a.exe: Files") {
-			t.Errorf("RNTO gets %q", reply)
+			t.Errorf("RNTO: got %q", reply)
 		}
 		c.Command(350, "SITE CPFR a")
 		c.Command(553, "SITE CPTO a.exe")
@@ -51,7 +51,7 @@ func TestFileRules(t *testing.T) {
 		upload("STOR b", "a\r\nb\r\n", "226 ")
 		c.Command(200, "TYPE I")
 		if list := c.Transfer("NLST"); list != "a\r\nb\r\ndir.exe\r\n" {
-			t.Errorf("NLST shows %q", list)
+			t.Errorf("NLST: got %q", list)
 		}
 	})
 	names, sizes := 0, 0
@@ -65,6 +65,6 @@ func TestFileRules(t *testing.T) {
 		}
 	}
 	if names != 7 || sizes != 4 {
-		t.Errorf("the audit log has %d lines about names and %d about sizes, want 7 and 4: %v", names, sizes, lines)
+		t.Errorf("got %d audit lines about names and %d about sizes, want 7 and 4: %v", names, sizes, lines)
 	}
 }

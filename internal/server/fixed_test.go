@@ -37,10 +37,10 @@ func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(fixed)
 	if !slices.Equal(fixed, want) {
-		t.Errorf("named are %q, want %q", fixed, want)
+		t.Errorf("got keys %q, want %q", fixed, want)
 	}
 	if !reflect.DeepEqual(cfg, old) {
-		t.Errorf("the configuration in use is %+v, want %+v", cfg, old)
+		t.Errorf("got configuration %+v, want %+v", cfg, old)
 	}
 }
 

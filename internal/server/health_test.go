@@ -26,7 +26,7 @@ func TestMetricsListener(t *testing.T) {
 
 	status, body := get(t, srv, "/metrics")
 	if status != http.StatusOK {
-		t.Fatalf("/metrics answers %d", status)
+		t.Fatalf("/metrics: got status %d", status)
 	}
 	for _, line := range []string{
 		`babelftp_build_info{version="v1.2.3"} 1`,
@@ -51,7 +51,7 @@ func TestMetricsListener(t *testing.T) {
 	// users are only counted by their tenant
 	for _, chosen := range []string{"PEANUTS", "argument", "missing", "alice"} {
 		if strings.Contains(body, chosen) {
-			t.Errorf("a client chooses a label: %s", chosen)
+			t.Errorf("a client can choose a label: %s", chosen)
 		}
 	}
 	if t.Failed() {
@@ -59,10 +59,10 @@ func TestMetricsListener(t *testing.T) {
 	}
 	for path, want := range map[string]string{"/healthz": "ok\n", "/readyz": "ready\n"} {
 		if status, body := get(t, srv, path); status != http.StatusOK || body != want {
-			t.Errorf("%s answers %d %s", path, status, body)
+			t.Errorf("%s: got %d %s", path, status, body)
 		}
 	}
 	if status, _ := get(t, srv, "/"); status != http.StatusNotFound {
-		t.Errorf("/ answers %d", status)
+		t.Errorf("/: got status %d", status)
 	}
 }

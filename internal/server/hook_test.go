@@ -58,7 +58,7 @@ func TestHook(t *testing.T) {
 		c.Command(step.code, "PASS "+step.password)
 		if step.code == 421 {
 			if err := c.Closed(); err != nil {
-				t.Errorf("%s: the session goes on: %v", step.name, err)
+				t.Errorf("%s: the session was not closed: %v", step.name, err)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func TestHook(t *testing.T) {
 	bob := ftptest.Dial(t, srv.Addr().String())
 	bob.Login("bob@acme", "correct horse")
 	if got := bob.Command(257, "PWD"); !strings.HasPrefix(got, `"/in"`) {
-		t.Errorf("PWD: %s", got)
+		t.Errorf("PWD: got %s", got)
 	}
 	bob.Command(250, "CWD /")
 	bob.Want("before\r\n", "NLST")
@@ -84,12 +84,12 @@ func TestHook(t *testing.T) {
 	decided := false
 	for _, line := range log.Take() {
 		if strings.Contains(line, "horse") || strings.Contains(line, "good news") || strings.Contains(line, "down") {
-			t.Errorf("the log has a secret or an unknown name: %s", line)
+			t.Errorf("the log contains a secret or an unknown name: %s", line)
 		}
 		decided = decided || strings.Contains(line, "level=ERROR") &&
 			strings.Contains(line, "hook "+hook.URL+": unexpected HTTP status 502")
 	}
 	if !decided {
-		t.Error("the log does not say that the hook is down")
+		t.Error("the log lacks the failure of the hook")
 	}
 }

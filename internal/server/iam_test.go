@@ -151,7 +151,7 @@ func workOf(t *testing.T) map[string]tenantWork {
 				change(t, c)
 				for name, content := range map[string]string{"small": "is bad", "large": big + "bad"} {
 					if reply, err := c.Upload("STOR "+name, content); err != nil || !strings.HasPrefix(reply, "550 ") {
-						t.Errorf("%q, %v", reply, err)
+						t.Errorf("got %q, %v", reply, err)
 					}
 				}
 			},
@@ -254,7 +254,7 @@ func TestPolicySuffices(t *testing.T) {
 			tc.work(t, c)
 
 			if log.Has("denies it") || log.Has("AccessDenied") {
-				t.Errorf("S3 denied something:\n%s", log)
+				t.Errorf("S3 denied a request:\n%s", log)
 			}
 			used.mu.Lock()
 			defer used.mu.Unlock()
@@ -305,7 +305,7 @@ func policyOf(t *testing.T, cfg *config.Config, s *s3test.Server) s3client.Polic
 	must.OK(t, err)
 	b, ok := srv.Bucket("acme")
 	if !ok {
-		t.Fatal("there is no bucket of acme")
+		t.Fatal("missing bucket of acme")
 	}
 	return s3client.PolicyFor(t.Context(), append(b.Folders, b)...)
 }

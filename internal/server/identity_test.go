@@ -55,7 +55,7 @@ func webIdentity(t *testing.T) podIdentity {
 		last := all[len(all)-1]
 		if got := last.Get("Action") + " " +
 			last.Get("RoleArn"); got != "AssumeRoleWithWebIdentity arn:aws:iam::123456789012:role/babelftp" {
-			t.Errorf("the request is %s", got)
+			t.Errorf("unexpected request %s", got)
 		}
 		return last.Get("WebIdentityToken")
 	}
@@ -136,7 +136,7 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 	found, err := s3client.LoadEnvironment(t.Context(), slog.New(slog.DiscardHandler))
 	must.OK(t, err)
 	if c, err := found.Credentials.Retrieve(t.Context()); err != nil || end.Sub(c.Expires) != renewBefore {
-		t.Errorf("credentials that end at %s are renewed at %s, %v", end, c.Expires, err)
+		t.Errorf("credentials that expire at %s: got renewal at %s, %v", end, c.Expires, err)
 	}
 
 	p.ends(time.Now().Add(-time.Hour)) // each request needs new credentials
@@ -146,7 +146,7 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 	c := session(t, start(t, cfg, Options{Logger: log.Logger()}), "alice")
 	c.Store("file", "content")
 	if p.last() != token {
-		t.Error("the request for credentials has another token")
+		t.Error("the request for credentials has a different token")
 	}
 
 	token = rand.Text()
@@ -154,7 +154,7 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 	c.Command(200, "TYPE I")
 	c.Command(213, "SIZE file")
 	if p.last() != token {
-		t.Error("the request for credentials has the token before")
+		t.Error("the request for credentials has the previous token")
 	}
 
 	must.ReplaceFile(t, p.file, "old"+rand.Text())
@@ -162,7 +162,7 @@ func testPodIdentity(t *testing.T, p podIdentity) {
 	c.Command(451, "SIZE file")
 	const reason = "ExpiredTokenException: the token has expired"
 	if log.Has("IAM policy") || !log.Has(reason) {
-		t.Errorf("the log asks for rights, or lacks %q:\n%s", reason, log)
+		t.Errorf("the log mentions permissions, or lacks %q:\n%s", reason, log)
 	}
 
 	must.ReplaceFile(t, p.file, rand.Text())

@@ -28,7 +28,7 @@ func TestIdleHeap(t *testing.T) {
 	} {
 		held, allocated = look.held, allocated+look.fresh
 		if h.check(); collections != look.collections {
-			t.Errorf("look %d: %d collections, want %d", i, collections, look.collections)
+			t.Errorf("check %d: got %d collections, want %d", i, collections, look.collections)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestInherited(t *testing.T) {
 				"LISTEN_FDNAMES": tt.names}
 			l, err := inherited("listen", func(key string) string { return env[key] }, first)
 			if err != nil || (l != nil) != tt.want {
-				t.Fatalf("%v, %v; want a listener: %t", l, err, tt.want)
+				t.Fatalf("got %v, %v; want a listener: %t", l, err, tt.want)
 			}
 			if l == nil {
 				_ = os.NewFile(uintptr(fd), "unused").Close()
@@ -62,7 +62,7 @@ func TestInherited(t *testing.T) {
 			}
 			defer l.Close()
 			if got := l.Addr().String(); got != address {
-				t.Errorf("the listener is on %s, want %s", got, address)
+				t.Errorf("got listener on %s, want %s", got, address)
 			}
 			must.Dial(t, address)
 			accepted, err := l.Accept()
@@ -77,6 +77,6 @@ func TestInheritedOfAnotherKind(t *testing.T) {
 	fd, _ := descriptor(t, "unix", filepath.Join(t.TempDir(), "socket"))
 	env := map[string]string{"LISTEN_PID": strconv.Itoa(os.Getpid()), "LISTEN_FDS": "1", "LISTEN_FDNAMES": "listen"}
 	if l, err := inherited("listen", func(key string) string { return env[key] }, fd); err == nil {
-		t.Errorf("%v is no listener of TCP", l.Addr())
+		t.Errorf("got %v, which is not a TCP listener", l.Addr())
 	}
 }

@@ -72,7 +72,7 @@ func TestInspect(t *testing.T) {
 		upload := func(command, content, want string) {
 			t.Helper()
 			if reply, err := c.Upload(command, content); err != nil || reply != want {
-				t.Errorf("%s: %q, %v; want %q", command, reply, err, want)
+				t.Errorf("%s: got %q, %v; want %q", command, reply, err, want)
 			}
 		}
 		const refused = ": The content check refused the file: a bad file"
@@ -81,7 +81,7 @@ func TestInspect(t *testing.T) {
 		upload("STOR a.part", "bad", "550 a.part"+refused)
 		upload("STOR large", large+"bad", "550 large"+refused)
 		if reply := uploadRefused(t, c, "STOR early", "bad"+large); reply != "550 early"+refused {
-			t.Errorf("an early refusal: %q", reply)
+			t.Errorf("early refusal: got %q", reply)
 		}
 		c.Store("good", "is ba")
 		c.Command(350, "REST 5")
@@ -92,10 +92,10 @@ func TestInspect(t *testing.T) {
 		upload("STOR a", "is bad", "550 a\u00a0: Le contrôle du contenu a refusé le fichier\u00a0: un mauvais fichier")
 		c.Command(200, "LANG en")
 		if list := c.Transfer("NLST"); list != "good\r\n" {
-			t.Errorf("NLST shows %q", list)
+			t.Errorf("NLST: got %q", list)
 		}
 		if content := c.Transfer("RETR good"); content != "is ba" {
-			t.Errorf("the good file has %q", content)
+			t.Errorf("unexpected content of the accepted file: %q", content)
 		}
 	})
 	var outcomes []string
@@ -104,7 +104,7 @@ func TestInspect(t *testing.T) {
 			outcomes = append(outcomes, line["outcome"].(string))
 		}
 		if line["outcome"] == "refused" && !strings.Contains(line["error"].(string), "refused the file: a bad file") {
-			t.Errorf("audit line %v", line)
+			t.Errorf("unexpected audit line %v", line)
 		}
 	}
 	if want := strings.Fields("refused refused refused refused ok refused refused failed refused"); !slices.Equal(outcomes, want) {
@@ -115,7 +115,7 @@ func TestInspect(t *testing.T) {
 		e := next(t, events)
 		told = append(told, string(e.Type)+" "+e.Path+" "+e.Reason)
 		if e.URI == "" || !e.Confirmed {
-			t.Errorf("event %+v", e)
+			t.Errorf("unexpected event %+v", e)
 		}
 	}
 	slices.Sort(told)
@@ -123,7 +123,7 @@ func TestInspect(t *testing.T) {
 		"refused /alice/a a bad file", "refused /alice/a a bad file", "refused /alice/a.part a bad file", "refused /alice/early a bad file", "refused /alice/good a bad file", "refused /alice/good a bad file",
 		"refused /alice/large a bad file", "upload /alice/good ",
 	}; !slices.Equal(told, want) {
-		t.Errorf("the webhook got %q, want %q", told, want)
+		t.Errorf("webhook: got %q, want %q", told, want)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestInspectQuarantine(t *testing.T) {
 	large := strings.Repeat("abcd", 2<<20)
 	for name, content := range map[string]string{"small": "is bad", "large": large + "bad", "early": "bad" + large} {
 		if reply, err := c.Upload("STOR "+name, content); err != nil || !strings.HasPrefix(reply, "550 ") {
-			t.Errorf("%q, %v", reply, err)
+			t.Errorf("got %q, %v", reply, err)
 		}
 		out, err := s.Client().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &acme.Bucket})
 		must.OK(t, err)
@@ -151,7 +151,7 @@ func TestInspectQuarantine(t *testing.T) {
 			}
 		}
 		if len(keys) != 1 || !strings.HasPrefix(keys[0], "held/") || !strings.HasSuffix(keys[0], "/inbox/alice/"+name) {
-			t.Fatalf("the bucket has %q", keys)
+			t.Fatalf("unexpected keys %q", keys)
 		}
 		if _, err := s.Client().DeleteObject(
 			t.Context(), &s3.DeleteObjectInput{Bucket: &acme.Bucket, Key: aws.String(keys[0])}); err != nil {
@@ -185,7 +185,7 @@ func TestReloadOfInspector(t *testing.T) {
 		reload(t, srv, cfg)
 		reply, err := session(t, srv, "alice").Upload("STOR a", step.bad)
 		if err != nil || !strings.HasPrefix(reply, step.want) {
-			t.Errorf("%q, %v; want %q", reply, err, step.want)
+			t.Errorf("got %q, %v; want %q", reply, err, step.want)
 		}
 		before.Store("before", "is bad") // the session keeps its old inspector
 	}

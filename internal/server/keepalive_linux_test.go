@@ -31,7 +31,7 @@ func TestKeepAlive(t *testing.T) {
 		var failed error
 		err := raw.Control(func(fd uintptr) { got, failed = syscall.GetsockoptInt(int(fd), option.level, option.name) })
 		if err != nil || failed != nil || got != option.want {
-			t.Errorf("option %d: %d, %v, %v; want %d", option.name, got, err, failed, option.want)
+			t.Errorf("option %d: got %d, %v, %v; want %d", option.name, got, err, failed, option.want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestSessionLimits(t *testing.T) {
 	second, _ := dialFrom(t, srv, one, 220)
 	third, text := dialFrom(t, srv, one, 421)
 	if text != "Zu viele Verbindungen von Ihrer Adresse. Bitte versuchen Sie es später erneut." {
-		t.Errorf("the refusal says %q", text)
+		t.Errorf("unexpected refusal %q", text)
 	}
 	third.WantClosed()
 	second.Login("alice", servicetest.Password)
@@ -106,7 +106,7 @@ func TestTenantLimits(t *testing.T) {
 		c.Command(331, "USER "+user)
 		if text := c.Command(
 			421, "PASS "+servicetest.Password); text != reason+" Veuillez réessayer plus tard." {
-			t.Errorf("the refusal says %q", text)
+			t.Errorf("unexpected refusal %q", text)
 		}
 		c.WantClosed()
 	}

@@ -44,11 +44,11 @@ func TestRequestsAroundListings(t *testing.T) {
 			t.Helper()
 			text := c.Transfer(line)
 			if got := strings.Fields(text); len(got) != len(names) {
-				t.Errorf("%s: %q, want %q", line, got, names)
+				t.Errorf("%s: got %q, want %q", line, got, names)
 			}
 			for _, name := range names {
 				if !strings.Contains(text, name+"\r\n") {
-					t.Errorf("%s: %q, want %q", line, text, names)
+					t.Errorf("%s: got %q, want %q", line, text, names)
 				}
 			}
 		}
@@ -80,7 +80,7 @@ func TestRequestsAroundListings(t *testing.T) {
 				proxy.Reset()
 				if step.run(c); len(proxy.Operations()) != step.want {
 					t.Errorf(
-						"step %d took %d requests, %v; want %d", i, len(proxy.Operations()), proxy.Counts(), step.want)
+						"step %d: got %d requests, %v; want %d", i, len(proxy.Operations()), proxy.Counts(), step.want)
 				}
 			}
 		})
@@ -96,7 +96,7 @@ func TestStatusWhosePageFails(t *testing.T) {
 	}
 	c, proxy := sessionBehind(t, func(*config.Tenant) {}, "alice", keys...)
 	if text := c.Command(212, "STAT /dir"); strings.Count(text, "\n") != len(keys)+1 {
-		t.Errorf("%d lines, want those of %d files", strings.Count(text, "\n"), len(keys))
+		t.Errorf("got %d lines, want %d files", strings.Count(text, "\n"), len(keys))
 	}
 	page := proxy.Inject(
 		s3test.Fault{Operation: "ListObjectsV2", After: 1, Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
@@ -115,9 +115,9 @@ func TestStatusWhosePageFails(t *testing.T) {
 		}
 	}
 	if !strings.HasPrefix(last, "421 ") {
-		t.Errorf("the last line is %q", last)
+		t.Errorf("unexpected last line %q", last)
 	}
 	if page.Applied() == 0 {
-		t.Error("no page has failed")
+		t.Error("no page failed")
 	}
 }

@@ -37,11 +37,11 @@ func TestLogOfGuesses(t *testing.T) {
 		case strings.Contains(line, "unknown user") && !strings.Contains(line, "correct-horse"):
 			unknown++
 		default:
-			t.Errorf("the log has %s", line)
+			t.Errorf("unexpected log %s", line)
 		}
 	}
 	if known != 2 || unknown != 2 {
-		t.Errorf("the log has %d and %d lines of 18 refused logins, want 2 of each", known, unknown)
+		t.Errorf("got %d and %d log lines for 18 refused logins, want 2 of each", known, unknown)
 	}
 	wantMetrics(
 		t, srv, `babelftp_logins_total{result="refused",tenant=""} 12`,
@@ -60,7 +60,7 @@ func TestLogOfHandshakes(t *testing.T) {
 		_ = conn.Close()
 	}
 	if n := c.log.Count("TLS handshake failed"); n != 1 {
-		t.Errorf("the log has %d lines of 20 handshakes that failed, want one", n)
+		t.Errorf("got %d log lines for 20 failed handshakes, want 1", n)
 	}
 }
 
@@ -89,11 +89,11 @@ func TestDebugOfASession(t *testing.T) {
 			message, _, _ = strings.Cut(message, " session=")
 			shown[message]++
 			if strings.Contains(line, "elsewhere") || strings.Contains(line, "after") || strings.Contains(line, "127.0.0.3") {
-				t.Errorf("the log has %s", line)
+				t.Errorf("unexpected log %s", line)
 			}
 		}
 	}
 	if shown["command"] != 1 || shown["reply"] != 1 || shown[`"S3 request"`] == 0 {
-		t.Errorf("the log has %v", shown)
+		t.Errorf("unexpected log %v", shown)
 	}
 }

@@ -51,7 +51,7 @@ func TestLostUpload(t *testing.T) {
 			}
 			if reply, err := c.Send("SIZE " + tt.command[len("STOR "):]); err != nil ||
 				!strings.HasPrefix(reply, tt.size) {
-				t.Errorf("SIZE: %q, %v, want %s", reply, err, tt.size)
+				t.Errorf("SIZE: got %q, %v, want %s", reply, err, tt.size)
 			}
 			if tt.want != resumable || strings.HasSuffix(tt.command, "old") {
 				return

@@ -36,7 +36,7 @@ func describedBy(t *testing.T, desc *prometheus.Desc) described {
 	found := regexp.MustCompile(
 		`fqName: "(.*?)", help: "(.*?)",.* constLabels: \{(\w*).*?\}, variableLabels: \{(.*)\}\}`).FindStringSubmatch(desc.String())
 	if found == nil {
-		t.Fatalf("%v", desc)
+		t.Fatalf("got %v", desc)
 	}
 	return described{found[1], found[2], strings.ReplaceAll(strings.Trim(found[3]+","+found[4], ","), ",", ", ")}
 }
@@ -96,7 +96,7 @@ func TestMetricsTable(t *testing.T) {
 	}
 	if !*update {
 		t.Fatalf(
-			"%s does not show the metrics as they are: run go test ./internal/server -run TestMetricsTable -update",
+			"%s is not up to date: run go test ./internal/server -run TestMetricsTable -update",
 			file)
 	}
 	must.OK(t, os.WriteFile(file, []byte(before+begin+table+end+after), 0o644))
@@ -115,7 +115,7 @@ func TestSelectors(t *testing.T) {
 		for _, selector := range selectors {
 			m, known := all[selector[1]]
 			if !known {
-				t.Errorf("%s: there is no metric %s", file, selector[1])
+				t.Errorf("%s: unknown metric %s", file, selector[1])
 			}
 			labels := append(strings.Split(m.labels, ", "), "job", "pod", "instance", "le")
 			for _, label := range regexp.MustCompile(`(\w+)\s*(?:=~|=|!=|!~)\s*"`).FindAllStringSubmatch(selector[2], -1) {
@@ -185,7 +185,7 @@ func TestSelectedLimits(t *testing.T) {
 	for _, m := range selected {
 		for _, limit := range strings.Split(m[1], "|") {
 			if !slices.Contains(limits.ServerWide(), limit) {
-				t.Errorf("an alert waits for refusals by %q, which is not a limit of the server", limit)
+				t.Errorf("an alert selects refusals by %q, which is not a limit of the server", limit)
 			}
 		}
 	}
@@ -200,7 +200,7 @@ func TestAuditBacklog(t *testing.T) {
 	session(t, srv, "alice")
 	metric(t, srv, `babelftp_audit_lines_waiting{destination="webhook"} 1`)
 	if hasMetric(t, srv, `babelftp_audit_delay_seconds{destination="webhook"} 0`) {
-		t.Error("the line that waits has no delay")
+		t.Error("the waiting line has no delay")
 	}
 }
 
@@ -218,7 +218,7 @@ func TestInspectorUp(t *testing.T) {
 	metric(t, srv, `babelftp_inspector_up{tenant="other"} 0`)
 	srv.probeInspectors(t.Context())
 	if n := strings.Count(log.String(), "inspector failed"); n != 1 {
-		t.Errorf("the log reports the inspector %d times", n)
+		t.Errorf("got %d log lines about the inspector", n)
 	}
 	reload(t, srv, changed(t, cfg, func(next *config.Config) {
 		next.Tenants["other"].Inspect = inspectedBy(t, refuseBad)
@@ -227,7 +227,7 @@ func TestInspectorUp(t *testing.T) {
 	srv.probeInspectors(t.Context())
 	metric(t, srv, `babelftp_inspector_up{tenant="other"} 1`)
 	if _, body := get(t, srv, "/metrics"); strings.Contains(body, `babelftp_inspector_up{tenant="acme"}`) {
-		t.Error("there is a series of a tenant without an inspector")
+		t.Error("unexpected series of a tenant without an inspector")
 	}
 }
 
@@ -298,7 +298,7 @@ func TestMetricsOfRunningTransfer(t *testing.T) {
 	metric(t, srv, `babelftp_transfer_bytes_total{direction="upload",tenant="acme"} 7`)
 	metric(t, srv, `babelftp_transfers_active{direction="upload",tenant="acme"} 1`)
 	if hasMetric(t, srv, `babelftp_transfers_total{direction="upload",result="complete",tenant="acme"} 1`) {
-		t.Error("the transfer counts before its end")
+		t.Error("the transfer was counted before its end")
 	}
 	must.OK(t, data.Close())
 	c.Reply(226)
@@ -378,7 +378,7 @@ func TestMetricsOfRemovedTenant(t *testing.T) {
 		_, body := get(t, srv, "/metrics")
 		for line := range strings.Lines(body) {
 			if strings.Contains(line, `tenant="acme"`) {
-				t.Errorf("/metrics has %s", line)
+				t.Errorf("/metrics: unexpected %s", line)
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func TestDenyOverwrite(t *testing.T) {
 		c.Want("edited", "RETR there")
 		listed, err := s.Client().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &acme.Bucket})
 		if err != nil || len(listed.Contents) != 2 {
-			t.Errorf("the bucket holds %d objects, %v", len(listed.Contents), err)
+			t.Errorf("got %d objects, %v", len(listed.Contents), err)
 		}
 	})
 }
@@ -90,7 +90,7 @@ func TestVersionOverwrite(t *testing.T) {
 		c.Command(250, "DELE f")
 		versions, err := s.Client().ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &acme.Bucket})
 		if err != nil || len(versions.Versions) != 2 {
-			t.Errorf("%d versions are kept, %v", len(versions.Versions), err)
+			t.Errorf("got %d versions, %v", len(versions.Versions), err)
 		}
 		acme.Users["alice"].Overwrite = config.DenyOverwrite
 		before := len(versions.Versions) + len(versions.DeleteMarkers)
@@ -99,7 +99,7 @@ func TestVersionOverwrite(t *testing.T) {
 		}
 		versions, err = s.Client().ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &acme.Bucket})
 		if after := len(versions.Versions) + len(versions.DeleteMarkers); err != nil || after != before {
-			t.Errorf("the check leaves %d versions behind, %v", after-before, err)
+			t.Errorf("the check left %d versions, %v", after-before, err)
 		}
 	})
 }
@@ -144,7 +144,7 @@ func TestServerWithoutConditions(t *testing.T) {
 			}
 			left, err := s.Client().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &acme.Bucket})
 			if err != nil || len(left.Contents) != 0 {
-				t.Errorf("the check leaves %d objects behind, %v", len(left.Contents), err)
+				t.Errorf("the check left %d objects, %v", len(left.Contents), err)
 			}
 		})
 	}

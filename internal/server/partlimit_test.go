@@ -31,13 +31,13 @@ func TestPartLimit(t *testing.T) {
 		for range 2 {
 			const want = "552 big: The file is too large; the limit is 15 MiB (3 x part_size 5 MiB)."
 			if reply, err := c.Upload("STOR big", content); err != nil || reply != want {
-				t.Errorf("%q, %v; want %q", reply, err, want)
+				t.Errorf("got %q, %v; want %q", reply, err, want)
 			}
 			c.Command(550, "SIZE big")
 		}
 	})
 	if left := leftBehind(t, s, cfg.Tenants["acme"].Bucket); len(left) > 0 {
-		t.Errorf("the bucket has %q", left)
+		t.Errorf("unexpected keys %q", left)
 	}
 	const cause = "file needs more than the 3 parts that S3 accepts: configure a part_size above 5242880 bytes"
 	for _, line := range lines {
@@ -45,5 +45,5 @@ func TestPartLimit(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("no line of the audit log has the cause: %v", lines)
+	t.Errorf("the audit log lacks the cause: %v", lines)
 }

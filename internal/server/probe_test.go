@@ -119,11 +119,11 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 					}), "; ")
 				}
 				if got := try(policy); got != "" {
-					t.Errorf("with all of the policy: %s", got)
+					t.Errorf("with the whole policy: %s", got)
 				}
 				// Without the permission to delete versions, delete markers hide the objects of the probe.
 				if after := s3test.Objects(t, s.Client(), acme.Bucket); len(after) != len(before) {
-					t.Errorf("the probe leaves %d objects, of %d before", len(after), len(before))
+					t.Errorf("the probe left %d objects, %d before", len(after), len(before))
 				}
 				for i, statement := range policy.Statement {
 					for _, action := range statement.Action {
@@ -143,15 +143,15 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 						got := try(without(policy, i, action))
 						if want := action + " on " + statement.Resource[0]; !strings.Contains(got, want) ||
 							strings.Count(got, " on arn:") != strings.Count(got, want) {
-							t.Errorf("without %s: %s", want, got)
+							t.Errorf("without %s: got %s", want, got)
 						}
 					}
 				}
 				if after := s3test.Objects(t, s.Client(), acme.Bucket); !slices.Equal(after, before) {
-					t.Errorf("the probes leave %q, of %q before", after, before)
+					t.Errorf("the probes left %q, %q before", after, before)
 				}
 				if open := s3test.OpenUploads(t, s.Client(), acme.Bucket); len(open) > 0 {
-					t.Errorf("the probes leave the uploads %q", open)
+					t.Errorf("the probes left the uploads %q", open)
 				}
 			})
 		}
@@ -180,7 +180,7 @@ func TestProbe(t *testing.T) {
 			t.Error(got)
 		}
 		if left := leftBehind(t, s, acme.Bucket); len(left) > 0 {
-			t.Errorf("the probe leaves %q", left)
+			t.Errorf("the probe left %q", left)
 		}
 	})
 }
@@ -242,16 +242,16 @@ func TestInterruptedProbe(t *testing.T) {
 				told := ""
 				srv.ProbeBuckets(ctx, func(r *s3client.Report) { told += r.String() })
 				if !strings.Contains(told, want) {
-					t.Errorf("the probe reports %s", told)
+					t.Errorf("unexpected report of the probe: %s", told)
 				}
 				if name == "begin" && lost { // the ID is unknown
 					if !strings.Contains(told, "a multipart upload of this check may stay at ") {
-						t.Errorf("the probe reports %s", told)
+						t.Errorf("unexpected report of the probe: %s", told)
 					}
 					return
 				}
 				if left := leftBehind(t, s, cfg.Tenants["acme"].Bucket); len(left) > 0 {
-					t.Errorf("the probe leaves %q", left)
+					t.Errorf("the probe left %q", left)
 				}
 			})
 		}
@@ -354,10 +354,10 @@ func TestProbeNamesBlockedCustomerKeys(t *testing.T) {
 		return nil
 	}))
 	if !strings.Contains(got, "refuses encryption: customer (SSE-C)") || strings.Contains(got, "s3:PutObject") {
-		t.Errorf("the probe says %s", got)
+		t.Errorf("unexpected report of the probe: %s", got)
 	}
 	if left := leftBehind(t, s, cfg.Tenants["acme"].Bucket); len(left) > 0 {
-		t.Errorf("the probe has left %q", left)
+		t.Errorf("the probe left %q", left)
 	}
 }
 
@@ -374,7 +374,7 @@ func TestProbeThatMayDeleteNoVersion(t *testing.T) {
 		t.Error(got)
 	}
 	if left := s3test.Objects(t, s.Client(), acme.Bucket); len(left) > 0 {
-		t.Errorf("the probe leaves %q", left)
+		t.Errorf("the probe left %q", left)
 	}
 	if countVersions(t, s, acme.Bucket) == 0 {
 		t.Error("the credentials may delete versions")
@@ -432,7 +432,7 @@ func TestProbeUnderDefaultRetention(t *testing.T) {
 					t.Error(got)
 				}
 				if left := leftBehind(t, s, acme.Bucket); len(left) > 0 {
-					t.Errorf("the probe leaves %q", left)
+					t.Errorf("the probe left %q", left)
 				}
 			})
 		}
@@ -481,7 +481,7 @@ func TestProbeVerifiesTheProfile(t *testing.T) {
 			cfg.S3.Profile = config.Profile(tc.profile)
 			if got := probe(t, cfg, s.AWSConfig()); (got == "") != (tc.want == "") || got != "" &&
 				!strings.Contains(got, "promises: "+tc.want) {
-				t.Errorf("the probe reports %s; want %q", got, tc.want)
+				t.Errorf("got report %s, want %q", got, tc.want)
 			}
 		})
 	}

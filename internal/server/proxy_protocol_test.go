@@ -108,7 +108,7 @@ func TestProxyProtocol(t *testing.T) {
 			content := strings.Repeat(name, 1000)
 			transferBehind(t, c, tc.passive, tc.header, "STOR "+name, content)
 			if back := transferBehind(t, c, tc.passive, tc.header, "RETR "+name, ""); back != content {
-				t.Errorf("RETR brings %d bytes, want %d", len(back), len(content))
+				t.Errorf("RETR: got %d bytes, want %d", len(back), len(content))
 			}
 		})
 	}
@@ -117,7 +117,7 @@ func TestProxyProtocol(t *testing.T) {
 	c.Command(425, "PASV") // PASV only supports IPv4
 	for _, line := range []string{"EPSV 1", "EPSV 3", "EPRT |1|203.0.113.7|2000|", "EPRT |3|x|1|"} {
 		if text := c.Command(522, line); !strings.HasSuffix(text, " (2)") {
-			t.Errorf("%s: %q, want the protocol of IPv6", line, text)
+			t.Errorf("%s: got %q, want the protocol of IPv6", line, text)
 		}
 	}
 	wantMetrics(t, srv, "babelftp_proxy_protocol_refused_total 0")
@@ -140,7 +140,7 @@ func TestProxyProtocolLimits(t *testing.T) {
 	behind(t, srv, local, 220)
 	behind(t, srv, local, 421) // two sessions at the balancer's address
 	if !log.Has("198.51.100.7") {
-		t.Errorf("the log does not name the client: %s", log)
+		t.Errorf("the log lacks the client: %s", log)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestProxyProtocolDataConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if n, err := dial(t, tc.from, port, tc.header).Read(make([]byte, 1)); err == nil {
-				t.Errorf("it reads %d bytes", n)
+				t.Errorf("the client received %d bytes", n)
 			}
 		})
 	}
@@ -238,7 +238,7 @@ func TestForeignProtocolsInTheLog(t *testing.T) {
 		conn, err := net.Dial("tcp", srv.Addr().String())
 		must.OK(t, err)
 		if err := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(t.Context()); err == nil {
-			t.Error("a TLS handshake succeeds on the port for explicit TLS")
+			t.Error("a TLS handshake succeeded on the port for explicit TLS")
 		}
 		if _, err := io.Copy(io.Discard, conn); err != nil {
 			t.Logf("the connection ends with %v", err) // a reset if bytes were left
@@ -252,7 +252,7 @@ func TestForeignProtocolsInTheLog(t *testing.T) {
 		must.Write(t, conn, header)
 		if replies, _ := io.ReadAll(conn); !strings.Contains(string(replies), "\r\n500 ") ||
 			!strings.Contains(string(replies), "\r\n421 ") {
-			t.Errorf("the replies to %q are %q", header, replies)
+			t.Errorf("replies to %q: got %q", header, replies)
 		}
 		_ = conn.Close()
 	}
@@ -267,10 +267,10 @@ func TestForeignProtocolsInTheLog(t *testing.T) {
 	}
 	for message, n := range lines {
 		if n != 1 {
-			t.Errorf("the log has %d lines with %s", n, message)
+			t.Errorf("got %d log lines with %s", n, message)
 		}
 	}
 	if len(lines) != 2 {
-		t.Errorf("the log has %v", lines)
+		t.Errorf("unexpected log %v", lines)
 	}
 }

@@ -73,13 +73,13 @@ func TestQuotas(t *testing.T) {
 			`babelftp_quota_limit_bytes{tenant="acme",user="alice"} 40`,
 		} {
 			if !strings.Contains(metrics, line+"\n") {
-				t.Errorf("metrics have no line %s", line)
+				t.Errorf("/metrics lacks %s", line)
 			}
 		}
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER bob@acme")
 		if welcome := c.Command(230, "PASS "+servicetest.Password); !strings.HasPrefix(welcome, "68 bytes of 100 bytes\n") {
-			t.Errorf("the welcome is %q", welcome)
+			t.Errorf("unexpected welcome %q", welcome)
 		}
 	})
 }
@@ -114,6 +114,6 @@ func TestQuotaUncounted(t *testing.T) {
 	c.Store("file", "content")
 	c.Command(451, "SITE QUOTA")
 	if _, metrics := get(t, srv, "/metrics"); strings.Contains(metrics, "babelftp_quota_used_bytes{") {
-		t.Error("the metrics have a number")
+		t.Error("the metrics show an unknown usage")
 	}
 }

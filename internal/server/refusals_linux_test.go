@@ -212,11 +212,11 @@ func TestRefusalsOfServer(t *testing.T) {
 			srv := start(t, cfg, opts)
 			shown := slices.Sorted(maps.Keys(refusals(t, srv)))
 			if want := slices.Sorted(slices.Values(limits.ServerWide())); !slices.Equal(shown, want) {
-				t.Fatalf("a fresh server shows the limits %q, want %q", shown, want)
+				t.Fatalf("new server: got limits %q, want %q", shown, want)
 			}
 			p.provoke(t, srv)
 			if n := refusals(t, srv)[limit]; n == "0" {
-				t.Errorf("the refusal is not counted: %v", refusals(t, srv))
+				t.Errorf("the refusal was not counted: %v", refusals(t, srv))
 			}
 		})
 	}

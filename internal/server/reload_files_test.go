@@ -291,12 +291,12 @@ func TestReloadOfEachFile(t *testing.T) {
 		found := fileKeys(reflect.TypeFor[config.Config]())
 		for _, key := range found {
 			if !slices.Contains(tested, key) {
-				t.Errorf("no case has %s", key)
+				t.Errorf("no test case has %s", key)
 			}
 		}
 		for _, key := range tested {
 			if !slices.Contains(found, key) && key != "User/password_hash" {
-				t.Errorf("no %s is found", key)
+				t.Errorf("missing %s", key)
 			}
 		}
 	})
@@ -387,7 +387,7 @@ func (tc *fileCase) test(t *testing.T) {
 		}
 	}
 	if seen(t, srv) {
-		t.Fatal("the next content is seen before it is there")
+		t.Fatal("the next content was read too early")
 	}
 	v.mount(t, tc.next)
 	for range time.Tick(20 * time.Millisecond) {

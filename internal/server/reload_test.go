@@ -68,7 +68,7 @@ func TestReloadRemovesATenant(t *testing.T) {
 		return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "events.(*Queue).Run(")
 	}
 	if !queues() {
-		t.Error("no queue runs")
+		t.Error("no queue is running")
 	}
 	reload(t, srv, changed(t, cfg, func(next *config.Config) { delete(next.Tenants, "acme") }))
 	stranger := ftptest.Dial(t, srv.Addr().String())
@@ -77,10 +77,10 @@ func TestReloadRemovesATenant(t *testing.T) {
 	stranger.Command(504, "HOST ftp.acme.example")
 	c.Store("/late", "x")
 	if e := next(t, received); e.Path != "/late" || !e.Confirmed {
-		t.Errorf("the event is %+v", e)
+		t.Errorf("unexpected event %+v", e)
 	}
 	if !queues() {
-		t.Error("the queue has ended before the session")
+		t.Error("the queue ended before the session")
 	}
 	c.Command(221, "QUIT")
 	for range time.Tick(10 * time.Millisecond) {
@@ -108,7 +108,7 @@ func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
 	}, "acme")
 	reload(t, srv, next)
 	if srv.queues["acme"] != queue || srv.active.Load().buckets["acme"] != bucket {
-		t.Error("another user makes another queue or bucket")
+		t.Error("another user replaced the queue or the bucket")
 	}
 	// A user who must not overwrite files needs a bucket that was verified for it.
 	deny := changed(t, next, func(next *config.Config) {
@@ -118,7 +118,7 @@ func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
 	}, "acme")
 	reload(t, srv, deny)
 	if srv.queues["acme"] == queue || srv.active.Load().buckets["acme"] == bucket {
-		t.Error("the bucket was not made again")
+		t.Error("the bucket was not created again")
 	}
 	bob := session(t, srv, "bob")
 	bob.Store("/file", "one")
@@ -164,10 +164,10 @@ func TestReloadIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := srv.Reload(ReloadFiles, tc.load); err == nil {
-				t.Error("the configuration was taken")
+				t.Error("the invalid configuration was applied")
 			}
 			if !log.Has(tc.want) {
-				t.Errorf("the log has no %s:\n%s", tc.want, log)
+				t.Errorf("the log lacks %s:\n%s", tc.want, log)
 			}
 			wantMetrics(t, srv, "babelftp_config_reload_success 0")
 			refused++
@@ -224,6 +224,6 @@ func TestReloadWhileClientsWork(t *testing.T) {
 	}
 	again := func() (*config.Config, error) { return cfg, nil }
 	if err := srv.Reload(ReloadFiles, again); !errors.Is(err, errStopping) {
-		t.Errorf("a server that has stopped returns %v", err)
+		t.Errorf("unexpected error of a stopped server: %v", err)
 	}
 }

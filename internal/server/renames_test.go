@@ -115,7 +115,7 @@ func TestRenameHistories(t *testing.T) {
 				x.first.Store("flag", "")
 				text := x.betweenCopyAndDelete("flag", "taken", "taken", 451, func() { x.second.Store("flag", "") })
 				if !strings.Contains(text, "flag") {
-					x.Errorf("451 %s", text)
+					x.Errorf("unexpected text of 451: %s", text)
 				}
 				x.rename(x.first, "flag", "taken", 250)
 				x.second.Store("flag", "")
@@ -127,10 +127,10 @@ func TestRenameHistories(t *testing.T) {
 				// The marker of d on versitygw has the time of the directory, which changes with the file.
 				marker := strings.Contains(x.Name(), "/versitygw") && strings.HasPrefix(text, "d/: ")
 				if !strings.HasPrefix(text, "d/a: ") && !marker {
-					x.Errorf("451 %s", text)
+					x.Errorf("unexpected text of 451: %s", text)
 				}
 				if text := x.rename(x.first, "d", "e", 550); !strings.HasPrefix(text, "e/a: ") {
-					x.Errorf("550 %s", text)
+					x.Errorf("unexpected text of 550: %s", text)
 				}
 				x.first.Command(250, "DELE e/a")
 				x.rename(x.first, "d", "e", 250)
@@ -161,7 +161,7 @@ func TestRenameHistories(t *testing.T) {
 					second: session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")}
 				h.run(x)
 				if left := x.left(); left != h.left {
-					t.Errorf("the files are %q, want %q", left, h.left)
+					t.Errorf("got files %q, want %q", left, h.left)
 				}
 			})
 		}

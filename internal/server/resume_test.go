@@ -84,7 +84,7 @@ func (x *uploadsTest) interrupt(content string) {
 func (x *uploadsTest) wantFile(content string) {
 	x.Helper()
 	if got := x.as("bob", 0).Transfer("RETR f"); got != content {
-		x.Errorf("the file has %d bytes, want %d others", len(got), len(content))
+		x.Errorf("the file has %d bytes, want %d, or the content differs", len(got), len(content))
 	}
 }
 

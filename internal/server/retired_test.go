@@ -46,7 +46,7 @@ func TestUploadsOfRemovedPlaces(t *testing.T) {
 				t.Helper()
 				for deadline := time.Now().Add(time.Minute); !yes(); {
 					if time.Sleep(10 * time.Millisecond); time.Now().After(deadline) {
-						t.Fatalf("the bucket has %q", objects())
+						t.Fatalf("unexpected keys %q", objects())
 					}
 				}
 			}

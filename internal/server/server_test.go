@@ -60,7 +60,7 @@ func waitForChecks(t *testing.T, srv *Server) {
 	for _, b := range srv.buckets() {
 		for known := false; !known; known, _ = b.Up() {
 			if time.Now().After(deadline) {
-				t.Fatalf("the server has not looked at the bucket %q", b.Name)
+				t.Fatalf("the server did not check the bucket %q", b.Name)
 			}
 			time.Sleep(time.Millisecond)
 		}
@@ -87,7 +87,7 @@ func TestTenantTexts(t *testing.T) {
 		c.Command(331, "USER alice")
 		welcome := c.Command(230, "PASS "+servicetest.Password)
 		if !strings.HasPrefix(welcome, "Hello alice.\n") || strings.Contains(welcome, "\n Seen on 2") != before {
-			t.Errorf("logged in before: %t, the welcome is %q", before, welcome)
+			t.Errorf("logged in before: %t: unexpected welcome %q", before, welcome)
 		}
 		c.WantReply(221, "Acme says goodbye.", "QUIT")
 	}

@@ -124,7 +124,7 @@ func TestTenantInsideAnother(t *testing.T) {
 	send(t, alice, data, content[6_000_000:])
 	operator.Want("abc", "RETR moved/waits")
 	if got := loginAs(t, srv, "alice@acme").Transfer("RETR large"); got != content {
-		t.Errorf("the upload that ran has %d bytes", len(got))
+		t.Errorf("unexpected size %d of the running upload", len(got))
 	}
 	operator.Command(200, "SITE COPY inbox copied")
 	operator.Command(250, "SITE RMDIR inbox")
@@ -132,7 +132,7 @@ func TestTenantInsideAnother(t *testing.T) {
 	for _, key := range s3test.Objects(t, s.Client(), acme.Bucket) {
 		if strings.Contains(key, ".babelftp/") && !strings.HasPrefix(key, ".babelftp/") &&
 			!strings.HasPrefix(key, acme.Prefix+".babelftp/") {
-			t.Errorf("an object of the server has come to %q", key)
+			t.Errorf("got an event for the server's own object %q", key)
 		}
 	}
 
@@ -160,6 +160,6 @@ func TestInterruptedUploadsOfTenants(t *testing.T) {
 	_ = data.Close()
 	loginAs(t, srv, "alice@twin").Command(550, "SIZE f")
 	if size := loginAs(t, srv, "alice@acme").Command(213, "SIZE f"); size != "12" {
-		t.Errorf("the user who can resume the upload gets the size %s", size)
+		t.Errorf("user who can resume the upload: got size %s", size)
 	}
 }

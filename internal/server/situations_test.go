@@ -57,7 +57,7 @@ func TestStoppedUploads(t *testing.T) {
 				tt.stop(srv, c)
 			}
 			if text := c.Reply(426); text != tt.want+" The upload can be resumed." {
-				t.Errorf("426 %q", text)
+				t.Errorf("unexpected text of 426: %q", text)
 			}
 			_ = data.Close()
 			c = session(t, start(t, &before, Options{AWS: s.AWSConfig()}), "alice")
@@ -98,7 +98,7 @@ func TestRefusalsOfS3(t *testing.T) {
 	} {
 		fault := proxy.Inject(s3test.Fault{Operation: "PutObject", Effect: s3test.Refuse(tt.status, tt.code)})
 		if reply, err := c.Upload("STOR d/f", "content"); err != nil || reply != tt.want {
-			t.Errorf("%s: %q, %v, want %q", tt.code, reply, err, tt.want)
+			t.Errorf("%s: got %q, %v, want %q", tt.code, reply, err, tt.want)
 		}
 		fault.End()
 	}
@@ -139,7 +139,7 @@ func TestWhatStays(t *testing.T) {
 		{550, "SITE CPTO /there/f", accounts},
 	} {
 		if text := c.Command(tt.code, tt.command); text != tt.want {
-			t.Errorf("%s: %q, want %q", tt.command, text, tt.want)
+			t.Errorf("%s: got %q, want %q", tt.command, text, tt.want)
 		}
 	}
 }

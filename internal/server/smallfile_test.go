@@ -46,13 +46,13 @@ func TestRequestsOfSmallFiles(t *testing.T) {
 				c.Store(fmt.Sprint("picture", i), "content")
 				c.Command(221, "QUIT")
 				if got := proxy.Counts(); !maps.Equal(got, test.want) {
-					t.Errorf("file %d takes %v, want %v", i, got, test.want)
+					t.Errorf("file %d: got requests %v, want %v", i, got, test.want)
 				}
 			}
 			proxy.Reset()
 			srv.removeChangedUploads(t.Context())
 			if n := len(proxy.Operations()); n != test.looks || n != proxy.Counts()["ListObjectsV2"] {
-				t.Errorf("the end takes %v, want %d", proxy.Counts(), test.looks)
+				t.Errorf("after the end: got requests %v, want %d", proxy.Counts(), test.looks)
 			}
 		})
 	}
@@ -69,7 +69,7 @@ func waitForUpkeep(t *testing.T, srv *Server, proxy *s3test.Proxy) {
 	}
 	for deadline := time.Now().Add(time.Minute); proxy.Counts()["ListObjectsV2"] < lists || len(srv.upkeep) > 0; {
 		if time.Now().After(deadline) {
-			t.Fatalf("the server has asked only for %v", proxy.Counts())
+			t.Fatalf("got only the requests %v", proxy.Counts())
 		}
 		time.Sleep(time.Millisecond)
 	}

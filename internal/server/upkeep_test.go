@@ -24,7 +24,7 @@ func TestForEach(t *testing.T) {
 			now.Add(-1)
 		})
 		if sum.Load() != int64(len(all)) || most.Load() > maxParallel {
-			t.Errorf("%d were done, and %d at the same time", sum.Load(), most.Load())
+			t.Errorf("%d tasks were done, %d at the same time", sum.Load(), most.Load())
 		}
 	})
 }

@@ -114,7 +114,7 @@ func TestOperationLimit(t *testing.T) {
 	other.Command(250, "DELE /file")
 	s3.let()
 	if err := <-done; err != nil {
-		t.Errorf("the first rename: %v", err)
+		t.Errorf("first rename: %v", err)
 	}
 	other.Command(350, "RNFR /b")
 	other.Command(250, "RNTO /c")
@@ -148,7 +148,7 @@ func TestLoginRates(t *testing.T) {
 		}
 	}
 	if lines != 1 {
-		t.Errorf("the log has %d lines of it, want one", lines)
+		t.Errorf("got %d log lines, want 1", lines)
 	}
 }
 

@@ -66,7 +66,7 @@ func TestVersions(t *testing.T) {
 			dir := "/.versions/" + at + "/alice"
 			c.Command(250, "CWD "+dir+"/reports")
 			if pwd := c.Command(257, "PWD"); !strings.Contains(pwd, dir) {
-				t.Errorf("PWD: %s", pwd)
+				t.Errorf("PWD: got %s", pwd)
 			}
 			c.Want("right", "RETR mistake")
 			c.Command(350, "REST 3")
@@ -75,7 +75,7 @@ func TestVersions(t *testing.T) {
 			c.WantReply(213, "5", "SIZE mistake")
 			c.WantReply(213, "20240102030405", "MDTM mistake")
 			if got := c.Command(213, "HASH mistake"); !strings.Contains(got, " 0-4 ") {
-				t.Errorf("HASH: %s", got)
+				t.Errorf("HASH: got %s", got)
 			}
 			c.Want("mistake\r\nold\r\n", "NLST")
 			if got := c.Transfer("MLSD"); !strings.Contains(got, "perm=fr; mistake\r\n") ||
@@ -86,15 +86,15 @@ func TestVersions(t *testing.T) {
 		now := "/.versions/" + time.Now().In(zone).Format("2006-01-02") + "/alice/reports"
 		c.Want("wrong", "RETR "+now+"/mistake")
 		if got := c.Transfer("NLST " + now); got != now+"/mistake\r\n" { // no empty directory
-			t.Errorf("NLST of today: %q", got)
+			t.Errorf("NLST of today: got %q", got)
 		}
 		if got := c.Transfer("NLST /.versions/deleted/alice/reports/old"); !strings.HasSuffix(got, "/other\r\n") {
-			t.Errorf("NLST of what was deleted: %q", got)
+			t.Errorf("NLST of deleted files: got %q", got)
 		}
 		days := strings.Fields(c.Transfer("NLST /.versions"))
 		yesterday := time.Now().In(zone).AddDate(0, 0, -1).Format("2006-01-02")
 		if len(days) != 31 || days[29] != "/.versions/"+yesterday || days[30] != "/.versions/deleted" {
-			t.Errorf("the days are %q", days)
+			t.Errorf("got days %q", days)
 		}
 		c.Want("/.versions\r\n/alice\r\n", "NLST /")
 
@@ -129,7 +129,7 @@ func TestVersionsOfUsers(t *testing.T) {
 		rooted.Want("content", "RETR /.versions/"+time.Now().UTC().Format("2006-01-02T15:04:05Z")+"/file")
 		yesterday := time.Now().In(honolulu.Location()).AddDate(0, 0, -1).Format("2006-01-02")
 		if days := strings.Fields(rooted.Transfer("NLST /.versions")); days[29] != "/.versions/"+yesterday {
-			t.Errorf("the days of Honolulu are %q", days)
+			t.Errorf("got days %q for Honolulu", days)
 		}
 	})
 }
@@ -143,7 +143,7 @@ func TestVersionsNeedVersioning(t *testing.T) {
 			acme.Restore.Days = 3
 		}
 		if got := probe(t, cfg, s.AWSConfig()); got != "" {
-			t.Errorf("a bucket that keeps versions: %s", got)
+			t.Errorf("check of a bucket that keeps versions: got %s", got)
 		}
 		acme.Bucket = s.Bucket(t)
 		want := fmt.Sprintf("tenant acme: bucket %q: versioning is not enabled, which versions_directory "+

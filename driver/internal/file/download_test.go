@@ -79,7 +79,7 @@ func TestRange(t *testing.T) {
 			defer r.Close()
 			got, err := io.ReadAll(r)
 			if want := content[test.from:test.to]; !errors.Is(err, test.err) || err == nil && string(got) != want {
-				t.Errorf("%q, %v; want %q, %v", got, err, want, test.err)
+				t.Errorf("got %q, %v; want %q, %v", got, err, want, test.err)
 			}
 			if !slices.Equal(*ranges, test.ranges) {
 				t.Errorf("requests are for %q, want %q", *ranges, test.ranges)

@@ -9,13 +9,13 @@ import (
 func TestWaitIsMonotonic(t *testing.T) {
 	var w ClientWait
 	if w.tooLong() {
-		t.Error("an upload that does not wait is too long waiting")
+		t.Error("tooLong() = true without a wait")
 	}
 	w.Begin()
 	if since := w.since.Load().String(); !strings.Contains(since, " m=") {
 		t.Errorf("%s has no monotonic reading", since)
 	}
 	if w.tooLong() {
-		t.Error("an upload that has just begun to wait is too long waiting")
+		t.Error("tooLong() = true at the beginning of a wait")
 	}
 }

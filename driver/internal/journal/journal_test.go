@@ -112,7 +112,7 @@ func TestIsHolder(t *testing.T) {
 	next, err := other.Resume(t.Context(), r, partSize, &journal.ClientWait{}, func(error) {})
 	must.OK(t, err)
 	if e.IsHolder(t.Context()) || !next.IsHolder(t.Context()) {
-		t.Error("the session that has taken over the upload is not the only holder")
+		t.Error("the session that took over the upload is not the only holder")
 	}
 	next.Remove(t.Context())
 	if e.IsHolder(t.Context()) || next.IsHolder(t.Context()) {
@@ -143,7 +143,7 @@ func TestResumeOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := resumed.Load(); n != 1 {
-		t.Errorf("%d processes have the upload, want 1", n)
+		t.Errorf("%d processes hold the upload, want 1", n)
 	}
 	if r := s.read(s.process(), e.Record().Name); r.CanResume() || !r.CountsPart(partSize) || r.CountsPart(partSize+1) {
 		t.Errorf("record after the resume: %+v", r)
@@ -168,7 +168,7 @@ func TestTakenOver(t *testing.T) {
 			must.OK(t, err)
 			defer next.Release()
 			if err := write(t.Context(), e); !errors.Is(err, journal.ErrTakenOver) {
-				t.Errorf("error %v, want %v", err, journal.ErrTakenOver)
+				t.Errorf("got error %v, want %v", err, journal.ErrTakenOver)
 			}
 			if err := next.BoundParts(t.Context(), partSize); err != nil {
 				t.Errorf("write by the new holder: %v", err)

@@ -43,7 +43,7 @@ func TestSplitPoints(t *testing.T) {
 			}
 			got := m.end("d/")
 			if !slices.Equal(got, test.want) {
-				t.Fatalf("%q, want %q", got, test.want)
+				t.Fatalf("got %q, want %q", got, test.want)
 			}
 			at := "d/"
 			for _, want := range test.want {

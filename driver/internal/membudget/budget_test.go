@@ -87,7 +87,7 @@ func TestBudgetWaits(t *testing.T) {
 		}
 		cancel(cause)
 		if err := <-impatient; !errors.Is(err, cause) {
-			t.Errorf("error %v, want %v", err, cause)
+			t.Errorf("got error %v, want %v", err, cause)
 		}
 		first.Release()
 		for want := range 3 {

@@ -157,7 +157,7 @@ func BenchmarkWait(b *testing.B) {
 			giveUp()
 			for b.Loop() {
 				if budget.acquire(gone, budget.For("more", "more").Buffer(MinLimit), BlockSize) == nil {
-					b.Fatal("got memory")
+					b.Fatal("got memory although the budget is full")
 				}
 			}
 		})

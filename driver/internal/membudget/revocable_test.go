@@ -10,7 +10,7 @@ import (
 func TestReservations(t *testing.T) {
 	const mib = 1 << 20
 	budget := New(16 * mib)
-	never := func() { t.Error("revoked") }
+	never := func() { t.Error("unexpected revocation") }
 	first := budget.Reserve(never)
 	if !first.TryTake(12*mib) || first.TryTake(BlockSize) {
 		t.Error("the first reservation does not get exactly three quarters of the budget")

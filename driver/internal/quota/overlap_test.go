@@ -184,7 +184,7 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 			x.count()
 			x.put("file", 300)
 			if used, _ := x.quota.Used(); used < x.stored() {
-				x.Errorf("the quota knows of %d bytes, and there are %d", used, x.stored())
+				x.Errorf("got usage %d, want %d", used, x.stored())
 			}
 			other.End(syscall.ESTALE)
 		}},
@@ -206,11 +206,11 @@ func TestNothingIsSubtractedTwice(t *testing.T) {
 			x := newCounted(t)
 			test.act(x)
 			if used, _ := x.quota.Used(); used < x.stored()-test.less || used > x.stored()+test.more {
-				t.Errorf("the quota knows of %d bytes, and there are %d", used, x.stored())
+				t.Errorf("got usage %d, want %d", used, x.stored())
 			}
 			x.count()
 			if used, _ := x.quota.Used(); used != x.stored() || x.quota.reserved != 0 {
-				t.Errorf("after a count %d bytes and %d reserved, and there are %d", used, x.quota.reserved, x.stored())
+				t.Errorf("after a count: got usage %d and %d reserved bytes, want usage %d", used, x.quota.reserved, x.stored())
 			}
 		})
 	}

@@ -66,17 +66,17 @@ func TestRecountBackoff(t *testing.T) {
 					c := qs.Begin("more")
 					defer c.End(nil)
 					if err := c.Grow(t.Context(), 1); !errors.Is(err, syscall.EDQUOT) {
-						t.Fatalf("error is %v, want EDQUOT", err)
+						t.Fatalf("got error %v, want EDQUOT", err)
 					}
 					return time.Since(begin)
 				}
 				for range 2 {
 					if took := refused(); took != test.count {
-						t.Errorf("refused after %v, want a count, which takes %v", took, test.count)
+						t.Errorf("refused after %v, want a count first, which takes %v", took, test.count)
 					}
 					for range 9 {
 						if took := refused(); took > 0 {
-							t.Errorf("refused after %v, want no count so soon after the last one", took)
+							t.Errorf("refused after %v, want no count so soon after the previous one", took)
 						}
 						time.Sleep(test.count * recountFactor / 10)
 					}

@@ -36,6 +36,6 @@ func testCountAfterHead(t *testing.T, early bool) {
 	qs.Removing(seen)(nil)
 	operation.End(nil)
 	if used, _ := q.Used(); used != 100 {
-		t.Errorf("%d bytes are used, want 100", used)
+		t.Errorf("got usage %d, want 100", used)
 	}
 }

@@ -56,7 +56,7 @@ func TestResponseBeforeTheRequestHasEnded(t *testing.T) {
 		t.Error(err)
 	}
 	if outcome != nil {
-		t.Errorf("the request ended with %v", outcome)
+		t.Errorf("unexpected outcome %v of the request", outcome)
 	}
 }
 

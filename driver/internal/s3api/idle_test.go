@@ -37,11 +37,11 @@ func TestIdleWatch(t *testing.T) {
 			test.do(ctx, w)
 			if err := w.Error(io.EOF); !errors.Is(err, test.want) ||
 				(ctx.Err() != nil) != errors.Is(test.want, errIdle) {
-				t.Errorf("%s: %v, want %v", label, err, test.want)
+				t.Errorf("%s: got %v, want %v", label, err, test.want)
 			}
 			w.Close()
 			if ctx.Err() == nil {
-				t.Errorf("%s: the request goes on", label)
+				t.Errorf("%s: the request continues", label)
 			}
 		}
 	})

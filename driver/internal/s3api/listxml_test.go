@@ -84,7 +84,7 @@ func TestCharactersThatXMLDoesNotHave(t *testing.T) {
 				*out.CommonPrefixes[0].Prefix}; !slices.Equal(got, []string{
 				"d\ufffd", "/", "d%01/A", "d%01/b/",
 			}) {
-				t.Errorf("read as %q", got)
+				t.Errorf("got %q", got)
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func TestTokenWithCharactersThatXMLDoesNotHave(t *testing.T) {
 				t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(listDecoder).install)
 			must.OK(t, err)
 			if got := *out.NextContinuationToken; got != want || len(out.CommonPrefixes) != 1 {
-				t.Errorf("read as %q, with %d prefixes", got, len(out.CommonPrefixes))
+				t.Errorf("got %q, with %d prefixes", got, len(out.CommonPrefixes))
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func minioPage(objects int) string {
 func TestContentsAreDecoded(t *testing.T) {
 	objects, rest, ok := cutObjects([]byte(minioPage(2)))
 	if !ok || len(objects) != 2 || strings.Contains(string(rest), "Key>") {
-		t.Fatalf("%d objects, %v, left is %s", len(objects), ok, rest)
+		t.Fatalf("got %d objects, %v, rest %s", len(objects), ok, rest)
 	}
 	want := types.Object{
 		Key: aws.String("d/file-000001.txt"), Size: aws.Int64(1),
@@ -156,7 +156,7 @@ func TestContentsAreDecoded(t *testing.T) {
 		ETag:         aws.String(`"9dd4e461268c8034f5c8564e155c67a6"`), StorageClass: "STANDARD",
 	}
 	if !reflect.DeepEqual(objects[1], want) {
-		t.Errorf("%+v, want %+v", objects[1], want)
+		t.Errorf("got %+v, want %+v", objects[1], want)
 	}
 }
 

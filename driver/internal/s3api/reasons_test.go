@@ -66,7 +66,7 @@ func TestWithReasons(t *testing.T) {
 				t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
 			if err = s3error.FromSDK(err); !errors.Is(err, tc.want) || err != nil &&
 				!strings.Contains(err.Error(), tc.text) || err == nil && out == nil {
-				t.Errorf("%v, want %v for %s", err, tc.want, tc.text)
+				t.Errorf("got error %v, want %v for %s", err, tc.want, tc.text)
 			}
 			if want := map[bool]string{true: "bucket/key bytes=0-0"}[tc.asks]; fake.requested != want {
 				t.Errorf("GetObject is requested for %q, want %q", fake.requested, want)

@@ -164,7 +164,7 @@ func TestResponsesFromElsewhere(t *testing.T) {
 			u := f.upload(t)
 			f.part(t, u, content)
 			return func() error {
-				_, err := f.ListParts(ctx, u, func(s3api.Part) bool { t.Error("a part is listed"); return true })
+				_, err := f.ListParts(ctx, u, func(s3api.Part) bool { t.Error("unexpected part in the listing"); return true })
 				return err
 			}
 		}, syscall.EAGAIN},
@@ -182,7 +182,7 @@ func TestResponsesFromElsewhere(t *testing.T) {
 			request := test.request(s3api.WithRetries(t.Context(), impatient), t, f)
 			f.change = fromElsewhere
 			if err := request(); !errors.Is(err, test.want) {
-				t.Errorf("error is %v, want %v", err, test.want)
+				t.Errorf("got error %v, want %v", err, test.want)
 			}
 		})
 	}
@@ -211,7 +211,7 @@ func TestDeletedWhileS3Responds(t *testing.T) {
 				}
 				if err := request(t, f); errors.Is(err, fs.ErrNotExist) != (outcome == "deleted") ||
 					outcome == "replaced" && err != nil {
-					t.Errorf("the error is %v", err)
+					t.Errorf("unexpected error: %v", err)
 				}
 			})
 		}
@@ -293,7 +293,7 @@ func TestCompletedByAnother(t *testing.T) {
 	}
 	ctx := s3api.WithRetries(t.Context(), impatient)
 	if _, err := f.CompleteUpload(ctx, u, parts, s3api.Condition{}, always); !errors.Is(err, syscall.EAGAIN) {
-		t.Errorf("the error is %v, want %v", err, syscall.EAGAIN)
+		t.Errorf("got error %v, want %v", err, syscall.EAGAIN)
 	}
 }
 
@@ -324,14 +324,14 @@ func TestOtherBytes(t *testing.T) {
 			}
 			body, err := f.GetRange(t.Context(), v, test.from, test.to)
 			if !errors.Is(err, test.want) {
-				t.Fatalf("error is %v, want %v", err, test.want)
+				t.Fatalf("got error %v, want %v", err, test.want)
 			}
 			if err != nil {
 				return
 			}
 			defer body.Close()
 			if got, err := io.ReadAll(body); err != nil || string(got) != content[test.from:test.to] {
-				t.Errorf("%q, %v", got, err)
+				t.Errorf("got %q, %v", got, err)
 			}
 		})
 	}
@@ -340,7 +340,7 @@ func TestOtherBytes(t *testing.T) {
 		f.put(t, "key", content)
 		f.change = func(response *http.Response) { response.Header.Del("Content-Range") }
 		if _, _, _, err := f.Get(t.Context(), "key", 2); !errors.Is(err, syscall.EIO) {
-			t.Errorf("error is %v, want %v", err, syscall.EIO)
+			t.Errorf("got error %v, want %v", err, syscall.EIO)
 		}
 	})
 }
@@ -352,7 +352,7 @@ func TestSameBytesDoNotMeetCondition(t *testing.T) {
 	v := f.put(t, "key", "same")
 	f.put(t, "key", "same")
 	if err := f.CheckCondition(t.Context(), "key", v.Unchanged()); !errors.Is(err, syscall.ESTALE) {
-		t.Errorf("the error is %v, want %v", err, syscall.ESTALE)
+		t.Errorf("got error %v, want %v", err, syscall.ESTALE)
 	}
 }
 

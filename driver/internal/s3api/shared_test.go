@@ -214,7 +214,7 @@ func TestTurnsOfLargeObjects(t *testing.T) {
 		active.Wait()
 		t.Log(longest, time.Since(begin))
 		if most := slices.Max(longest[:]); most > 2*time.Second {
-			t.Errorf("a download waits %v for its next bytes", most)
+			t.Errorf("a download waited %v for its next bytes", most)
 		}
 	})
 }
@@ -240,7 +240,7 @@ func TestIdleBeforeATurn(t *testing.T) {
 		must.OK(t, err)
 		watch.Stop()
 		if took := time.Since(begin); took < timeout {
-			t.Errorf("the request waits for %v", took)
+			t.Errorf("the request waited %v", took)
 		}
 		time.Sleep(timeout)
 		wait()
@@ -249,10 +249,10 @@ func TestIdleBeforeATurn(t *testing.T) {
 		_, err = out.Body.Read(make([]byte, 1))
 		watch.Stop()
 		if took := time.Since(begin); took < timeout {
-			t.Errorf("the bytes wait for %v", took)
+			t.Errorf("the bytes waited %v", took)
 		}
 		if err = watch.Error(err); err != nil {
-			t.Errorf("the wait for a turn counts: %v", err)
+			t.Errorf("the wait for a turn counts as idle: %v", err)
 		}
 		if err := out.Body.Close(); err != nil {
 			t.Error(err)

@@ -27,7 +27,7 @@ func TestFar(t *testing.T) {
 			s.Observe(now, step.took)
 		}
 		if far := s.Far(now); far != step.want {
-			t.Errorf("%s: %t, want %t", step.label, far, step.want)
+			t.Errorf("%s: got %t, want %t", step.label, far, step.want)
 		}
 	}
 }

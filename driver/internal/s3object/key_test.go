@@ -50,7 +50,7 @@ func TestKeyNamesReason(t *testing.T) {
 		"a/.babelftp/b": "invalid name: .babelftp is reserved for the server",
 	} {
 		if _, err := KeySpace("").Key(name); err == nil || err.Error() != want {
-			t.Errorf("%q: %v; want %s", name, err, want)
+			t.Errorf("%q: got %v; want %s", name, err, want)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestRepresentable(t *testing.T) {
 		".babelftp": false,
 	} {
 		if got := Representable(segment); got != want {
-			t.Errorf("%q: %v, want %v", segment, got, want)
+			t.Errorf("%q: got %v, want %v", segment, got, want)
 		}
 	}
 }

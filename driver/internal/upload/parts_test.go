@@ -33,11 +33,11 @@ func TestPartSizeFor(t *testing.T) {
 				})
 			got := u.partSizeFor(tc.size)
 			if got != tc.want {
-				t.Errorf("%d, want %d", got, tc.want)
+				t.Errorf("got %d, want %d", got, tc.want)
 			}
 			// parts grow only if they may have different sizes
 			if later := u.partSizeAt(got, 100*gib); (later > got) != tc.unequal {
-				t.Errorf("%d, and %d later", got, later)
+				t.Errorf("got %d, and %d later", got, later)
 			}
 		})
 	}
@@ -70,7 +70,7 @@ func TestPartSizeAtMaxParts(t *testing.T) {
 				offset += size
 			}
 			if parts > s3api.MaxParts {
-				t.Errorf("it takes %d parts", parts)
+				t.Errorf("got %d parts", parts)
 			}
 		})
 	}

@@ -219,7 +219,7 @@ func TestCheck(t *testing.T) {
 			t.Parallel()
 			tt.history.markSeen()
 			if got := tt.rules.Check(tt.history, until); got != tt.want {
-				t.Errorf("%s, want %s:\n%v", got, tt.want, tt.history)
+				t.Errorf("got %s, want %s:\n%v", got, tt.want, tt.history)
 			}
 		})
 	}
@@ -253,7 +253,7 @@ func TestGroundless(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			if got := tt.history.UnexplainedRefusals(); len(got) != tt.want {
-				t.Errorf("%d are refusals, want %d:\n%v", len(got), tt.want, got)
+				t.Errorf("got %d refusals, want %d:\n%v", len(got), tt.want, got)
 			}
 		})
 	}

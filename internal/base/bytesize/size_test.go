@@ -28,7 +28,7 @@ func TestSize(t *testing.T) {
 		t.Run("not-"+text, func(t *testing.T) {
 			var got Size
 			if err := got.UnmarshalText([]byte(text)); err == nil {
-				t.Errorf("read as %d bytes", got)
+				t.Errorf("got %d bytes", got)
 			}
 		})
 	}

@@ -135,7 +135,7 @@ func TestOpen(t *testing.T) {
 		})
 	}
 	if _, err := clientcert.Open(clientcert.Files{CA: filepath.Join(t.TempDir(), "none")}, nil); err == nil {
-		t.Error("no error for a missing file")
+		t.Error("missing error for a missing file")
 	}
 }
 
@@ -157,15 +157,15 @@ func TestChangedFiles(t *testing.T) {
 	}
 	change(files.CRL, root.Revoke(&x509.RevocationList{}, 100))
 	if err := a.Verify(shown); err == nil {
-		t.Error("a revoked certificate is accepted")
+		t.Error("accepted a revoked certificate")
 	}
 	change(files.CRL, "half")
 	if err := a.Verify(shown); err == nil {
-		t.Error("a revoked certificate is accepted while the list is written")
+		t.Error("accepted a revoked certificate while the list was written")
 	}
 	must.OK(t, os.Remove(files.CRL))
 	if err := a.Verify(shown); err == nil {
-		t.Error("a revoked certificate is accepted without a list")
+		t.Error("accepted a revoked certificate without a list")
 	}
 	change(files.CA, root.Certificate+next.Certificate)
 	change(files.CRL, root.Revoke(&x509.RevocationList{})+next.Revoke(&x509.RevocationList{}))

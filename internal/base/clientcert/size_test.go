@@ -27,7 +27,7 @@ func TestCheckShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := CheckSize(tls.ConnectionState{PeerCertificates: tc.shown}); !errors.Is(err, tc.want) {
-				t.Errorf("%v, want %v", err, tc.want)
+				t.Errorf("got error %v, want %v", err, tc.want)
 			}
 		})
 	}

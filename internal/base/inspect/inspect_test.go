@@ -68,7 +68,7 @@ func checkVerdicts(t *testing.T, i *inspect.Inspector, signature string, maxName
 		err := verdict(t, i, append([]byte(servicetest.BadFile+"\n"), bytes.Repeat([]byte("a "), size)...)[:size+44])
 		refusal, ok := errors.AsType[*inspect.Refusal](err)
 		if !ok || (refusal.Reason[""] != signature && size < maxNamed) {
-			t.Errorf("%d bad bytes: verdict %v, want a refusal because of %q", size, err, signature)
+			t.Errorf("%d bad bytes: got verdict %v, want a refusal with %q", size, err, signature)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func checkVerdicts(t *testing.T, i *inspect.Inspector, signature string, maxName
 func wantFailure(t *testing.T, err error, why string) {
 	t.Helper()
 	if err == nil || errors.Is(err, inspect.ErrRefused) || !strings.Contains(err.Error(), why) {
-		t.Errorf("verdict %v, want a failure with %q", err, why)
+		t.Errorf("got verdict %v, want a failure with %q", err, why)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestICAPResponses(t *testing.T) {
 				case strings.HasPrefix(line, "OPTIONS "):
 					_, _ = fmt.Fprintf(conn, "ICAP/1.0 200 OK\r\nMethods: %s\r\n\r\n", test.method)
 				case !strings.HasPrefix(line, test.method+" icap://"):
-					t.Errorf("request %q", line)
+					t.Errorf("unexpected request %q", line)
 				default:
 					for received := ""; err == nil && !strings.HasSuffix(received, "0\r\n\r\n"); received += line {
 						line, err = r.ReadString('\n')
@@ -272,17 +272,17 @@ func TestEndedUpload(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	for _, address := range []string{"", "unix:", "unix:a", "tcp://host", "http://host:1", "/run/clamd"} {
 		if _, err := inspect.NewClamd(address, long); err == nil {
-			t.Errorf("%q is accepted as an address of clamd", address)
+			t.Errorf("accepted %q as an address of clamd", address)
 		}
 	}
 	for _, address := range []string{"", "host:1344", "icap:///a", "http://host/a"} {
 		if _, err := inspect.NewICAP(address, long); err == nil {
-			t.Errorf("%q is accepted as a URL of an ICAP service", address)
+			t.Errorf("accepted %q as a URL of an ICAP service", address)
 		}
 	}
 	for _, address := range []string{"", "host", "ftp://host/", "https:///a"} {
 		if _, err := inspect.NewHook(address, "", nil, long); err == nil {
-			t.Errorf("%q is accepted as a URL of a hook", address)
+			t.Errorf("accepted %q as a URL of a hook", address)
 		}
 	}
 }
@@ -310,7 +310,7 @@ func TestRefusalText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			refusal := inspect.Refusal{Reason: test.reasons}
 			if got := refusal.Text(language.MustParse(test.reader)); got != test.want {
-				t.Errorf("%q, want %q", got, test.want)
+				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}

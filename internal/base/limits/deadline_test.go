@@ -21,17 +21,17 @@ func TestDeadline(t *testing.T) {
 			t.Error("a minute comes within a second")
 		}
 		if left, within := d.Within(time.Hour); left != time.Minute || !within {
-			t.Errorf("%v are left, %v", left, within)
+			t.Errorf("got %v left, %v", left, within)
 		}
 		ctx, cancel = d.Context(t.Context())
 		defer cancel()
 		<-ctx.Done()
 		if left, within := d.Within(0); left != 0 || within {
-			t.Errorf("%v are left, %v", left, within)
+			t.Errorf("got %v left, %v", left, within)
 		}
 		time.Sleep(time.Second)
 		if left, within := d.Within(0); left != -time.Second || !within {
-			t.Errorf("%v are left, %v", left, within)
+			t.Errorf("got %v left, %v", left, within)
 		}
 	})
 }

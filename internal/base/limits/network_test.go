@@ -14,10 +14,10 @@ func TestNetwork(t *testing.T) {
 		"::1":                  "::/64",
 	} {
 		if got := Network(netip.MustParseAddr(addr)).String(); got != want {
-			t.Errorf("%s counts as %s, want %s", addr, got, want)
+			t.Errorf("Network(%s) = %s, want %s", addr, got, want)
 		}
 	}
 	if got := Network(netip.Addr{}); got != (netip.Prefix{}) {
-		t.Errorf("no address counts as %s", got)
+		t.Errorf("Network of the zero address = %s", got)
 	}
 }

@@ -12,7 +12,7 @@ func TestSampler(t *testing.T) {
 		pass := func(key string, wantDropped int, want bool) {
 			t.Helper()
 			if dropped, ok := s.Pass(key); ok != want || dropped != wantDropped {
-				t.Errorf("%s: %d, %v, want %d, %v", key, dropped, ok, wantDropped, want)
+				t.Errorf("%s: got %d, %v, want %d, %v", key, dropped, ok, wantDropped, want)
 			}
 		}
 		pass("a", 0, true)

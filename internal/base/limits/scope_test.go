@@ -47,7 +47,7 @@ func TestAcquire(t *testing.T) {
 	acquire(alice, "")()
 	for _, scope := range []*Scope{tenant, alice, bob} {
 		if n := scope.counts[transfers].used; n != 0 {
-			t.Errorf("%d transfers after all have ended", n)
+			t.Errorf("got %d transfers after all ended", n)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestAddressRate(t *testing.T) {
 		time.Sleep(2 * addressIdle)
 		login(addr, "")
 		if n := s.addresses.Len(); n >= sweepAt {
-			t.Errorf("%d addresses are remembered", n)
+			t.Errorf("got %d remembered addresses", n)
 		}
 	})
 }
@@ -140,7 +140,7 @@ func TestCommandRate(t *testing.T) {
 		scopes := Scopes{newScope("acme", tenantPrefix, Bounds{Work: Work{CommandRate: 2}}), NewUser("acme", Usage{})}
 		for i, want := range []time.Duration{0, 0, time.Second / 2, time.Second} {
 			if wait, err := scopes.Command(); err != nil || wait != want {
-				t.Errorf("command %d waits %v, want %v: %v", i, wait, want, err)
+				t.Errorf("command %d: got wait %v, want %v: %v", i, wait, want, err)
 			}
 		}
 		for {
@@ -153,7 +153,7 @@ func TestCommandRate(t *testing.T) {
 		}
 		time.Sleep(maxCommandWait + time.Second)
 		if wait, err := scopes.Command(); err != nil || wait != 0 {
-			t.Errorf("afterwards a command waits %v: %v", wait, err)
+			t.Errorf("afterward: got wait %v: %v", wait, err)
 		}
 	})
 }
@@ -166,7 +166,7 @@ func TestPace(t *testing.T) {
 		alice := Scopes{tenant, NewUser("acme", Usage{DownloadRate: bytes / 4})}
 		bob := Scopes{tenant, NewUser("acme", Usage{})}
 		if alice.Pace(true) != nil {
-			t.Error("uploads have a rate")
+			t.Error("unexpected rate for uploads")
 		}
 		begin := time.Now()
 		ended := make(chan time.Duration, 2)
@@ -191,7 +191,7 @@ func TestPace(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := alice.Pace(false).Wait(ctx, bytes/32); !errors.Is(err, context.Canceled) {
-			t.Errorf("after the end: %v", err)
+			t.Errorf("after the end of the context: %v", err)
 		}
 	})
 }
@@ -203,14 +203,14 @@ func TestWithoutLimits(t *testing.T) {
 		_, operations := scopes.AcquireOperation()
 		wait, commands := scopes.Command()
 		if err := errors.Join(sessions, operations, commands, scopes.Login()); err != nil || wait != 0 {
-			t.Fatalf("%v, waits %v", err, wait)
+			t.Fatalf("got %v, wait %v", err, wait)
 		}
 	}
 	if scopes.Pace(true) != nil {
-		t.Error("there is a rate")
+		t.Error("unexpected rate")
 	}
 	if n := Pace(nil).Chunk(1 << 30); n != 1<<30 {
-		t.Errorf("a chunk is %d bytes", n)
+		t.Errorf("got chunk of %d bytes", n)
 	}
 }
 
@@ -236,15 +236,15 @@ func TestAcquireOperation(t *testing.T) {
 		}
 		n, limit := take(Scopes{server, acme, alice})
 		if n != test.user || limit != test.first {
-			t.Errorf("of %d operations a user gets %d, until %q", test.server, n, limit)
+			t.Errorf("limit of %d operations: a user got %d, until %q", test.server, n, limit)
 		}
 		m, limit := take(Scopes{server, acme, bob})
 		if test.server > 0 && n+m != test.tenant || limit != test.second {
-			t.Errorf("of %d operations the users of a tenant get %d, until %q", test.server, n+m, limit)
+			t.Errorf("limit of %d operations: the users of a tenant got %d, until %q", test.server, n+m, limit)
 		}
 		other := Scopes{server, NewTenant("other", Usage{}), NewUser("other", Usage{})}
 		if m, _ := take(other); test.server > 1 && m != test.server-test.tenant {
-			t.Errorf("of %d operations another tenant gets %d", test.server, m)
+			t.Errorf("limit of %d operations: another tenant got %d", test.server, m)
 		}
 	}
 }
@@ -270,21 +270,21 @@ func TestConfigure(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := scopes.AcquireSession(); limitOf(t, err) != "acme:user.sessions" {
-			t.Error("a third session")
+			t.Error("got a third session")
 		}
 		if _, err := scopes.AcquireTransfer(); limitOf(t, err) != "acme:user.transfers" {
-			t.Error("a second transfer")
+			t.Error("got a second transfer")
 		}
 		if err := scopes.Login(); err != nil {
 			t.Error(err)
 		}
 		if err := scopes.Login(); limitOf(t, err) != "acme:user.login_rate" {
-			t.Error("a second login within a second")
+			t.Error("got a second login within a second")
 		}
 		release()
 		user.Configure(Usage{})
 		if err := scopes.Login(); err != nil || scopes.Pace(true) != nil {
-			t.Error("there are still limits")
+			t.Error("the limits still apply")
 		}
 	})
 }
@@ -319,12 +319,12 @@ func TestConfigureSeparatesAddresses(t *testing.T) {
 		for range 2 {
 			for _, scopes := range addresses {
 				if err := scopes.Login(); err != nil {
-					t.Error("another address has used up the logins of this one")
+					t.Error("another address used up the logins of this address")
 				}
 			}
 		}
 		if err := addresses[0].Login(); limitOf(t, err) != ":address.login_rate" {
-			t.Errorf("a third login: %v", err)
+			t.Errorf("third login: %v", err)
 		}
 		for i, limiter := range append(addresses[0].Pace(true), addresses[0].Pace(false)...) {
 			if limiter == append(addresses[1].Pace(true), addresses[1].Pace(false)...)[i] {
@@ -349,7 +349,7 @@ func TestConfigureWhileSessionsAreRefused(t *testing.T) {
 	})
 	for range 100 {
 		if _, _, err := s.Admit(session); limitOf(t, err) != ":address.sessions" {
-			t.Errorf("a second session: %v", err)
+			t.Errorf("second session: %v", err)
 		}
 	}
 	configuring.Wait()

@@ -26,21 +26,21 @@ func TestThrottle(t *testing.T) {
 		for i, want := range []time.Duration{0, firstDelay, 2 * firstDelay, 4 * firstDelay, 8 * firstDelay, longest,
 			longest} {
 			if got := waited(t, throttle, "a", "user"); got > want || got < want*9/10 {
-				t.Errorf("attempt %d waits %v, want %v", i+1, got, want)
+				t.Errorf("attempt %d: got wait %v, want %v", i+1, got, want)
 			}
 			throttle.Failed("a", "user")
 		}
 		if got := waited(t, throttle, "b", "user"); got != 0 {
-			t.Errorf("another client waits %v", got)
+			t.Errorf("another client: got wait %v", got)
 		}
 		time.Sleep(10 * scoreHalfLife)
 		if got := waited(t, throttle, "a", "user"); got != 0 {
-			t.Errorf("after a long time an attempt waits %v", got)
+			t.Errorf("after a long time: got wait %v", got)
 		}
 		throttle.Failed("a", "user")
 		throttle.Succeeded("a", "user")
 		if got := waited(t, throttle, "a", "user"); got != 0 {
-			t.Errorf("after a success an attempt waits %v", got)
+			t.Errorf("after a success: got wait %v", got)
 		}
 	})
 }
@@ -86,7 +86,7 @@ func TestThrottleBoundsGuesses(t *testing.T) {
 				}
 				t.Logf("%d guesses in %d minutes", all, minutes)
 				if all > tc.most {
-					t.Errorf("%d guesses in %d minutes, want %d at most", all, minutes, tc.most)
+					t.Errorf("got %d guesses in %d minutes, want at most %d", all, minutes, tc.most)
 				}
 			})
 		})
@@ -112,12 +112,12 @@ func TestThrottleOfCauses(t *testing.T) {
 	alone := guesses(func(*testing.T, *Throttle[string, string]) {})
 	holder := guesses(func(t *testing.T, throttle *Throttle[string, string]) {
 		if got := waited(t, throttle, "a", "holder"); got > 15*time.Second {
-			t.Errorf("a right password waits %v", got)
+			t.Errorf("correct password: got wait %v", got)
 		}
 		throttle.Succeeded("a", "holder")
 	})
 	if alone == 0 || holder > alone {
-		t.Errorf("with logins between there are %d guesses in 20 s, without %d", holder, alone)
+		t.Errorf("got %d guesses in 20 s with logins in between, %d without", holder, alone)
 	}
 
 	synctest.Test(t, func(t *testing.T) {
@@ -129,20 +129,20 @@ func TestThrottleOfCauses(t *testing.T) {
 			throttle.Succeeded("a", "right"+strconv.Itoa(i))
 		}
 		if n := len(throttle.failed.Get("a").causes); n > maxCauses {
-			t.Errorf("%d causes are remembered, want %d at most", n, maxCauses)
+			t.Errorf("got %d remembered causes, want at most %d", n, maxCauses)
 		}
 		for range 2 {
 			if got := waited(t, throttle, "a", "right0"); got != 0 {
-				t.Errorf("after a success an attempt waits %v", got)
+				t.Errorf("after a success: got wait %v", got)
 			}
 			throttle.Succeeded("a", "right0")
 		}
 		if got := waited(t, throttle, "a", "right99"); got < 14*time.Second {
-			t.Errorf("a cause that is not remembered waits %v", got)
+			t.Errorf("forgotten cause: got wait %v", got)
 		}
 		throttle.Succeeded("a", "0") // does not forget the failures of other causes
 		if got := waited(t, throttle, "a", "1"); got < 14*time.Second {
-			t.Errorf("after a success of another cause an attempt waits %v", got)
+			t.Errorf("after a success of another cause: got wait %v", got)
 		}
 	})
 }
@@ -155,7 +155,7 @@ func TestThrottleGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := throttle.Wait(ctx, "a", "user"); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the client has hung up: %v", err)
+		t.Errorf("after the client disconnected: %v", err)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestThrottleForgets(t *testing.T) {
 		time.Sleep(2 * scoreHalfLife)
 		throttle.Failed(-1, "user")
 		if n := throttle.failed.Len(); n != 1 {
-			t.Errorf("%d clients are remembered, want one", n)
+			t.Errorf("got %d remembered clients, want 1", n)
 		}
 	})
 }

@@ -21,7 +21,7 @@ func TestNormalizeHost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := NormalizeHost(tt.given); got != tt.want {
-				t.Errorf("%.300q, want %.300q", got, tt.want)
+				t.Errorf("got %.300q, want %.300q", got, tt.want)
 			}
 		})
 	}

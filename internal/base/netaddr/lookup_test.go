@@ -27,10 +27,10 @@ func TestAddrs(t *testing.T) {
 		want := func(age time.Duration, times int, addrs ...netip.Addr) {
 			t.Helper()
 			if got := h.Addrs(t.Context(), age); !slices.Equal(got, addrs) || lookups != times {
-				t.Errorf("%v after %d lookups, want %v after %d", got, lookups, addrs, times)
+				t.Errorf("got %v after %d lookups, want %v after %d", got, lookups, addrs, times)
 			}
 			if got := h.Cached(); !slices.Equal(got, addrs) {
-				t.Errorf("cached: %v, want %v", got, addrs)
+				t.Errorf("cached: got %v, want %v", got, addrs)
 			}
 		}
 		if len(h.Cached()) > 0 || h.Name() != h0 {
@@ -70,7 +70,7 @@ func TestNameServerDown(t *testing.T) {
 			t.Helper()
 			begun := time.Now()
 			if got := addrsOf(t.Context(), time.Second); !slices.Equal(got, addrs) || time.Since(begun) != within {
-				t.Errorf("%v after %v, want %v after %v", got, time.Since(begun), addrs, within)
+				t.Errorf("got %v after %v, want %v after %v", got, time.Since(begun), addrs, within)
 			}
 		}
 		<-h.Refresh(t.Context(), time.Second)
@@ -84,7 +84,7 @@ func TestNameServerDown(t *testing.T) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if got := h.FreshAddrs(ended, 0); !slices.Equal(got, []netip.Addr{addr}) {
-			t.Errorf("%v after the end of the context, want %v", got, addr)
+			t.Errorf("got %v after the end of the context, want %v", got, addr)
 		}
 		time.Sleep(keep)
 		if got := h.Cached(); len(got) > 0 {
@@ -101,7 +101,7 @@ func TestNameServerDown(t *testing.T) {
 func TestPanic(t *testing.T) {
 	h := NewHost(h0, func(context.Context, string) ([]netip.Addr, error) { panic("a bug") })
 	if got := h.Addrs(t.Context(), time.Second); len(got) > 0 {
-		t.Errorf("%v after a panic", got)
+		t.Errorf("got %v after a panic", got)
 	}
 }
 
@@ -111,9 +111,9 @@ const h0 = "ftp.example"
 func TestSystemLookup(t *testing.T) {
 	got, err := SystemLookup(t.Context(), "203.0.113.7")
 	if err != nil || !slices.Equal(got, []netip.Addr{netip.MustParseAddr("203.0.113.7")}) {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("got %v, %v", got, err)
 	}
 	if got, err := SystemLookup(t.Context(), "localhost"); err != nil || len(got) == 0 {
-		t.Errorf("localhost is %v, %v", got, err)
+		t.Errorf("localhost: got %v, %v", got, err)
 	}
 }

@@ -23,7 +23,7 @@ func TestPortRange(t *testing.T) {
 		t.Run("not-"+text, func(t *testing.T) {
 			var got PortRange
 			if err := got.UnmarshalText([]byte(text)); err == nil {
-				t.Errorf("read as %s", got)
+				t.Errorf("got %s", got)
 			}
 		})
 	}

@@ -51,7 +51,7 @@ func TestMatches(t *testing.T) {
 				strings.Repeat("z", 5000): false,
 			} {
 				if got, err := matches(tc.hash, password); err != nil || got != want {
-					t.Errorf("%q matches: %v, %v; want %v", password, got, err, want)
+					t.Errorf("%q matches: got %v, %v; want %v", password, got, err, want)
 				}
 			}
 		})
@@ -109,11 +109,11 @@ func TestProblem(t *testing.T) {
 		strings.Replace(fmt.Sprintf(sha512, ""), "aaa", "a=a", 1): "is not a complete SHA-512 or SHA-256 hash of crypt",
 	} {
 		if got := Problem(text); got != want {
-			t.Errorf("%s: %q, want %q", text, got, want)
+			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
 	if match, err := matches("$1$abc", "x"); match || err == nil {
-		t.Errorf("an unknown hash: %v, %v", match, err)
+		t.Errorf("unknown hash: got %v, %v", match, err)
 	}
 }
 

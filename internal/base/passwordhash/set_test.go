@@ -36,7 +36,7 @@ func TestRejectionCost(t *testing.T) {
 			must.OK(t, err)
 			want, wantParts := costOf(s, nil)
 			if len(want) == 0 {
-				t.Error("rejecting an unknown user costs nothing")
+				t.Error("rejecting an unknown user takes no rounds")
 			}
 			for _, text := range texts {
 				h, err := read(text)
@@ -45,11 +45,11 @@ func TestRejectionCost(t *testing.T) {
 				}
 				if got, parts := costOf(s, h); !maps.Equal(got, want) || !maps.Equal(parts, wantParts) {
 					t.Errorf(
-						"rejection with %s costs %v in %v parts, for an unknown user %v in %v", text, got, parts,
+						"rejection with %s takes %v in %v parts, want %v in %v as for an unknown user", text, got, parts,
 						want, wantParts)
 				}
 				if match, err := s.Matches(text, "wrong"); match || err != nil {
-					t.Errorf("a wrong password for %s: %v, %v", text, match, err)
+					t.Errorf("wrong password for %s: got %v, %v", text, match, err)
 				}
 			}
 		})
@@ -79,9 +79,9 @@ func TestSetMatches(t *testing.T) {
 		}
 	}
 	if match, err := s.Matches("", ""); match || err != nil {
-		t.Errorf("an unknown user: %v, %v", match, err)
+		t.Errorf("unknown user: got %v, %v", match, err)
 	}
 	if _, err := s.Matches("$1$abc", "x"); err == nil {
-		t.Error("no error for an unknown kind of hash")
+		t.Error("missing error for an unknown kind of hash")
 	}
 }

@@ -174,6 +174,6 @@ func TestLinkLoop(t *testing.T) {
 	p := paths{names: map[string]bool{}, folders: map[string]bool{}}
 	p.trace(filepath.Join(dir, "a"))
 	if !p.matches(filepath.Join(dir, "a")) || !p.matches(filepath.Join(dir, "b")) || p.matches(filepath.Join(dir, "c")) {
-		t.Errorf("the names are %v", p.names)
+		t.Errorf("unexpected names %v", p.names)
 	}
 }

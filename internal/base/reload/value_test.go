@@ -61,14 +61,14 @@ func TestFileThatBecomesReadable(t *testing.T) {
 	must.WriteFile(t, file, "renewed")
 	for range 3 {
 		if text, err := v.Current(); err != nil || text != "old" || v.Check() == nil {
-			t.Errorf("while it cannot be read: %q, %v, %v", text, err, v.Check())
+			t.Errorf("unreadable file: got %q, %v, %v", text, err, v.Check())
 		}
 	}
 	refused = nil
 	if text, err := v.Current(); err != nil || text != "renewed" || v.Check() != nil {
-		t.Errorf("when it can be read: %q, %v, %v", text, err, v.Check())
+		t.Errorf("readable file: got %q, %v, %v", text, err, v.Check())
 	}
 	if len(reported) != 2 || reported[0] == nil || reported[1] != nil {
-		t.Errorf("reported: %v", reported)
+		t.Errorf("unexpected report %v", reported)
 	}
 }

@@ -155,7 +155,7 @@ func TestKindOf(t *testing.T) {
 		})
 	}
 	if FromSDK(nil) != nil || PathError("test", "name", nil) != nil || LinkError("test", "old", "new", nil) != nil {
-		t.Error("nil became an error")
+		t.Error("got an error for nil")
 	}
 }
 
@@ -182,7 +182,7 @@ func TestErrorDetails(t *testing.T) {
 	var errno syscall.Errno
 	if err := FromSDK(sendError(os.NewSyscallError("connect", syscall.ENOENT))); !errors.As(err, &errno) ||
 		errno != syscall.EAGAIN {
-		t.Errorf("errno of %v is %v, want EAGAIN", err, errno)
+		t.Errorf("errno of %v: got %v, want EAGAIN", err, errno)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestErrorText(t *testing.T) {
 		{io.ErrUnexpectedEOF, "resource temporarily unavailable: unexpected EOF"},
 	} {
 		if got := FromSDK(test.err).Error(); got != test.want {
-			t.Errorf("%q, want %q", got, test.want)
+			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func TestNoSuchUpload(t *testing.T) {
 			Err: &smithy.GenericAPIError{Code: "NoSuchKey", Message: "no such key"},
 		})
 		if got := IsNoSuchUpload(err); got != want {
-			t.Errorf("%s: %t; want %t", operation, got, want)
+			t.Errorf("%s: got %t; want %t", operation, got, want)
 		}
 	}
 }

@@ -49,13 +49,13 @@ func TestNotPerformed(t *testing.T) {
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			if got := NotPerformed(test.err); got != test.notPerformed {
-				t.Errorf("not performed: %v, want %v", got, test.notPerformed)
+				t.Errorf("not performed: got %v, want %v", got, test.notPerformed)
 			}
 			if got := Throttled(test.err); got != test.throttled {
-				t.Errorf("throttled: %v, want %v", got, test.throttled)
+				t.Errorf("throttled: got %v, want %v", got, test.throttled)
 			}
 			if got := Repeatable(test.err); got != test.repeatable {
-				t.Errorf("repeatable: %v, want %v", got, test.repeatable)
+				t.Errorf("repeatable: got %v, want %v", got, test.repeatable)
 			}
 		})
 	}

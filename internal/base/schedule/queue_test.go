@@ -20,7 +20,7 @@ func TestCanceledRequests(t *testing.T) {
 		for range 200 {
 			go func() {
 				if _, err := q.Acquire(ctx, Key{Member: "c"}); !errors.Is(err, context.Canceled) {
-					t.Errorf("after the client has hung up: %v", err)
+					t.Errorf("after the client disconnected: %v", err)
 				}
 			}()
 		}
@@ -55,7 +55,7 @@ func (q *Queue) checkEmpty(t *testing.T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if r := &q.root; r.requests() != 0 || r.busy != 0 || len(r.children) != 0 || len(r.next) != 0 {
-		t.Errorf("at the end, %d slots are in use, %d requests wait, %d groups exist", r.used, r.waits, len(r.children))
+		t.Errorf("at the end: %d slots in use, %d waiting requests, %d groups", r.used, r.waits, len(r.children))
 	}
 }
 
@@ -100,7 +100,7 @@ func BenchmarkCanceledRequest(b *testing.B) {
 	cancel()
 	for b.Loop() {
 		if _, err := q.Acquire(gone, key); err == nil {
-			b.Fatal("got a slot")
+			b.Fatal("got a slot although all are in use")
 		}
 	}
 }

@@ -239,7 +239,7 @@ func TestLongRequest(t *testing.T) {
 				alice, _ := twoUsers(t)
 				turns := occupy(t, alice)
 				if len(turns) != 1 {
-					t.Fatalf("a user has %d turns", len(turns))
+					t.Fatalf("got %d turns of a user", len(turns))
 				}
 				if test.pause {
 					turns[0].Pause()
@@ -324,7 +324,7 @@ func TestPause(t *testing.T) {
 				ended := time.Now()
 				turn, err := alice.Begin(t.Context())
 				if waited := time.Since(ended); err != nil || waited > 0 {
-					t.Errorf("the other user waits for %v: %v", waited, err)
+					t.Errorf("other user: waited %v: %v", waited, err)
 				}
 				turn.End()
 				if pause := (<-began).Sub(ended); pause != test.want {

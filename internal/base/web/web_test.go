@@ -93,7 +93,7 @@ func TestBusyConnectionsStayOpen(t *testing.T) {
 		<-begun
 	}
 	if got := response(t, send(t, address, "")); got != "" {
-		t.Errorf("a connection above the limit receives %q", got)
+		t.Errorf("connection above the limit: got %q", got)
 	}
 	close(end)
 	for _, conn := range kept {

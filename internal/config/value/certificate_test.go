@@ -54,7 +54,7 @@ func TestClientCertificate(t *testing.T) {
 		if err := c.UnmarshalText([]byte(tt.text)); err != nil {
 			t.Error(err)
 		} else if got := c.Matches(cert); got != tt.want {
-			t.Errorf("%s: %t, want %t", tt.text, got, tt.want)
+			t.Errorf("%s: got %t, want %t", tt.text, got, tt.want)
 		}
 	}
 	for _, text := range []string{"", "alice", "CN=alice", "sha256:", "sha256:00",
@@ -66,6 +66,6 @@ func TestClientCertificate(t *testing.T) {
 		}
 	}
 	if (ClientCertificate{}).Matches(cert) {
-		t.Error("the zero value means a certificate")
+		t.Error("the zero value matches a certificate")
 	}
 }

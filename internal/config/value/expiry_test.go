@@ -18,27 +18,27 @@ func TestExpiry(t *testing.T) {
 		t.Run(tc.text, func(t *testing.T) {
 			var e Expiry
 			if err := e.UnmarshalText([]byte(tc.text)); err != nil || e.String() != tc.text {
-				t.Fatalf("read as %s, %v", e, err)
+				t.Fatalf("got %s, %v", e, err)
 			}
 			for at, want := range map[string]bool{tc.holds: false, tc.passed: true} {
 				now, err := time.Parse(time.RFC3339, at)
 				must.OK(t, err)
 				if got := e.Passed(now); got != want {
-					t.Errorf("passed at %s is %t", at, got)
+					t.Errorf("Passed(%s) = %t", at, got)
 				}
 			}
 		})
 	}
 	for _, text := range []string{"", "never", "2027-1-31", "2027-02-30", "31.01.2027", "2027-01-31 18:00", "1800000000"} {
 		if err := new(Expiry).UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is accepted", text)
+			t.Errorf("accepted %q", text)
 		}
 	}
 	if (Expiry{}).Passed(time.Now()) {
-		t.Error("never has passed")
+		t.Error("Passed() = true for never")
 	}
 	at := time.Date(2027, 1, 31, 18, 0, 0, 5, time.FixedZone("", 3600))
 	if e := NewExpiry(at); e.String() != "2027-01-31T17:00:00Z" || !e.Passed(at) {
-		t.Errorf("%s is %s", at, e)
+		t.Errorf("String() of %s = %s", at, e)
 	}
 }

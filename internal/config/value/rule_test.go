@@ -42,7 +42,7 @@ func TestRules(t *testing.T) {
 		"tag-with-a-comma":        func() string { return TagProblem("a", "b,c") },
 	} {
 		if check() == "" {
-			t.Errorf("%s is accepted", name)
+			t.Errorf("accepted %s", name)
 		}
 	}
 }
@@ -50,6 +50,6 @@ func TestRules(t *testing.T) {
 // The reserved segment must be the one that the driver hides.
 func TestReserved(t *testing.T) {
 	if Reserved != driver.Reserved {
-		t.Errorf("the configuration reserves %s, and the driver %s", Reserved, driver.Reserved)
+		t.Errorf("got reserved directory %s, want %s as in the driver", Reserved, driver.Reserved)
 	}
 }

@@ -16,7 +16,7 @@ func TestSecretIsNeverShown(t *testing.T) {
 	const text = "correct horse"
 	s := NewSecret(text)
 	if s.Reveal() != text || s.Empty() || NewSecret("").String() != "" || !NewSecret("").Empty() {
-		t.Fatalf("reveals %q", s.Reveal())
+		t.Fatalf("Reveal() = %q", s.Reveal())
 	}
 	type section struct {
 		ID  string
@@ -46,7 +46,7 @@ func TestSecretIsNeverShown(t *testing.T) {
 		for format, show := range formats {
 			shown := show(v)
 			if shown == "" || strings.Contains(shown, text) || strings.Contains(shown, fmt.Sprintf("%x", text)) {
-				t.Errorf("%T as %s is shown as %s", v, format, shown)
+				t.Errorf("%T formatted with %s: got %s", v, format, shown)
 			}
 		}
 	}

@@ -70,7 +70,7 @@ func TestParseSetting(t *testing.T) {
 			s, err := ParseSetting(reflect.TypeFor[account](), tc.text)
 			if tc.err != "" || err != nil {
 				if tc.err == "" || err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("error %v, want %q", err, tc.err)
+					t.Errorf("got error %v, want %q", err, tc.err)
 				}
 				return
 			}
@@ -90,7 +90,7 @@ func TestParseSetting(t *testing.T) {
 				got = strings.TrimSuffix(string(text), "\n")
 			}
 			if path := strings.Join(s.Path, sep); path != tc.path || got != tc.want {
-				t.Errorf("%s: %s, want %s: %s", path, got, tc.path, tc.want)
+				t.Errorf("%s: got %s, want %s: %s", path, got, tc.path, tc.want)
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func TestCompleteSetting(t *testing.T) {
 		"rules.deny=a,": "",
 	} {
 		if got := strings.Join(CompleteSetting(reflect.TypeFor[account](), begun), " "); got != want {
-			t.Errorf("%q: %s, want %s", begun, got, want)
+			t.Errorf("%q: got %s, want %s", begun, got, want)
 		}
 	}
 }

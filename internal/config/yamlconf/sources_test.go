@@ -12,21 +12,21 @@ func TestSourcesChange(t *testing.T) {
 	name := filepath.Join(dir, "f")
 	s := NewSources()
 	if _, err := s.ReadFile(name); err == nil {
-		t.Error("a missing file was read")
+		t.Error("read a missing file")
 	}
 	if _, err := s.ReadDir(dir); err != nil || s.Changed() {
-		t.Errorf("changed: %v, %v", s.Changed(), err)
+		t.Errorf("Changed() = %v, %v", s.Changed(), err)
 	}
 	for _, content := range []string{"one", "two"} {
 		must.WriteFile(t, name, content)
 		if !s.Changed() {
-			t.Errorf("%q is not a change", content)
+			t.Errorf("%q was not noticed", content)
 		}
 		if _, err := s.ReadFile(name); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.ReadDir(dir); err != nil || s.Changed() {
-			t.Errorf("%q is a change after it was read: %v", content, err)
+			t.Errorf("%q is a change after it was read again: %v", content, err)
 		}
 	}
 }

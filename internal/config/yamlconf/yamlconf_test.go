@@ -35,7 +35,7 @@ func TestDecode(t *testing.T) {
 	one := got.Named["one"]
 	if got.Listen != "y" || got.Timeout != 90*time.Second || got.TLS.CertFile != "a.pem" || *one.Enabled ||
 		len(one.Ports) != 2 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v", got)
 	}
 	for _, tc := range []struct {
 		path Path
@@ -70,7 +70,7 @@ func TestOneOrMore(t *testing.T) {
 			var got settings
 			positions, problems := Loader{Environ: tc.environ, Prefix: "TEST_"}.Decode("f.yaml", []byte(tc.text), &got)
 			if len(problems) > 0 || !slices.Equal(got.Hosts, tc.want) {
-				t.Fatalf("%q, %v", got.Hosts, problems)
+				t.Fatalf("got %q, %v", got.Hosts, problems)
 			}
 			if n := len(tc.want); n > 0 {
 				if at := positions.Problem(Path{"hosts", strconv.Itoa(n - 1)}, "m").Error(); at != tc.at {
@@ -94,7 +94,7 @@ func TestOneProblemForAValue(t *testing.T) {
 		}
 	}
 	if !positions.Broken(Path{"idle_timeout"}) || positions.Broken(Path{"listen"}) {
-		t.Error("what is broken is not known")
+		t.Error("the broken position is unknown")
 	}
 }
 
@@ -131,10 +131,10 @@ func TestDeepValues(t *testing.T) {
 			_, problems := Loader{}.Decode("f.yaml", []byte(text), &got)
 			runtime.ReadMemStats(&after)
 			if used := after.TotalAlloc - before.TotalAlloc; used > 4<<20 {
-				t.Errorf("%d bytes take %d bytes of memory", len(text), used)
+				t.Errorf("%d bytes need %d bytes of memory", len(text), used)
 			}
 			if len(problems) != 1 || !strings.Contains(problems[0].Error(), ": is nested more than 50 levels deep") {
-				t.Errorf("%.300q", problems.Error())
+				t.Errorf("got %.300q", problems.Error())
 			}
 		})
 	}
@@ -166,7 +166,7 @@ func TestAliasBombs(t *testing.T) {
 				return
 			}
 			if len(problems) != 1 || tc.want == "" || !strings.HasPrefix(problems[0].Error(), tc.want) {
-				t.Errorf("%v, want %q", problems, tc.want)
+				t.Errorf("got %v, want %q", problems, tc.want)
 			}
 		})
 	}

@@ -155,7 +155,7 @@ func TestPanicOfAcceptedSession(t *testing.T) {
 		conn, err := net.Dial("tcp", listener.Addr().String())
 		must.OK(t, err)
 		if got, err := io.ReadAll(conn); err != nil || len(got) != n {
-			t.Errorf("client %d reads %q, %v", n, got, err)
+			t.Errorf("client %d: got %q, %v", n, got, err)
 		}
 		_ = conn.Close()
 	}
@@ -166,7 +166,7 @@ func TestPanicOfAcceptedSession(t *testing.T) {
 		t.Errorf("Serve: %v", err)
 	}
 	if n := guard.Count(); n != 2 {
-		t.Errorf("%d panics are counted, want 2", n)
+		t.Errorf("got %d counted panics, want 2", n)
 	}
 }
 

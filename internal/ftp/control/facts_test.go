@@ -44,7 +44,7 @@ func (c *client) mlsd(pathname string) map[string]string {
 	for line := range strings.Lines(c.Transfer(strings.TrimSuffix("MLSD "+pathname, " "))) {
 		facts, name, ok := strings.Cut(strings.TrimSuffix(line, "\r\n"), " ")
 		if _, twice := entries[name]; !ok || twice {
-			c.t.Fatalf("MLSD %q: line %q", pathname, line)
+			c.t.Fatalf("MLSD %q: unexpected line %q", pathname, line)
 		}
 		entries[name] = facts
 	}
@@ -79,7 +79,7 @@ func TestPerm(t *testing.T) {
 				"/d/sub/file": "type=file;perm=" + test.file + ";",
 			} {
 				if got := c.facts(pathname); got != want {
-					t.Errorf("MLST %s: %q, want %q", pathname, got, want)
+					t.Errorf("MLST %s: got %q, want %q", pathname, got, want)
 				}
 			}
 			if !test.rights.List {
@@ -172,10 +172,10 @@ func TestModify(t *testing.T) {
 			t.Errorf("%s: %q", command, r)
 		}
 		if r := c.do("MDTM file with spaces ", "213 "); r != "213 "+test.set {
-			t.Errorf("MDTM: %q, want %s", r, test.set)
+			t.Errorf("MDTM: got %q, want %s", r, test.set)
 		}
 		if got := c.facts("file with spaces "); got != "modify="+test.set+";" { // the object itself is newer
-			t.Errorf("MLST: %q, want %s", got, test.set)
+			t.Errorf("MLST: got %q, want %s", got, test.set)
 		}
 	}
 	for _, utc := range []string{"UTC", "utc"} {
@@ -200,10 +200,10 @@ func TestModify(t *testing.T) {
 	}
 	c.Store("implied/by/file", "x")
 	if got := c.facts("implied"); got != started {
-		t.Errorf("MLST of a directory without a marker: %q, want the start of the server, %q", got, started)
+		t.Errorf("MLST of a directory without a marker: got %q, want the start of the server, %q", got, started)
 	}
 	if got := c.mlsd("implied"); got["by"] != started {
-		t.Errorf("MLSD: %q, want %q", got, started)
+		t.Errorf("MLSD: got %q, want %q", got, started)
 	}
 	for command, want := range map[string]string{
 		"MFMT 20230101000000 dir":                    "550 ",
@@ -253,12 +253,12 @@ func TestModify(t *testing.T) {
 	c.do("MDTM file with spaces ", "213 29991231235959")
 	c.Store("20230101000000 file with spaces ", "content") // now MDTM returns the time of this file
 	if r := c.do("MDTM 20230101000000 file with spaces ", "213 "+now[:6]); strings.Contains(r, "Modify") {
-		t.Errorf("MDTM of a file whose name begins with a time: %q", r)
+		t.Errorf("MDTM of a file whose name begins with a time: got %q", r)
 	}
 	c.do("MDTM file with spaces ", "213 29991231235959")
 	c.Store("file with spaces ", "content") // new content gets a new time
 	if got := c.facts("file with spaces "); !strings.HasPrefix(got, "modify="+now[:6]) {
-		t.Errorf("MLST of a new content: %q", got)
+		t.Errorf("MLST after new content: %q", got)
 	}
 	c.Store("a;b=c; d", "x")
 	c.do("MFF Modify=20020717210715; a;b=c; d", "213 Modify=20020717210715; a;b=c; d")
@@ -293,7 +293,7 @@ func TestFractionsOfSeconds(t *testing.T) {
 			c.do("OPTS MLST modify;create;", "200 ")
 			for _, r := range []string{c.do("MDTM file", "213 "), c.facts("file")} {
 				if got := times.FindString(r); got != test.want {
-					t.Errorf("%q; want %s", r, test.want)
+					t.Errorf("got %q; want %s", r, test.want)
 				}
 			}
 			for name, facts := range c.mlsd("") {
@@ -312,7 +312,7 @@ func TestFractionsOfSeconds(t *testing.T) {
 	out, err := s.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &s.bucket, Key: aws.String("file")})
 	must.OK(t, err)
 	if got := out.Metadata["mtime"]; got != "1026940035.123456789" {
-		t.Errorf("S3 has the time %s", got)
+		t.Errorf("unexpected time in S3: %s", got)
 	}
 }
 

@@ -48,14 +48,14 @@ func TestPatterns(t *testing.T) {
 	} {
 		c.Want(want, "NLST "+pattern)
 		if got := c.Transfer("LIST " + pattern); strings.Count(got, "\n") != strings.Count(want, "\n") {
-			t.Errorf("LIST %s: %q, want %q", pattern, got, want)
+			t.Errorf("LIST %s: got %q, want %q", pattern, got, want)
 		}
 		code := "212-"
 		if pattern == "star*" || pattern == "[b].csv" {
 			code = "213-"
 		}
 		if r := c.do("STAT "+pattern, code); strings.Count(r, "\n") != strings.Count(want, "\n")+1 {
-			t.Errorf("STAT %s: %q, want %q", pattern, r, want)
+			t.Errorf("STAT %s: got %q, want %q", pattern, r, want)
 		}
 	}
 	for _, none := range []string{"*/x.txt", "nowhere/*", "a.csv/*", "[z", `d/x[`, "d*/", `a\.csv`, "none"} {
@@ -89,7 +89,7 @@ func TestStatusOfPathname(t *testing.T) {
 		}
 		for i, line := range lines[1 : len(lines)-1] {
 			if line != " "+want[i] {
-				t.Errorf("%s: %q, want %q", command, line, want[i])
+				t.Errorf("%s: got %q, want %q", command, line, want[i])
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func TestListOptions(t *testing.T) {
 				}
 				slices.Sort(names)
 				if got := strings.Join(names, ","); got != test.names {
-					t.Errorf("%q: %s, want %s", lines, got, test.names)
+					t.Errorf("%q: got %s, want %s", lines, got, test.names)
 				}
 			}
 		})
@@ -172,7 +172,7 @@ func TestSpacesBehindOptions(t *testing.T) {
 	} {
 		lines := strings.TrimSpace(c.Transfer(test.command))
 		if got := lines[strings.LastIndexAny(lines, " /")+1:]; got != test.want {
-			t.Errorf("%s: %q, want %s", test.command, lines, test.want)
+			t.Errorf("%s: got %q, want %s", test.command, lines, test.want)
 		}
 	}
 	c.do("STAT -la  dir", "212-")

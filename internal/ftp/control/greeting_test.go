@@ -169,7 +169,7 @@ func TestQuotaShown(t *testing.T) {
 			c.do("site quota", test.quotaReply)
 			status := c.do("STAT", "211-")
 			if got := strings.Contains(status, "Space used"); got != (test.status != "") || !strings.Contains(status, test.status) {
-				t.Errorf("STAT: %q, want %q in it", status, test.status)
+				t.Errorf("STAT: got %q, want %q in it", status, test.status)
 			}
 		})
 	}

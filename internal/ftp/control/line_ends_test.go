@@ -131,7 +131,7 @@ func TestUnfinishedCommands(t *testing.T) {
 					end()
 					if logged := strings.Contains(log.String(), "session ended within a command"); logged != (test.hint != "") ||
 						!strings.Contains(log.String(), test.hint) {
-						t.Errorf("the log is %s; want %q", &log, test.hint)
+						t.Errorf("got log %s, want %q", &log, test.hint)
 					}
 				})
 			})

@@ -72,14 +72,14 @@ func TestAbandonedLogins(t *testing.T) {
 				synctest.Wait()
 				end()
 				if len(observer.logins) != 1 {
-					t.Fatalf("logins are %v", observer.logins)
+					t.Fatalf("unexpected logins %v", observer.logins)
 				}
 				_, full := errors.AsType[*account.FullError](observer.logins[0])
 				if fault := !full && !errors.Is(observer.logins[0], account.ErrAbandoned); fault != tc.fault {
-					t.Errorf("the login ends by %v", observer.logins[0])
+					t.Errorf("unexpected end of the login: %v", observer.logins[0])
 				}
 				if reached := strings.Join(observer.limits, " "); reached != tc.limit {
-					t.Errorf("limits that are reached: %q, want %q", reached, tc.limit)
+					t.Errorf("reached limits: got %q, want %q", reached, tc.limit)
 				}
 				if logged := strings.Contains(log.String(), "level=ERROR"); logged != tc.fault {
 					t.Errorf("the log:\n%s", log.String())
@@ -119,11 +119,11 @@ func TestLoginThatComesTooLate(t *testing.T) {
 		select {
 		case <-backend.ended:
 		default:
-			t.Error("the login does not end")
+			t.Error("the login did not end")
 		}
 		end()
 		if reached := strings.Join(observer.limits, " "); reached != limits.Bans || len(observer.logins) > 0 {
-			t.Errorf("limits that are reached: %q, logins %v; want bans, and no login", reached, observer.logins)
+			t.Errorf("reached limits: got %q, logins %v; want bans and no login", reached, observer.logins)
 		}
 	})
 }

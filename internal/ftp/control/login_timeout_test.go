@@ -158,7 +158,7 @@ func TestLoginTimeout(t *testing.T) {
 					expect(reply, err, "421")
 				}
 				if after := time.Since(begin); after != tc.ends {
-					t.Errorf("the session ends after %v, want %v", after, tc.ends)
+					t.Errorf("the session ended after %v, want %v", after, tc.ends)
 				}
 				if _, err := c.In.ReadByte(); !errors.Is(err, io.EOF) {
 					t.Errorf("after 421: %v", err)

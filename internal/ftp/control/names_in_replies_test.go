@@ -54,7 +54,7 @@ func TestNamesInErrors(t *testing.T) {
 		{"CDUP", "250 "},
 	} {
 		if r := c.do(tt.command, tt.want[:4]); r != tt.want && len(tt.want) > len("250 ") {
-			t.Errorf("%q: %q, want %q", tt.command, r, tt.want)
+			t.Errorf("%q: got %q, want %q", tt.command, r, tt.want)
 		}
 	}
 	c.do("RNFR other", "350 ")
@@ -109,7 +109,7 @@ func TestFileIn150(t *testing.T) {
 		r := c.do(command, "150 ")
 		if name := command[len("RETR "):]; name != "" && !strings.Contains(r, name) || end != "" &&
 			!strings.HasSuffix(r, end) || end == "" && strings.Contains(r, "bytes)") {
-			t.Errorf("%s: %q, want %q at the end", command, r, end)
+			t.Errorf("%s: got %q, want %q at the end", command, r, end)
 		}
 		conn.Close()
 		if r := c.reply(); r[0] != '2' && r[0] != '4' { // the client has not read the data
@@ -205,7 +205,7 @@ func TestIsolatesOfTwoNames(t *testing.T) {
 		c.do("RNFR full", "350 \u2067")
 		for _, r := range []string{c.do("RNTO full/new", "550 "), c.do("SITE COPY full full/new", "550 ")} {
 			if !strings.HasPrefix(r, want) || !balanced(r) {
-				t.Errorf("%s: %+q, want %+q", lang, r, want)
+				t.Errorf("%s: got %+q, want %+q", lang, r, want)
 			}
 		}
 	}
@@ -223,7 +223,7 @@ func TestIsolatesOfSize(t *testing.T) {
 		c.do("LANG "+lang, "200 ")
 		conn := c.Data()
 		if r := c.do("RETR file", "150 "); !strings.HasSuffix(r, want) || !balanced(r) {
-			t.Errorf("%s: %+q, want %+q", lang, r, want)
+			t.Errorf("%s: got %+q, want %+q", lang, r, want)
 		}
 		conn.Close()
 		c.reply()
@@ -252,7 +252,7 @@ func TestIsolatesOfLongReplies(t *testing.T) {
 		}
 	}
 	if r := c.do("SITE HELP", "214"); !strings.Contains(r, "\n \u2068CPFR <SP> \u2068") || !balanced(r) {
-		t.Errorf("%+q", r)
+		t.Errorf("got %+q", r)
 	}
 }
 

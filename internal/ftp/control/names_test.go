@@ -31,7 +31,7 @@ func (s *site) putNames(keys ...string) {
 func (s *site) wantObjects(want ...string) {
 	s.t.Helper()
 	if got := s.objects(); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
-		s.t.Errorf("objects: %+q, want %+q", got, want)
+		s.t.Errorf("objects: got %+q, want %+q", got, want)
 	}
 }
 

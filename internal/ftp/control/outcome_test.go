@@ -130,7 +130,7 @@ func TestOutcomeOfAPanic(t *testing.T) {
 	c.expect("421 ")
 	c.WantClosed()
 	if got := fmt.Sprint(seen.take()); got != "[MLSD 421, listing of 0 complete false]" {
-		t.Errorf("observers got %s", got)
+		t.Errorf("unexpected calls of observers: %s", got)
 	}
 }
 

@@ -107,7 +107,7 @@ func (c *client) play(step string) {
 	}
 	if command, data, upload := strings.Cut(command, " >"); upload {
 		if r := c.upload(command, data); !strings.HasPrefix(r, code) {
-			c.t.Fatalf("%s: %q, want %s", command, r, code)
+			c.t.Fatalf("%s: got %q, want %s", command, r, code)
 		}
 		return
 	}
@@ -203,6 +203,6 @@ func TestAnnouncedSizeIsLogged(t *testing.T) {
 		}
 	}
 	if !slices.Equal(announced, []string{"9"}) {
-		t.Errorf("announced sizes in the log: %q", announced)
+		t.Errorf("unexpected announced sizes in the log: %q", announced)
 	}
 }

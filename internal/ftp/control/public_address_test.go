@@ -49,7 +49,7 @@ func TestPublicAddress(t *testing.T) {
 				return
 			}
 			if got := c.do("PASV", "227 "); !strings.Contains(got, tc.want) {
-				t.Errorf("PASV: %q, want %s", got, tc.want)
+				t.Errorf("PASV: got %q, want %s", got, tc.want)
 			}
 			shown, _ := tc.public.For(t.Context(), netip.MustParseAddr("127.0.0.1"))
 			if shown.IsValid() {

@@ -52,7 +52,7 @@ func TestLogOfMissingDataConnections(t *testing.T) {
 	c.do("LIST", "425 The server cannot open a data connection to your device. Please use passive mode.")
 	if line := log.Next("transfer"); strings.Contains(line, "data_address") ||
 		!strings.Contains(line, `connection="dial tcp 127.0.0.1`) {
-		t.Errorf("an active transfer: %q", line)
+		t.Errorf("active transfer: got %q", line)
 	}
 }
 
@@ -81,18 +81,18 @@ func TestLogOfUnusedDataConnections(t *testing.T) {
 	// the client may be connected before the server has accepted the connection
 	for end := time.Now().Add(waitTimeout); ports.InUse() > 0; runtime.Gosched() {
 		if time.Now().After(end) {
-			t.Fatal("the server has not taken the data connection")
+			t.Fatal("the server did not accept the data connection")
 		}
 	}
 	c.do("ABOR", "226 ")
 	if n, err := conn.Read(make([]byte, 1)); err == nil {
-		t.Errorf("the data connection has %d bytes", n)
+		t.Errorf("got %d bytes on the data connection", n)
 	}
 	c.do("QUIT", "221 ")
 	c.WantClosed()
 	for _, line := range log.Take() {
 		if strings.Contains(line, "no data connection came") {
-			t.Errorf("the log has %q", line)
+			t.Errorf("unexpected log %q", line)
 		}
 	}
 }
@@ -108,14 +108,14 @@ func TestLogOfTLS(t *testing.T) {
 	c := s.connect()
 	c.do("USER demo", "530 ")
 	if line := log.Next("login refused"); !strings.Contains(line, "TLS is required (tls.required)") {
-		t.Errorf("without TLS the log has %q", line)
+		t.Errorf("unexpected log without TLS: %q", line)
 	}
 	c.startTLS()
 	c.do("FEAT", "211-")
 	c.Close()
 	if line := log.Next("client left after the TLS handshake"); !strings.Contains(
 		line, `hint="the client may not trust the certificate`) {
-		t.Errorf("after the handshake the log has %q", line)
+		t.Errorf("unexpected log after the handshake: %q", line)
 	}
 	c = s.connect()
 	c.startTLS()
@@ -131,11 +131,11 @@ func TestLogOfTLS(t *testing.T) {
 	for line := ""; !strings.Contains(line, "msg=transfer"); {
 		line = log.Next("")
 		if strings.Contains(line, "client left") {
-			t.Errorf("a client that has said QUIT: %q", line)
+			t.Errorf("log after QUIT: %q", line)
 		}
 		if strings.Contains(line, "msg=transfer") &&
 			!strings.Contains(line, `connection="the data connection was lost: it ended without close_notify of TLS`) {
-			t.Errorf("the end of the upload: %q", line)
+			t.Errorf("log at the end of the upload: %q", line)
 		}
 	}
 	s.wantEmpty()

@@ -104,7 +104,7 @@ func TestLateStop(t *testing.T) {
 	s.op.data.Stored()
 	s.op.data.Stop(dataconn.ErrAborted)
 	if err := s.op.failure(nil); err != nil {
-		t.Errorf("a complete transfer fails by %v", err)
+		t.Errorf("error of a complete transfer: %v", err)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestFailuresInEveryLanguage(t *testing.T) {
 				got := s.errorReply(err)
 				checkReply(t, tag, err.Error(), english.errorReply(err), got)
 				if got.Code != f.Code {
-					t.Errorf("%v gets the reply %d, want %d", err, got.Code, f.Code)
+					t.Errorf("%v: got reply %d, want %d", err, got.Code, f.Code)
 				}
 			}
 		})
@@ -187,7 +187,7 @@ func TestCausesOfErrors(t *testing.T) {
 		limits.AddressSessions: i18n.TooManySessionsAddress, limits.UserSessions: i18n.TooManySessionsUser,
 	} {
 		if id := reply.ForRefusal(&limits.Error{Limit: limit}); id != want {
-			t.Errorf("a connection refused by %s: %s, want %s", limit, id, want)
+			t.Errorf("a connection refused by %s: got %s, want %s", limit, id, want)
 		}
 	}
 }
@@ -197,10 +197,10 @@ func TestCausesOfErrors(t *testing.T) {
 func TestFailuresOfTheEngine(t *testing.T) {
 	s := quietSession(t, loadBundle(t), language.English)
 	if r := s.errorReply(engine.ErrUnexpected); r.Code != 451 {
-		t.Errorf("an unexpected reply of the library gets %v", r)
+		t.Errorf("unexpected reply of the library: got %v", r)
 	}
 	if r := s.errorReply(fmt.Errorf("%w: %w", engine.ErrFailed, io.EOF)); r.Code != 421 {
-		t.Errorf("the end of the library's session gets %v", r)
+		t.Errorf("end of the library's session: got %v", r)
 	}
 }
 
@@ -227,13 +227,13 @@ var protocolFields = map[int]*regexp.Regexp{
 func checkReply(t *testing.T, tag language.Tag, what string, english, got wire.Reply) {
 	t.Helper()
 	if got.Code != english.Code || len(got.Lines) != len(english.Lines) {
-		t.Errorf("%s: got %v, in English %v", what, got, english)
+		t.Errorf("%s: got %v, want %v as in English", what, got, english)
 		return
 	}
 	text, englishText := strings.Join(got.Lines, "\n"), strings.Join(english.Lines, "\n")
 	if field, ok := protocolFields[got.Code]; ok {
 		if want := field.FindString(englishText); field.FindString(text) != want {
-			t.Errorf("%s: %q has not the field %q", what, text, want)
+			t.Errorf("%s: %q lacks the field %q", what, text, want)
 		}
 		text, englishText = field.ReplaceAllString(text, ""), field.ReplaceAllString(englishText, "")
 	}
@@ -253,7 +253,7 @@ func checkText(t *testing.T, tag language.Tag, what, english, text string) {
 		text = withoutIsolates(text)
 	}
 	if i := strings.IndexFunc(text, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }); i >= 0 {
-		t.Errorf("%s: a bidirectional control is in %+q", what, text)
+		t.Errorf("%s: bidirectional control character in %+q", what, text)
 	}
 }
 
@@ -312,7 +312,7 @@ func CheckNoEnglish(t *testing.T, tag language.Tag, inEnglish, transcript []stri
 	t.Helper()
 	english, played := newExchanges(inEnglish), newExchanges(transcript)
 	if len(played) != len(english) {
-		t.Fatalf("%d commands, in English %d", len(played), len(english))
+		t.Fatalf("got %d commands, want %d as in English", len(played), len(english))
 	}
 	for i, e := range played {
 		if i == 0 { // selects the language
@@ -354,7 +354,7 @@ func checkExchange(t *testing.T, tag language.Tag, english, got exchange) {
 	t.Helper()
 	if got.command != english.command || len(got.lines) != len(english.lines) {
 		t.Errorf(
-			"%s has %d lines, in English %s has %d", got.command, len(got.lines), english.command, len(english.lines))
+			"%s has %d lines, but in English %s has %d", got.command, len(got.lines), english.command, len(english.lines))
 		return
 	}
 	for i, line := range got.lines {
@@ -364,10 +364,10 @@ func checkExchange(t *testing.T, tag language.Tag, english, got exchange) {
 		case code == "" && got.command != "STAT" && got.command != "SITE HELP" || sameInEveryLanguage.MatchString(want):
 			// Ignore the mark after the current language.
 			if strings.ReplaceAll(line, "*", "") != strings.ReplaceAll(want, "*", "") {
-				t.Errorf("%s: %q, in English %q", got.command, line, want)
+				t.Errorf("%s: got %q, in English %q", got.command, line, want)
 			}
 		case codeOfLine.FindString(line) != code:
-			t.Errorf("%s: %q begins otherwise than %q", got.command, line, want)
+			t.Errorf("%s: %q begins differently from %q", got.command, line, want)
 		default:
 			number, _ := strconv.Atoi(strings.TrimRight(code, " -")) // 0 if there is no code
 			checkReply(

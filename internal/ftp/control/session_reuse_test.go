@@ -105,7 +105,7 @@ func TestSessionReuseRequired(t *testing.T) {
 			s.tls = own
 			resumed := s.loginTLS()
 			if !resumed.Conn.Conn.(*tls.Conn).ConnectionState().DidResume {
-				t.Error("the second control connection has not resumed the session of the first one")
+				t.Error("the second control connection did not resume the TLS session")
 			}
 			resumed.Want("content", "RETR more")
 		})
@@ -119,7 +119,7 @@ func (c *client) rein() {
 	under := c.Conn.Conn.(*tls.Conn)
 	must.OK(c.t, under.CloseWrite())
 	if rest, err := io.ReadAll(c.In); len(rest) > 0 || err != nil {
-		c.t.Fatalf("behind REIN: %q, %v", rest, err)
+		c.t.Fatalf("after REIN: got %q, %v", rest, err)
 	}
 	c.Conn.Conn, c.TLS = under.NetConn(), nil
 	_ = c.SetDeadline(time.Time{}) // tls.Conn has set one

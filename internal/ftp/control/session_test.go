@@ -53,7 +53,7 @@ func TestLogin(t *testing.T) {
 		c := s.connect()
 		c.do("USER broken", "331 ")
 		if r := c.do("PASS demo", "421 "); strings.Contains(r, "EOF") {
-			t.Errorf("the cause reaches the client: %q", r)
+			t.Errorf("the reply shows the internal cause: %q", r)
 		}
 		c.WantClosed()
 	})
@@ -338,7 +338,7 @@ func TestImplicitTLS(t *testing.T) {
 	plain := must.Dial(t, listener.Addr().String())
 	must.Write(t, plain, "USER demo\r\n")
 	if b, _ := io.ReadAll(plain); strings.HasPrefix(string(b), "220") {
-		t.Errorf("greeted in the clear: %q", b)
+		t.Errorf("got a greeting without TLS: %q", b)
 	}
 	s.shutdown()
 	if err := <-served; err != nil {
@@ -368,7 +368,7 @@ func TestShutdown(t *testing.T) {
 		ended <- s.server.Shutdown(ctx)
 	}()
 	if r := idle.expect("421 "); strings.Contains(r, "server") {
-		t.Errorf("421 is not in French: %q", r)
+		t.Errorf("got 421 in another language than French: %q", r)
 	}
 	idle.WantClosed()
 	late := s.dial()
@@ -382,10 +382,10 @@ func TestShutdown(t *testing.T) {
 		t.Errorf("Shutdown: %v", err)
 	}
 	if _, err := net.Dial("tcp", s.address); err == nil {
-		t.Error("a connection is accepted after the shutdown")
+		t.Error("accepted a connection after the shutdown")
 	}
 	if keys := s.objects(); len(keys) != 1 {
-		t.Errorf("objects: %q", keys)
+		t.Errorf("unexpected objects %q", keys)
 	}
 }
 
@@ -413,6 +413,6 @@ func TestEndOfShutdown(t *testing.T) {
 		c.WantClosed()
 	}
 	if keys := s.objects(); len(keys) != 1 {
-		t.Errorf("objects: %q", keys)
+		t.Errorf("unexpected objects %q", keys)
 	}
 }

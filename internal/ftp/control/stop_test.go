@@ -208,7 +208,7 @@ func TestStoppingCommands(t *testing.T) {
 				c.expect("426 ")
 			case "212-":
 				if line, err := c.In.ReadString('\n'); err != nil || !strings.HasPrefix(line, "212-") {
-					t.Errorf("%q, %v", line, err)
+					t.Errorf("got %q, %v", line, err)
 				}
 				c.expect("421 ")
 				c.WantClosed()
@@ -234,7 +234,7 @@ func TestStoppingCommands(t *testing.T) {
 				c.expect("150 ")
 			case "212-":
 				if line, err := c.In.ReadString('\n'); err != nil || !strings.HasPrefix(line, "212-") {
-					t.Errorf("%q, %v", line, err)
+					t.Errorf("got %q, %v", line, err)
 				}
 			}
 			c.expect("421 ")
@@ -261,7 +261,7 @@ func TestStoppingCommands(t *testing.T) {
 				code, text := ftptest.Parse(reply)
 				if code >= 400 && text != "The server is shutting down. Please connect again in a moment." &&
 					tt.operation != "login" {
-					t.Errorf("%d %q", code, text)
+					t.Errorf("got reply %d %q", code, text)
 				}
 			}
 		})
@@ -328,13 +328,13 @@ func TestBanDuringACommand(t *testing.T) {
 			must.OK(t, err)
 			for _, want := range tt.replies {
 				if !strings.Contains(string(got), want) {
-					t.Errorf("the client gets %q, want %q", got, want)
+					t.Errorf("got %q, want %q", got, want)
 				}
 			}
 			seen.mu.Lock()
 			defer seen.mu.Unlock()
 			if reached := strings.Join(seen.limits, " "); reached != limits.Bans {
-				t.Errorf("limits that are reached: %q, want %q", reached, limits.Bans)
+				t.Errorf("reached limits: got %q, want %q", reached, limits.Bans)
 			}
 		})
 	}
@@ -352,7 +352,7 @@ func TestDisconnect(t *testing.T) {
 				return
 			default:
 				if s.server.Disconnect("none") {
-					t.Error("there is a session of this ID")
+					t.Error("found a session with an unknown ID")
 				}
 				runtime.Gosched()
 			}
@@ -362,7 +362,7 @@ func TestDisconnect(t *testing.T) {
 	close(stop)
 	<-stopped
 	if !s.server.Disconnect(s.server.Sessions()[0].ID) {
-		t.Error("there is no session of its ID")
+		t.Error("missing session")
 	}
 	c.expect("421 ")
 	c.WantClosed()
@@ -407,7 +407,7 @@ func TestPanicOfAnObserver(t *testing.T) {
 	c.do("NOOP", "421 ")
 	c.WantClosed()
 	if n := told.Load(); n != 1 {
-		t.Errorf("the others were told %d times", n)
+		t.Errorf("the other observers were called %d times", n)
 	}
 	log.Next("a bug in an observer")
 	receive(t, "end the login", ended)
@@ -430,6 +430,6 @@ func receive(t *testing.T, what string, from <-chan struct{}) {
 	select {
 	case <-from:
 	case <-time.After(waitTimeout):
-		t.Fatalf("the operation does not %s", what)
+		t.Fatalf("the operation did not %s", what)
 	}
 }

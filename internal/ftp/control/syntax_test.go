@@ -27,7 +27,7 @@ func TestWordsOfCommands(t *testing.T) {
 	}
 	known := slices.DeleteFunc(loadBundle(t).IDs(), func(id i18n.ID) bool { return !id.InSyntax() })
 	if words := slices.Sorted(maps.Keys(used)); !slices.Equal(words, known) {
-		t.Errorf("commands have the words %q, the catalogs %q", words, known)
+		t.Errorf("got words %q in the syntax of commands, want %q as in the catalogs", words, known)
 	}
 }
 
@@ -40,7 +40,7 @@ func TestCommandsWithPathnames(t *testing.T) {
 		}
 		takes := strings.Contains(c.syntax, "pathname") || verb == "SITE"
 		if got := wire.TakesPathname(verb); got != takes {
-			t.Errorf("%s takes a pathname: %v, want %v", name, got, takes)
+			t.Errorf("%s takes a pathname: got %v, want %v", name, got, takes)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func TestResumption(t *testing.T) {
 				must.Write(t, upload, "content")
 				must.OK(t, upload.CloseWrite())
 				if rest, err := io.ReadAll(upload); len(rest) > 0 || err != nil {
-					t.Errorf("behind the upload: %q, %v", rest, err)
+					t.Errorf("after the upload: got %q, %v", rest, err)
 				}
 				c.expect("226 ")
 				download := c.Data().(*tls.Conn)

@@ -67,7 +67,7 @@ func TestDataConnectionOfFailedTransfer(t *testing.T) {
 	c.WantClosed()
 	for _, line := range log.Take() {
 		if strings.Contains(line, "no data connection came") {
-			t.Errorf("the log misses a client that knew of the failure: %q", line)
+			t.Errorf("the log lacks the client that saw the failure: %q", line)
 		}
 	}
 }
@@ -118,11 +118,11 @@ func TestSTOUKeepsTheExtension(t *testing.T) {
 		name := strings.TrimPrefix(opening, "150 FILE: ")
 		if want := strings.Replace(test.name, "STAMP", `\d{8}T\d{6}\.\d{9}`, 1); !regexp.MustCompile(
 			"^" + want + "$").MatchString(name) {
-			t.Errorf("STOU %s: %q, want %s", test.argument, name, test.name)
+			t.Errorf("STOU %s: got %q, want %s", test.argument, name, test.name)
 		}
 		c.do("OPTS MLST media-type;", "200 ")
 		if got, want := c.facts(name), "media-type="+test.mediaType+";"; got != want {
-			t.Errorf("STOU %s: %q, want %q", test.argument, got, want)
+			t.Errorf("STOU %s: got %q, want %q", test.argument, got, want)
 		}
 	}
 	for argument, want := range map[string]string{"d/": "550 ", "..": "550 ", "\xfe": "501 "} {
@@ -437,11 +437,11 @@ func TestClientHelloUnderPROTC(t *testing.T) {
 			t.Run(tt.name+"-"+command[:4], func(t *testing.T) {
 				tt.client.t = t
 				if r := tt.client.upload(command, tt.data); !strings.HasPrefix(r, tt.want) {
-					t.Errorf("%s: %q, want %s", command, r, tt.want)
+					t.Errorf("%s: got %q, want %s", command, r, tt.want)
 				}
 				if tt.want == "226 " {
 					if got := tt.client.Transfer("RETR f"); got != tt.data {
-						t.Errorf("%d bytes %.20q are stored", len(got), got)
+						t.Errorf("stored %d bytes %.20q", len(got), got)
 					}
 					tt.client.do("DELE f", "250 ")
 				}
@@ -504,7 +504,7 @@ func TestRNTOMustFollowRNFR(t *testing.T) {
 		c.do("RNTO g", "503 ")
 	}
 	if keys := s.objects(); !slices.Equal(keys, []string{"f"}) {
-		t.Errorf("objects %q", keys)
+		t.Errorf("unexpected objects %q", keys)
 	}
 }
 
@@ -571,7 +571,7 @@ func TestDownloadThatTheStorageFails(t *testing.T) {
 			told = told || strings.Contains(line, "code=451") && strings.Contains(line, "storage=")
 		}
 		if !told {
-			t.Errorf("TYPE %s: the log does not tell the error of the storage", kind)
+			t.Errorf("TYPE %s: the log lacks the storage error", kind)
 		}
 	}
 }

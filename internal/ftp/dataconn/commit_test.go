@@ -68,7 +68,7 @@ func TestAwaitCommit(t *testing.T) {
 				timer := time.AfterFunc(tt.end, func() { close(control.closed) })
 				defer timer.Stop()
 				if err := transfer.AwaitCommit(t.Context(), control, delay); !errors.Is(err, tt.want) {
-					t.Errorf("error %v, want %v", err, tt.want)
+					t.Errorf("got error %v, want %v", err, tt.want)
 				}
 				if waited := time.Since(begin); waited != tt.waits {
 					t.Errorf("waited %s, want %s", waited, tt.waits)

@@ -52,10 +52,10 @@ func TestStopDuringAHandshake(t *testing.T) {
 		synctest.Wait()
 		transfer.Stop(ErrAborted)
 		if err := <-ended; err == nil || !errors.Is(transfer.Err(), ErrAborted) {
-			t.Errorf("the upload ends with %v because of %v", err, transfer.Err())
+			t.Errorf("unexpected end of the upload: %v, cause %v", err, transfer.Err())
 		}
 		if finished.Load() {
-			t.Error("the connection was ended as if it were complete")
+			t.Error("the connection was closed as if the transfer were complete")
 		}
 	})
 }
@@ -90,15 +90,15 @@ func TestEndOfARelayedTransfer(t *testing.T) {
 		if tc.ended {
 			_ = client.Close()
 			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-				t.Errorf("%s: the upload ends with %v", name, err)
+				t.Errorf("%s: unexpected end of the upload: %v", name, err)
 			}
 		}
 		_ = conn.Close()
 		if received.Load() != tc.ended {
-			t.Errorf("%s: received is %t", name, received.Load())
+			t.Errorf("%s: received = %t", name, received.Load())
 		}
 		if finished.Load() != tc.finished || !errors.Is(transfer.Err(), tc.want) {
-			t.Errorf("%s: ended as if it were complete: %t, with %v", name, finished.Load(), transfer.Err())
+			t.Errorf("%s: finished = %t, error %v", name, finished.Load(), transfer.Err())
 		}
 	}
 }

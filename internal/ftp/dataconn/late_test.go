@@ -23,7 +23,7 @@ func TestLateConnection(t *testing.T) {
 	for range 20 {
 		w, address := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
 		if slices.Contains(late, address) {
-			t.Fatalf("a session gets %s, to which a connection may come that is not its own: %q", address, late)
+			t.Fatalf("got address %s, on which a late connection of another session may arrive: %q", address, late)
 		}
 		conn, err := dialFrom(t.Context(), localhost, address)
 		must.OK(t, err)
@@ -31,13 +31,13 @@ func TestLateConnection(t *testing.T) {
 		opened(t, w, conn)
 	}
 	if late[0] == late[1] {
-		t.Errorf("both sessions had %s", late[0])
+		t.Errorf("both sessions got %s", late[0])
 	}
 	free := aClient("127.0.0.1")
 	for n, tenant := range []string{"globex", "initech", "umbrella"} {
 		free.Tenant = tenant // so that no share is exhausted
 		if _, address := listenOn(t, ports, free, time.Hour); n > 0 && address != late[n-1] {
-			t.Errorf("session %d gets %s, want %s", n, address, late[n-1])
+			t.Errorf("session %d: got %s, want %s", n, address, late[n-1])
 		}
 	}
 }
@@ -54,7 +54,7 @@ func TestLateConnectionIsForgotten(t *testing.T) {
 			defer ports.mu.Unlock()
 			if got := ports.late[addr].oldestFirst(); !slices.Equal(got, late) ||
 				len(ports.late) > 0 != (len(late) > 0) {
-				t.Errorf("connections may come to %v, want %v", got, late)
+				t.Errorf("got late ports %v, want %v", got, late)
 			}
 		}
 		expect := func(port uint16) {

@@ -43,7 +43,7 @@ func opened(t *testing.T, p *waiter, client net.Conn) {
 	must.OK(t, err)
 	defer conn.Close()
 	if conn.RemoteAddr().String() != client.LocalAddr().String() {
-		t.Errorf("a connection from %v, want %v", conn.RemoteAddr(), client.LocalAddr())
+		t.Errorf("got a connection from %v, want %v", conn.RemoteAddr(), client.LocalAddr())
 	}
 }
 
@@ -53,7 +53,7 @@ func nothingLeft(t *testing.T, ports *Ports) {
 	ports.mu.Lock()
 	defer ports.mu.Unlock()
 	if len(ports.listeners) != 0 || len(ports.byUser)+len(ports.byAddress) != 0 {
-		t.Errorf("in use are %v, counted are %v", ports.listeners, ports.byUser)
+		t.Errorf("got ports in use %v, counted %v", ports.listeners, ports.byUser)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestReceiveLate(t *testing.T) {
 			listen()
 		}
 		if match() == late {
-			t.Errorf("the connection has come before the session: %t, and the session takes it: %t", late, late)
+			t.Errorf("the connection came before the session: %t, and the session took it: %t", late, late)
 		}
 	}
 }
@@ -97,10 +97,10 @@ func TestPortIsShared(t *testing.T) {
 	one, address := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
 	two, same := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
 	if address != same || ports.InUse() != 1 {
-		t.Fatalf("ports %s and %s", address, same)
+		t.Fatalf("got different ports %s and %s", address, same)
 	}
 	if _, _, err := ports.Listen(t.Context(), aClient("127.0.0.2"), time.Hour); !isPortsLimit(err) {
-		t.Errorf("a second session of an address on one port: %v", err)
+		t.Errorf("second session of an address on one port: %v", err)
 	}
 	dial := func(from string) net.Conn {
 		t.Helper()
@@ -111,11 +111,11 @@ func TestPortIsShared(t *testing.T) {
 	}
 	stranger, clientOfTwo := dial("127.0.0.3"), dial("127.0.0.2")
 	if _, err := stranger.Read(make([]byte, 1)); err == nil {
-		t.Error("a stranger reads something")
+		t.Error("a stranger received data")
 	}
 	opened(t, two, clientOfTwo)
 	if _, err := dial("127.0.0.2").Read(make([]byte, 1)); err == nil {
-		t.Error("a second connection reads something")
+		t.Error("a second connection received data")
 	}
 	again, _ := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
 	opened(t, one, dial("127.0.0.1"))
@@ -148,7 +148,7 @@ func TestPortsFreeFirst(t *testing.T) {
 		listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
 	}
 	if ports.InUse() != size {
-		t.Errorf("%d ports are in use, want %d", ports.InUse(), size)
+		t.Errorf("got %d ports in use, want %d", ports.InUse(), size)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestPortIsHeld(t *testing.T) {
 			must.OK(t, err)
 			defer source.Close()
 			if _, _, err := ports.Listen(t.Context(), aClient("127.0.0.1"), time.Hour); !isPortsLimit(err) {
-				t.Errorf("a second port: %v", err)
+				t.Errorf("second port: %v", err)
 			}
 			end(source.(*waiter), netip.AddrPortFrom(localhost, port).String())
 			nothingLeft(t, ports)
@@ -222,17 +222,17 @@ func TestPortFails(t *testing.T) {
 	<-one.settled
 	<-two.settled
 	if _, _, err := ports.Listen(t.Context(), aClient("127.0.0.3"), time.Hour); err == nil || isPortsLimit(err) {
-		t.Errorf("another session on it: %v", err)
+		t.Errorf("another session on the port: %v", err)
 	}
 	conn, err := dialFrom(t.Context(), localhost, address)
 	if err != nil {
-		t.Errorf("a client is refused: %v", err)
+		t.Errorf("client refused: %v", err)
 	} else {
 		_ = conn.Close()
 	}
 	for _, p := range []*waiter{one, two} {
 		if conn, err := p.Open(t.Context()); conn != nil || !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("a transfer on it: %v, %v", conn, err)
+			t.Errorf("transfer on the port: %v, %v", conn, err)
 		}
 	}
 	nothingLeft(t, ports)
@@ -247,7 +247,7 @@ func TestPortOfAnotherProgram(t *testing.T) {
 	defer other.Close()
 	_, address := listenOn(t, NewPorts(PortOptions{Range: r}), aClient("127.0.0.1"), time.Hour)
 	if want := netip.AddrPortFrom(localhost, r.Last).String(); address != want {
-		t.Errorf("the port is %s, want %s", address, want)
+		t.Errorf("got port %s, want %s", address, want)
 	}
 	_, _, err = NewPorts(PortOptions{Range: netaddr.PortRange{First: r.First, Last: r.First}}).Listen(
 		t.Context(), aClient("127.0.0.1"), time.Hour)
@@ -376,14 +376,14 @@ func TestPanic(t *testing.T) {
 			must.OK(t, err)
 			defer conn.Close()
 			if n, err := conn.Read(make([]byte, 1)); err == nil {
-				t.Errorf("the client reads %d bytes", n)
+				t.Errorf("the client received %d bytes", n)
 			}
 			// the client may see the end before the panic is counted
 			for end := time.Now().Add(time.Minute); guard.Count() == before && time.Now().Before(end); {
 				runtime.Gosched()
 			}
 			if n := guard.Count() - before; n != 1 {
-				t.Errorf("%d panics are counted, want 1", n)
+				t.Errorf("got %d counted panics, want 1", n)
 			}
 			if receive == nil { // the session has left the port
 				if w, err = ports.wait(t.Context(), client, time.Hour); err != nil {

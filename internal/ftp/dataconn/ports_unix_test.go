@@ -28,10 +28,10 @@ func TestSharedPortOnFewDescriptors(t *testing.T) {
 	must.OK(t, err)
 	defer refused.Close()
 	if conn, err := two.Open(t.Context()); conn != nil || !errors.Is(err, syscall.EMFILE) {
-		t.Errorf("the transfer has %v, %v", conn, err)
+		t.Errorf("transfer: got %v, %v", conn, err)
 	}
 	if _, err := refused.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the client reads %v, want the end", err)
+		t.Errorf("client: got error %v, want EOF", err)
 	}
 	restore()
 	conn, err := dialFrom(t.Context(), one.client.Addr, address)
@@ -66,7 +66,7 @@ func TestFloodedPort(t *testing.T) {
 	for accepted := -1; ; accepted++ { // the first Accept returns because of the deadline that the session has set
 		select {
 		case <-two.settled:
-			t.Fatalf("a connection that came before the session is that of the session, after %d others", accepted)
+			t.Fatalf("a connection that came before the session was given to it, after %d others", accepted)
 		default:
 		}
 		select {

@@ -30,12 +30,12 @@ func TestPublic(t *testing.T) {
 		"fe80::1%eth0": "10.0.0.7",
 	} {
 		if got, err := p.For(t.Context(), netip.MustParseAddr(client)); err != nil || got.String() != want {
-			t.Errorf("%s gets %v, %v, want %s", client, got, err, want)
+			t.Errorf("%s: got %v, %v, want %s", client, got, err, want)
 		}
 	}
 	if got, err := p.For(t.Context(), netip.MustParseAddr("192.0.2.1")); err == nil ||
 		!strings.Contains(err.Error(), `"ipv6"`) {
-		t.Errorf("a host without IPv4 is %v, %v", got, err)
+		t.Errorf("host without IPv4: got %v, %v", got, err)
 	}
 	if got, err := (Public{}).For(t.Context(), netip.MustParseAddr("192.0.2.1")); err != nil || got.IsValid() {
 		t.Errorf("without an address: %v, %v", got, err)

@@ -52,7 +52,7 @@ func TestPassivePortEndsInTime(t *testing.T) {
 		t.Error("the port is still open")
 	}
 	if _, err := p.Open(t.Context()); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a transfer on it: %v", err)
+		t.Errorf("transfer on the port: %v", err)
 	}
 }
 
@@ -72,11 +72,11 @@ func TestMissed(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := aborted.Open(canceled); err == nil {
-		t.Error("a transfer without a client")
+		t.Error("got a transfer without a client")
 	}
 	select {
 	case <-missed:
-		t.Error("a session is counted that has not waited in vain")
+		t.Error("counted a session that did not wait in vain")
 	default:
 	}
 	listenOn(t, ports, aClient("127.0.0.1"), time.Millisecond)
@@ -85,7 +85,7 @@ func TestMissed(t *testing.T) {
 	ended, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	if _, err := late.Open(ended); err == nil {
-		t.Error("a transfer without a client")
+		t.Error("got a transfer without a client")
 	}
 	<-missed
 }
@@ -105,7 +105,7 @@ func TestPassiveConnectsEarly(t *testing.T) {
 	must.OK(t, err)
 	defer conn.Close()
 	if conn.RemoteAddr().String() != client.LocalAddr().String() {
-		t.Errorf("a connection from %v, want %v", conn.RemoteAddr(), client.LocalAddr())
+		t.Errorf("got a connection from %v, want %v", conn.RemoteAddr(), client.LocalAddr())
 	}
 }
 
@@ -116,10 +116,10 @@ func TestPassiveCloseEndsTheConnection(t *testing.T) {
 	<-p.settled
 	p.Close()
 	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the client reads %v, want the end", err)
+		t.Errorf("client: got error %v, want EOF", err)
 	}
 	if _, err := p.Open(t.Context()); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a transfer after it: %v", err)
+		t.Errorf("next transfer: %v", err)
 	}
 }
 
@@ -129,17 +129,17 @@ func TestPassiveRefusesOthers(t *testing.T) {
 	p, address := listen(t, "127.0.0.2", time.Hour)
 	other := dial(t, address)
 	if _, err := other.Read(make([]byte, 1)); err == nil {
-		t.Error("another client reads something")
+		t.Error("another client received data")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := p.Open(ctx)
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("after the transfer has ended: %v", err)
+		t.Errorf("after the end of the transfer: %v", err)
 	}
 	if text := "; 127.0.0.1 did, which is not the address of the control connection"; !strings.HasSuffix(
 		err.Error(), text) {
-		t.Errorf("the log has %q, want %q at the end", err, text)
+		t.Errorf("got log %q, want %q at the end", err, text)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestPortInUse(t *testing.T) {
 		t.Error(err)
 	}
 	if s.port.Load() == port {
-		t.Error("the port is the same")
+		t.Error("the port did not change")
 	}
 }
 
@@ -91,18 +91,18 @@ func TestPortOfTheLibrary(t *testing.T) {
 	}
 	port := s.port.Load()
 	if avoid.Contains(uint16(port)) {
-		t.Errorf("port %d is one of the sessions", port)
+		t.Errorf("got port %d of the sessions", port)
 	}
 	client, err := net.DialTCP("tcp4", nil, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(port)})
 	must.OK(t, err)
 	defer client.Close()
 	if n, err := client.Read(make([]byte, 1)); err == nil {
-		t.Errorf("%d bytes came from the library's port", n)
+		t.Errorf("got %d bytes from the library's port", n)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.offered); n != 0 {
-		t.Errorf("%d listeners are left", n)
+		t.Errorf("got %d remaining listeners", n)
 	}
 }
 
@@ -139,12 +139,12 @@ func TestOneServerForAllSessions(t *testing.T) {
 	t.Cleanup(broken.Stop)
 	err := broken.Run(find(t, func(string) (fs.FileInfo, error) { panic("a bug") }))
 	if _, ok := errors.AsType[*panics.Error](err); !ok {
-		t.Errorf("the panic became %v", err)
+		t.Errorf("unexpected error after a panic: %v", err)
 	}
 	start(t, s)
 	close(release)
 	if err := <-done; !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the engine that waited returns %v", err)
+		t.Errorf("unexpected error of the waiting engine: %v", err)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestNameOfOperation(t *testing.T) {
 			return nil, fs.ErrNotExist
 		})
 		if err := e.Run(op); !errors.Is(err, fs.ErrNotExist) || asked[0] != op.Name {
-			t.Errorf("%v, asked for %q", err, asked)
+			t.Errorf("got error %v, requests for %q", err, asked)
 		}
 		e.Stop()
 	}
@@ -177,7 +177,7 @@ func TestStopDuringCommand(t *testing.T) {
 	})
 	op.Context = ctx
 	if err := e.Run(op); !errors.Is(err, ErrFailed) {
-		t.Errorf("the command ends by %v", err)
+		t.Errorf("unexpected error of the command: %v", err)
 	}
 	if err := e.Run(op); !errors.Is(err, context.Canceled) || e.conn != nil {
 		t.Errorf("error of a canceled command: got %v", err)

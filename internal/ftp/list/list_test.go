@@ -27,7 +27,7 @@ func TestListColumns(t *testing.T) {
 	} {
 		got := string(appendColumns(nil, modified{view.Directory(""), test.modified}, now))
 		if want := "drwxr-xr-x 1 ftp ftp             0 " + test.want; got != want {
-			t.Errorf("%v: %q, want %q", test.modified, got, want)
+			t.Errorf("%v: got %q, want %q", test.modified, got, want)
 		}
 	}
 }
@@ -39,17 +39,17 @@ func TestUniqueOfTwins(t *testing.T) {
 	file, _ := appendUnique(nil, c, Entry{file("a"), "/"})
 	dir, _ := appendUnique(nil, c, Entry{view.Directory("a"), "/"})
 	if string(file) == string(dir) {
-		t.Errorf("both are %s", dir)
+		t.Errorf("both tokens are %s", dir)
 	}
 	if this, _ := appendUnique(nil, c, Entry{view.Directory(thisDirectory), "/a"}); string(this) != string(dir) {
-		t.Errorf("%s in itself is %s", dir, this)
+		t.Errorf("unique of %s: got %s in itself", dir, this)
 	}
 	if root, _ := appendUnique(nil, c, Entry{view.Directory("/"), "/"}); len(root) == 0 {
-		t.Error("the root has none")
+		t.Error("missing unique fact of the root")
 	}
 	c.View = viewOf("")
 	if b, ok := appendUnique(nil, c, Entry{view.Directory("a"), "/"}); ok {
-		t.Errorf("%s for what has no URI", b)
+		t.Errorf("got %s for an entry without a URI", b)
 	}
 }
 

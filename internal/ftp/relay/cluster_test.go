@@ -69,7 +69,7 @@ func (e *events) want(t *testing.T, what string, n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.counts[what] != n {
-		t.Errorf("the events are %v, want %d %s", e.counts, n, what)
+		t.Errorf("got events %v, want %d %s", e.counts, n, what)
 	}
 }
 
@@ -135,7 +135,7 @@ func startReplica(t *testing.T, n int, ports netaddr.PortRange, within, stall ti
 		cancel()
 		r.Shutdown(ctx)
 		if n := r.Guard.Count(); n != r.events.bugs.Load() {
-			t.Errorf("%d panics are counted, want %d", n, r.events.bugs.Load())
+			t.Errorf("got %d counted panics, want %d", n, r.events.bugs.Load())
 		}
 	})
 	return r
@@ -192,7 +192,7 @@ func TestSlice(t *testing.T) {
 		for n := range tc.replicas {
 			s := Slice(tc.ports, n, tc.replicas)
 			if int(s.First) != next || s.Last < s.First || s.Size() > tc.ports.Size()/tc.replicas+1 {
-				t.Fatalf("slice %d of %d of %v is %v", n, tc.replicas, tc.ports, s)
+				t.Fatalf("Slice %d of %d of %v = %v", n, tc.replicas, tc.ports, s)
 			}
 			next = int(s.Last) + 1
 		}
@@ -211,7 +211,7 @@ func TestRelay(t *testing.T) {
 		t.Run(fmt.Sprint("client-first-", n), func(t *testing.T) {
 			client, session := relayed(t, all[0], by)
 			if session.RemoteAddr().String() != client.LocalAddr().String() {
-				t.Errorf("the client is %v, want %v", session.RemoteAddr(), client.LocalAddr())
+				t.Errorf("got client %v, want %v", session.RemoteAddr(), client.LocalAddr())
 			}
 			content := bytes.Repeat([]byte("up "), big/3)
 			go func() {
@@ -219,7 +219,7 @@ func TestRelay(t *testing.T) {
 				_ = client.CloseWrite()
 			}()
 			if got, err := io.ReadAll(session); err != nil || !bytes.Equal(got, content) {
-				t.Errorf("the session reads %d bytes, %v, want %d", len(got), err, len(content))
+				t.Errorf("session: got %d bytes, %v, want %d", len(got), err, len(content))
 			}
 			if _, err := io.WriteString(session, "the end"); err != nil {
 				t.Error(err)
@@ -231,7 +231,7 @@ func TestRelay(t *testing.T) {
 			}
 			_ = session.Close()
 			if got, err := io.ReadAll(client); err != nil || string(got) != "the end" {
-				t.Errorf("the client reads %q, %v", got, err)
+				t.Errorf("client: got %q, %v", got, err)
 			}
 			if n > 0 {
 				by.events.want(t, string(Complete), 1)
@@ -250,7 +250,7 @@ func TestRelay(t *testing.T) {
 				_ = session.Close()
 			}()
 			if got, err := io.ReadAll(client); err != nil || !bytes.Equal(got, content) {
-				t.Errorf("the client reads %d bytes, %v, want %d", len(got), err, len(content))
+				t.Errorf("client: got %d bytes, %v, want %d", len(got), err, len(content))
 			}
 			if err := <-ended; err != nil {
 				t.Errorf("the end of the download: %v", err)
@@ -270,7 +270,7 @@ func TestRelayOfAReset(t *testing.T) {
 	}
 	reset(client)
 	if n, err := session.Read(make([]byte, 8)); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("after a reset the session reads %d bytes, %v", n, err)
+		t.Errorf("session after a reset: got %d bytes, %v", n, err)
 	}
 	_ = session.Close()
 	all[1].events.want(t, string(Failed), 1)
@@ -282,7 +282,7 @@ func TestRelayOfAReset(t *testing.T) {
 	}
 	reset(client)
 	if err := finish(session); err == nil {
-		t.Error("a download is complete that its client has reset")
+		t.Error("a download is complete although the client reset it")
 	}
 	_ = session.Close()
 	all[1].events.want(t, string(Failed), 2)
@@ -312,7 +312,7 @@ func TestRelayOfALateReset(t *testing.T) {
 			must.Write(t, from, content)
 			got := make([]byte, len(content))
 			if _, err := io.ReadFull(to, got); err != nil || string(got) != content {
-				t.Errorf("%q has arrived, %v", got, err)
+				t.Errorf("got %q, %v", got, err)
 			}
 			if tc.upload {
 				tc.end(client)
@@ -321,7 +321,7 @@ func TestRelayOfALateReset(t *testing.T) {
 				must.Write(t, session, rest) // after the first write was answered with a reset
 			}
 			if err := finish(session); err != nil && !tc.upload {
-				t.Errorf("the download ends with %v", err)
+				t.Errorf("unexpected end of the download: %v", err)
 			}
 			if !tc.upload {
 				tc.end(client)
@@ -369,14 +369,14 @@ func TestRelayOfAResetToASlowOwner(t *testing.T) {
 	owner := &owned{proxyConn: &proxyConn{Conn: far[1]}, reader: bufio.NewReader(far[1]), stall: stall}
 	got := make([]byte, want)
 	if n, err := io.ReadFull(owner, got); err != nil {
-		t.Errorf("the owner reads %d bytes of %d, %v", n, want, err)
+		t.Errorf("owner: got %d bytes of %d, %v", n, want, err)
 	}
 	if _, err := owner.Read(got); !errors.Is(err, errCut) {
-		t.Errorf("then the owner reads %v", err)
+		t.Errorf("then the owner got %v", err)
 	}
 	_ = far[1].Close()
 	if err := <-result; !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("the relay ends with %v", err)
+		t.Errorf("unexpected end of the relay: %v", err)
 	}
 }
 
@@ -416,7 +416,7 @@ func TestRelayToASlowClient(t *testing.T) {
 		<-time.After(time.Until(due))
 	}
 	if err := <-ended; err != nil || total != big {
-		t.Errorf("the client gets %d of %d bytes, and the download ends with %v", total, big, err)
+		t.Errorf("client: got %d of %d bytes, and the download ended with %v", total, big, err)
 	}
 }
 
@@ -430,7 +430,7 @@ func TestRelayOfACutDownload(t *testing.T) {
 	}
 	_ = session.Close()
 	if n, err := client.Read(make([]byte, 8)); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("after the session has closed the client reads %d bytes, %v", n, err)
+		t.Errorf("client after the session closed: got %d bytes, %v", n, err)
 	}
 	all[1].events.want(t, string(Failed), 1)
 }
@@ -453,23 +453,23 @@ func TestShutdown(t *testing.T) {
 		_ = conn.Close()
 	}
 	if _, err := io.WriteString(client, "still"); err != nil {
-		t.Errorf("while the replica stops: %v", err)
+		t.Errorf("while the replica is stopping: %v", err)
 	}
 	if _, err := io.ReadFull(session, make([]byte, 5)); err != nil {
-		t.Errorf("while the replica stops: %v", err)
+		t.Errorf("while the replica is stopping: %v", err)
 	}
 	select {
 	case <-down:
-		t.Error("the replica does not wait for its relay")
+		t.Error("the replica did not wait for its relay")
 	default:
 	}
 	cancel()
 	<-down
 	if n, err := session.Read(make([]byte, 8)); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("after the replica has stopped the session reads %d bytes, %v", n, err)
+		t.Errorf("session after the replica stopped: got %d bytes, %v", n, err)
 	}
 	if n, err := client.Read(make([]byte, 8)); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("after the replica has stopped the client reads %d bytes, %v", n, err)
+		t.Errorf("client after the replica stopped: got %d bytes, %v", n, err)
 	}
 }
 
@@ -486,10 +486,10 @@ func TestShutdownBeforeAHeader(t *testing.T) {
 	cancel()
 	by.Shutdown(ctx)
 	if _, err := silent.Read(make([]byte, 1)); err == nil {
-		t.Error("the connection is open after the replica has stopped")
+		t.Error("the connection is open after the replica stopped")
 	}
 	if by.headerless.Load() > 0 {
-		t.Error("the replica has waited for the header until its time was over")
+		t.Error("the replica waited until the header timed out")
 	}
 }
 
@@ -517,7 +517,7 @@ func taken(t *testing.T, conn net.Conn, want bool) {
 		kind, _, err = parseHeader(b)
 	}
 	if got := err == nil && kind == frameTaken; got != want {
-		t.Errorf("taken is %v (%v), want %v", got, err, want)
+		t.Errorf("got taken %v (%v), want %v", got, err, want)
 	}
 }
 
@@ -561,10 +561,10 @@ func TestKilledRelay(t *testing.T) {
 			_ = conn.(*net.TCPConn).CloseWrite()
 			_, err := io.ReadAll(session)
 			if (err == nil) != tc.complete {
-				t.Errorf("the session reads to the end with %v", err)
+				t.Errorf("session: unexpected error at the end: %v", err)
 			}
 			if _, again := session.Read(make([]byte, 1)); err != nil && (again == nil || errors.Is(again, io.EOF)) {
-				t.Errorf("then it reads %v", again)
+				t.Errorf("then it got %v", again)
 			}
 		})
 	}
@@ -585,7 +585,7 @@ func TestKilledRelay(t *testing.T) {
 			said := make([]byte, len(alive))
 			// the frame must come before data, which would block it
 			if _, err := io.ReadFull(conn, said); err != nil || !bytes.Equal(said, alive) {
-				t.Fatalf("the relay gets %q, %v; want %q", said, err, alive)
+				t.Fatalf("relay: got %q, %v; want %q", said, err, alive)
 			}
 			must.Write(t, session, "a file")
 			if _, err := conn.Write(tc.sent); err != nil {
@@ -593,12 +593,12 @@ func TestKilledRelay(t *testing.T) {
 			}
 			_ = conn.(*net.TCPConn).CloseWrite()
 			if err := finish(session); (err == nil) != tc.complete {
-				t.Errorf("the download ends with %v", err)
+				t.Errorf("unexpected end of the download: %v", err)
 			}
 			want := slices.Concat(frame(frameData, "a file"), frame(frameEnd, ""))
 			_ = session.Close()
 			if got, _ := io.ReadAll(conn); !bytes.Equal(got, want) {
-				t.Errorf("the relay gets %q, want %q", got, want)
+				t.Errorf("relay: got %q, want %q", got, want)
 			}
 		})
 	}
@@ -612,7 +612,7 @@ func TestOwnerSaysThatItLives(t *testing.T) {
 	alive := frame(frameProgress, "")
 	got := make([]byte, 3*len(alive))
 	if _, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, slices.Repeat(alive, 3)) {
-		t.Errorf("the relay gets %q, %v", got, err)
+		t.Errorf("relay: got %q, %v", got, err)
 	}
 	if _, err := conn.Write(frame(frameDelivered, "")); err != nil {
 		t.Fatal(err)
@@ -627,7 +627,7 @@ func TestOwnerSaysThatItLives(t *testing.T) {
 		rest = rest[len(alive):]
 	}
 	if !bytes.Equal(rest, frame(frameEnd, "")) {
-		t.Errorf("then the relay gets %q", rest)
+		t.Errorf("then the relay got %q", rest)
 	}
 }
 
@@ -681,7 +681,7 @@ func TestDeadlineInAFrame(t *testing.T) {
 	_ = session.SetReadDeadline(time.Time{})
 	rest, err := io.ReadAll(session)
 	if got = append(got, rest...); err != nil || string(got) != "data" {
-		t.Errorf("the session reads %q, %v", got, err)
+		t.Errorf("session: got %q, %v", got, err)
 	}
 }
 
@@ -770,13 +770,13 @@ func TestRelayBehindABalancer(t *testing.T) {
 	_ = conn.CloseWrite()
 	session := open(t, source)
 	if got := session.RemoteAddr().String(); got != "[2001:db8::7]:40000" {
-		t.Errorf("the client is %s", got)
+		t.Errorf("unexpected client %s", got)
 	}
 	if got := session.LocalAddr().String(); got != "[2001:db8::1]:30000" {
-		t.Errorf("it has reached %s", got)
+		t.Errorf("unexpected reached address %s", got)
 	}
 	if got, err := io.ReadAll(session); err != nil || string(got) != "a file" {
-		t.Errorf("the session reads %q, %v", got, err)
+		t.Errorf("session: got %q, %v", got, err)
 	}
 }
 
@@ -794,11 +794,11 @@ func TestOwnerAway(t *testing.T) {
 		taken(t, r.dial(t, "127.0.0.1", port), false)
 		<-r.events.waits
 		if r.events.counted(Unmatched)+r.events.counted(Unreachable) != 1+tries {
-			t.Fatalf("after %d connections the events are %v", 1+tries, r.events.counts)
+			t.Fatalf("after %d connections: unexpected events %v", 1+tries, r.events.counts)
 		}
 	}
 	if r.events.active != 0 {
-		t.Errorf("%d relays are open", r.events.active)
+		t.Errorf("got %d open relays", r.events.active)
 	}
 }
 
@@ -815,7 +815,7 @@ func TestStartFails(t *testing.T) {
 	}
 	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", replicas()[0], ports.First+1))
 	if err != nil {
-		t.Errorf("another port is open still: %v", err)
+		t.Errorf("another port is still open: %v", err)
 	} else {
 		_ = l.Close()
 	}
@@ -832,7 +832,7 @@ func TestPanic(t *testing.T) {
 	client := by.dial(t, "127.0.0.1", port)
 	session := open(t, source)
 	if session.RemoteAddr().String() != client.LocalAddr().String() {
-		t.Errorf("the next client is %v, want %v", session.RemoteAddr(), client.LocalAddr())
+		t.Errorf("got next client %v, want %v", session.RemoteAddr(), client.LocalAddr())
 	}
 }
 
@@ -863,11 +863,11 @@ func TestPanicOfARelay(t *testing.T) {
 		stall: stall}
 	err := r.run()
 	if p, ok := errors.AsType[*panics.Error](err); !ok || p.Value != "a bug" {
-		t.Errorf("the relay ends with %v", err)
+		t.Errorf("unexpected end of the relay: %v", err)
 	}
 	for n, conn := range far {
 		if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, io.EOF) {
-			t.Errorf("side %d reads to the end: %v", n, err)
+			t.Errorf("side %d: unexpected error at the end: %v", n, err)
 		}
 	}
 }
@@ -887,22 +887,22 @@ func TestShareOfRelays(t *testing.T) {
 	first, leave := fill("203.0.113.7")
 	second, _ := fill("2001:db8::1")
 	if same, _ := fill("2001:db8::2"); same > 0 {
-		t.Errorf("another address of the network has %d more relays", same)
+		t.Errorf("another address of the network got %d more relays", same)
 	}
 	third, _ := fill("203.0.113.8")
 	if first != maxRelays*3/4 || second != (maxRelays-first)*3/4 || third == 0 {
-		t.Errorf("the networks have %d, %d and %d relays", first, second, third)
+		t.Errorf("the networks got %d, %d and %d relays", first, second, third)
 	}
 	leave()
 	if again, _ := fill("203.0.113.7"); again != 0 && again != 1 { // its share has shrunk
-		t.Errorf("after the end of one relay there are %d more", again)
+		t.Errorf("after the end of one relay: got %d more", again)
 	}
 	for n := 0; s.all < maxRelays; n++ {
 		if one, ok := s.acquire(netip.AddrFrom4([4]byte{192, 0, byte(n >> 8), byte(n)})); !ok || one == nil {
-			t.Fatalf("a client without a relay gets none of the %d that are free", maxRelays-s.all)
+			t.Fatalf("a client without a relay got none of the %d free ones", maxRelays-s.all)
 		}
 	}
 	if _, ok := s.acquire(netip.MustParseAddr("198.51.100.1")); ok {
-		t.Error("there are more relays than may be")
+		t.Error("got more relays than the limit")
 	}
 }

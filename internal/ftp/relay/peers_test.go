@@ -45,7 +45,7 @@ func TestPeerMoves(t *testing.T) {
 		want := func(addr netip.Addr, want bool) {
 			t.Helper()
 			if got := p.confirm(t.Context(), addr); got != want {
-				t.Errorf("%v is a peer: %v, want %v", addr, got, want)
+				t.Errorf("%v is a peer: got %v, want %v", addr, got, want)
 			}
 		}
 		if p.known(before) {
@@ -98,7 +98,7 @@ func TestFormerAddress(t *testing.T) {
 			_ = client.Close()
 		}
 		if matched != 1 {
-			t.Errorf("%d of two connections from there are offered to sessions, want the second one", matched)
+			t.Errorf("got %d of two connections matched, want only the second", matched)
 		}
 	})
 }
@@ -115,7 +115,7 @@ func TestLookupsAreFew(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if server.lookups > 11 {
-			t.Errorf("%d lookups in 10 seconds", server.lookups)
+			t.Errorf("got %d lookups in 10 seconds", server.lookups)
 		}
 	})
 }
@@ -143,14 +143,14 @@ func TestDial(t *testing.T) {
 			server := &names{byHost: map[string][]netip.Addr{"babelftp-1": tc.addrs}}
 			conn, err := dial(t.Context(), netaddr.NewHost("babelftp-1", server.lookup), net.Dialer{}, tc.from, port)
 			if (err == nil) != tc.ok {
-				t.Fatalf("%v", err)
+				t.Fatalf("unexpected error: %v", err)
 			}
 			if err != nil {
 				return
 			}
 			defer conn.Close()
 			if got := conn.LocalAddr().(*net.TCPAddr).AddrPort().Addr(); tc.from.IsValid() && got != tc.from {
-				t.Errorf("the relay comes from %v, want %v", got, tc.from)
+				t.Errorf("got relay from %v, want %v", got, tc.from)
 			}
 		})
 	}
@@ -208,7 +208,7 @@ func TestArrivalBeforeALookup(t *testing.T) {
 						return false
 					})
 				if want := begin.Add(-tc.wantBefore); !got.Equal(want) {
-					t.Errorf("the client has come at %v, want %v", got, want)
+					t.Errorf("got client at %v, want %v", got, want)
 				}
 				<-host.Refresh(t.Context(), 0) // the lookup of the test is still running
 			})

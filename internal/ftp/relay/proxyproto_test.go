@@ -66,19 +66,19 @@ func TestRead(t *testing.T) {
 			c, err := readPieces(t, tc.header+"USER alice\r\n", piece)
 			must.OK(t, err)
 			if got := c.RemoteAddr().String(); got != tc.client {
-				t.Errorf("the client is %s, want %s", got, tc.client)
+				t.Errorf("got client %s, want %s", got, tc.client)
 			}
 			if got := c.LocalAddr().String(); got != tc.reached {
-				t.Errorf("it has reached %s, want %s", got, tc.reached)
+				t.Errorf("got reached address %s, want %s", got, tc.reached)
 			}
 			if c.isProxied() != (tc.client != "pipe") {
-				t.Errorf("proxied: %v", c.isProxied())
+				t.Errorf("isProxied() = %v", c.isProxied())
 			}
 			if got := string(c.relayValue()); (got == "hi") != (name == "v2-tlv") {
-				t.Errorf("the TLV is %q", got)
+				t.Errorf("unexpected TLV %q", got)
 			}
 			if rest, err := io.ReadAll(c); err != nil || string(rest) != "USER alice\r\n" {
-				t.Errorf("then %q, %v", rest, err)
+				t.Errorf("unexpected rest %q, %v", rest, err)
 			}
 		}
 		t.Run(name, func(t *testing.T) { check(t, 1<<10) })
@@ -103,12 +103,12 @@ func TestReadErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := read(t, text); !errors.Is(err, errNoHeader) {
-				t.Errorf("%v, want errNoHeader", err)
+				t.Errorf("got error %v, want errNoHeader", err)
 			}
 		})
 	}
 	if _, err := read(t, ""); !errors.Is(err, errClosed) {
-		t.Errorf("without a byte: %v, want errClosed", err)
+		t.Errorf("without a byte: got %v, want errClosed", err)
 	}
 }
 
@@ -136,10 +136,10 @@ func TestReadInTime(t *testing.T) {
 			began := time.Now()
 			_, err := readHeader(server)
 			if !errors.Is(err, errNoHeader) || time.Since(began) > headerTimeout {
-				t.Errorf("%v after %v", err, time.Since(began))
+				t.Errorf("got error %v after %v", err, time.Since(began))
 			}
 			if every == time.Hour && !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("%v, want a timeout", err)
+				t.Errorf("got error %v, want a timeout", err)
 			}
 		})
 	}
@@ -165,11 +165,11 @@ func TestHeader(t *testing.T) {
 		if c.RemoteAddr().String() != tc.client || c.LocalAddr().String() != tc.reached ||
 			string(c.relayValue()) != "value" {
 			t.Errorf(
-				"%s to %s with %q, want %s to %s", c.RemoteAddr(), c.LocalAddr(), c.relayValue(), tc.client, tc.reached)
+				"got %s to %s with %q, want %s to %s", c.RemoteAddr(), c.LocalAddr(), c.relayValue(), tc.client, tc.reached)
 		}
 	}
 	if _, err := relayHeader(tcp("203.0.113.7:1"), tcp("192.0.2.1:1"), make([]byte, 1<<17)); err == nil {
-		t.Error("a header has a value of 128 KiB")
+		t.Error("got a header with a value of 128 KiB")
 	}
 }
 
@@ -186,7 +186,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := read(t, text)
 		if err == nil && (c.RemoteAddr() == nil || c.LocalAddr() == nil || c.RemoteAddr().String() == "") {
-			t.Errorf("no addresses: %v, %v", c.RemoteAddr(), c.LocalAddr())
+			t.Errorf("header without addresses: got %v, %v", c.RemoteAddr(), c.LocalAddr())
 		}
 	})
 }

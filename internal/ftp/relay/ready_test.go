@@ -69,7 +69,7 @@ func TestRefusing(t *testing.T) {
 			t.Context(), Options{Replica: 2, Peers: replicas(), Ports: ports, Address: netip.MustParseAddr(address)})
 		c.within = stall
 		if got := c.refusing(t.Context()); !slices.Equal(got, want) {
-			t.Errorf("%v refuse relays from %s, want %v", got, address, want)
+			t.Errorf("got %v that refuse relays from %s, want %v", got, address, want)
 		}
 	}
 	const stranger = "127.0.0.5"
@@ -100,7 +100,7 @@ func TestLocal(t *testing.T) {
 		}
 		c := &Cluster{Options: Options{Address: listen}}
 		if got := c.local(netip.MustParseAddr(tc.addr)); got != tc.want {
-			t.Errorf("listening on %q: %s is an address of the replica: %v, want %v", tc.listen, tc.addr, got, tc.want)
+			t.Errorf("listening on %q: local(%s) = %v, want %v", tc.listen, tc.addr, got, tc.want)
 		}
 	}
 }

@@ -50,22 +50,22 @@ func TestListen(t *testing.T) {
 			want = conn.LocalAddr().String()
 		}
 		if got.RemoteAddr().String() != want {
-			t.Errorf("from %s: the client is %s, want %s", tc.from, got.RemoteAddr(), want)
+			t.Errorf("from %s: got client %s, want %s", tc.from, got.RemoteAddr(), want)
 		}
 		if text, err := io.ReadAll(got); err != nil || string(text) != tc.text {
-			t.Errorf("from %s: %q, %v, want %q", tc.from, text, err, tc.text)
+			t.Errorf("from %s: got %q, %v, want %q", tc.from, text, err, tc.text)
 		}
 		_ = got.Close()
 	}
 	must.Write(t, silent, "USER alice\r\n")
 	if _, err := silent.Read(make([]byte, 1)); err == nil {
-		t.Error("a connection without a header reads something")
+		t.Error("a connection without a header received data")
 	}
 	if refused.Load() != 1 {
-		t.Errorf("%d connections are refused, want 1", refused.Load())
+		t.Errorf("got %d refused connections, want 1", refused.Load())
 	}
 	if !strings.Contains(log.String(), "without a PROXY header") || !strings.Contains(log.String(), "from=127.0.0.2") {
-		t.Errorf("the log says %q", log.String())
+		t.Errorf("unexpected log %q", log.String())
 	}
 }
 
@@ -76,10 +76,10 @@ func TestListenProbe(t *testing.T) {
 	probe := ftptest.DialFrom(t, "127.0.0.2", l.Addr().String())
 	_ = probe.CloseWrite()
 	if _, err := probe.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the probe reads %v, want the end", err)
+		t.Errorf("probe: got error %v, want EOF", err)
 	}
 	if refused.Load() != 0 || log.String() != "" {
-		t.Errorf("%d connections are refused, the log says %q", refused.Load(), log.String())
+		t.Errorf("got %d refused connections, log %q", refused.Load(), log.String())
 	}
 }
 
@@ -94,7 +94,7 @@ func TestListenClose(t *testing.T) {
 		}
 	}
 	if _, err := conn.Read(make([]byte, 1)); err == nil {
-		t.Error("a connection that nobody has accepted reads something")
+		t.Error("a connection that was not accepted received data")
 	}
 }
 
@@ -118,13 +118,13 @@ func TestPanicInHeader(t *testing.T) {
 	broken := ftptest.DialFrom(t, "127.0.0.2", l.Addr().String())
 	_, _ = io.WriteString(broken, "no header\r\n")
 	if n, err := broken.Read(make([]byte, 1)); err == nil {
-		t.Errorf("the client reads %d bytes", n)
+		t.Errorf("the client received %d bytes", n)
 	}
 	ftptest.DialFrom(t, "127.0.0.1", l.Addr().String())
 	if _, err := l.Accept(); err != nil {
 		t.Errorf("the next connection: %v", err)
 	}
 	if n := guard.Count(); n != 1 {
-		t.Errorf("%d panics are counted, want 1", n)
+		t.Errorf("got %d counted panics, want 1", n)
 	}
 }

@@ -14,7 +14,7 @@ func TestForErrorMakesNothing(t *testing.T) {
 	err := &fs.PathError{Op: "remove", Path: "in", Err: syscall.ENOTEMPTY} // also fs.ErrExist
 	if made := testing.AllocsPerRun(10, func() {
 		if code, id, _ := ForError(err); code != 550 || id != i18n.DirectoryNotEmpty {
-			t.Errorf("%d %s", code, id)
+			t.Errorf("got reply %d %s", code, id)
 		}
 	}); made > 0 {
 		t.Errorf("an error allocates %.0f times", made)

@@ -176,7 +176,7 @@ func FuzzCommandReader(f *testing.F) {
 		}
 		for _, line := range whole {
 			if len(line) > MaxLine {
-				t.Fatalf("line of %d bytes", len(line))
+				t.Fatalf("got a line of %d bytes", len(line))
 			}
 		}
 		arg := string(b)
@@ -185,7 +185,7 @@ func FuzzCommandReader(f *testing.F) {
 		}
 		sent := "USER a\r\nSTOR " + strings.NewReplacer("\r", "\r\x00", "\xff", "\xff\xff").Replace(arg) + "\r\n"
 		if got := readAll(strings.NewReader(sent)); len(got) != 2 || got[1] != "STOR "+arg {
-			t.Fatalf("sent %q, read %q", sent, got)
+			t.Fatalf("sent %q, got %q", sent, got)
 		}
 	})
 }
@@ -221,10 +221,10 @@ func FuzzParseCommand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		verb, arg, hasArg := ParseCommand(line)
 		if strings.Trim(verb, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != "" {
-			t.Fatalf("verb %q", verb)
+			t.Fatalf("unexpected verb %q", verb)
 		}
 		if hasArg != strings.Contains(line, " ") || hasArg && !strings.HasSuffix(line, " "+arg) {
-			t.Fatalf("argument %q of %q", arg, line)
+			t.Fatalf("unexpected argument %q of %q", arg, line)
 		}
 	})
 }
@@ -250,7 +250,7 @@ func TestCommandReaderKnowsForeignProtocols(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 			if again := r.Next(); again.Foreign != "" {
-				t.Errorf("the second line is %+v", again)
+				t.Errorf("unexpected second line %+v", again)
 			}
 		})
 	}

@@ -37,7 +37,7 @@ func TestHungUp(t *testing.T) {
 			deadline := time.Now().Add(time.Minute)
 			for hungUp(server) != tt.want {
 				if time.Now().After(deadline) {
-					t.Fatalf("hungUp is %v", !tt.want)
+					t.Fatalf("hungUp() = %v", !tt.want)
 				}
 			}
 		})

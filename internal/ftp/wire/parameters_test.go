@@ -40,16 +40,16 @@ func TestTransferParameters(t *testing.T) {
 				ok = step.set(&p, step.arg)
 			}
 			if ok == tt.refused {
-				t.Errorf("accepted is %v", ok)
+				t.Errorf("accepted = %v", ok)
 			}
 			if p.Offset != tt.offset || p.RestartsInText() != tt.inText {
-				t.Errorf("offset %d, in text %v; want %d, %v", p.Offset, p.RestartsInText(), tt.offset, tt.inText)
+				t.Errorf("got offset %d, in text %v; want %d, %v", p.Offset, p.RestartsInText(), tt.offset, tt.inText)
 			}
 			if r := p.TakeRange(); r != tt.taken {
-				t.Errorf("the range is %v; want %v", r, tt.taken)
+				t.Errorf("got range %v, want %v", r, tt.taken)
 			}
 			if r := p.TakeRange(); r != WholeFile() {
-				t.Errorf("taken again, the range is %v", r)
+				t.Errorf("got range %v a second time", r)
 			}
 			if after := p.AfterTransfer(); after != (TransferParameters{ASCII: p.ASCII}) {
 				t.Errorf("after a transfer: %+v", after)
@@ -66,13 +66,13 @@ func TestHashNames(t *testing.T) {
 		}
 	}
 	if got, ok := FindHash("sha-1"); !ok || got != "SHA-1" {
-		t.Errorf("sha-1 is %q, %v", got, ok)
+		t.Errorf("FindHash(sha-1) = %q, %v", got, ok)
 	}
 	if got, ok := FindHash("SHA-3"); ok {
-		t.Errorf("SHA-3 is %q", got)
+		t.Errorf("FindHash(SHA-3) = %q", got)
 	}
 	if got, want := HashFeature("MD5"), "SHA-256;SHA-512;SHA-1;MD5*;CRC32"; got != want {
-		t.Errorf("FEAT says %s; want %s", got, want)
+		t.Errorf("got FEAT line %s, want %s", got, want)
 	}
 }
 
@@ -80,10 +80,10 @@ func TestQuote(t *testing.T) {
 	for name, want := range map[string]string{"/a": `"/a"`, `/a"b`: `"/a""b"`} {
 		got := Quote(name)
 		if got != want {
-			t.Errorf("%s is quoted as %s; want %s", name, got, want)
+			t.Errorf("Quote(%s) = %s, want %s", name, got, want)
 		}
 		if back, rest, ok := unquote(got); !ok || back != name || rest != "" {
-			t.Errorf("%s is read as %s, %q, %v", got, back, rest, ok)
+			t.Errorf("unquote(%s) = %s, %q, %v", got, back, rest, ok)
 		}
 	}
 }

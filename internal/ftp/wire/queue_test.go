@@ -15,10 +15,10 @@ func TestQueueCountsBytes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var q LineQueue
 			if q.Add(&l); !q.Holds(long) {
-				t.Error("a line of this length does not count")
+				t.Error("the length of the line does not count")
 			}
 			if got := q.Next(); got != &l || q.Holds(1) {
-				t.Errorf("after the line was taken out: %v, %d bytes", got, q.size)
+				t.Errorf("after removing the line: got %v, %d bytes", got, q.size)
 			}
 		})
 	}

@@ -44,7 +44,7 @@ func TestTimeVal(t *testing.T) {
 	} {
 		got, ok := ParseTimeVal(value)
 		if ok == want.IsZero() || !got.Equal(want) {
-			t.Errorf("%q is read as %v, %v; want %v", value, got, ok, want)
+			t.Errorf("ParseTimeVal(%q) = %v, %v; want %v", value, got, ok, want)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestWriteTimeVal(t *testing.T) {
 	} {
 		got, ok := AppendTimeVal(nil, test.time)
 		if string(got) != test.want || ok != (test.want != "") {
-			t.Errorf("%v is written as %q, %v; want %q", test.time, got, ok, test.want)
+			t.Errorf("AppendTimeVal(%v) = %q, %v; want %q", test.time, got, ok, test.want)
 		}
 	}
 }

@@ -26,16 +26,16 @@ func TestEncryption(t *testing.T) {
 	s.LoggedIn(nil, account.ErrLoginRefused)
 	line := lastLine(t, &out)
 	if _, version := line["tls_version"]; version || line["tls"] != false {
-		t.Errorf("the line in the clear is %v", line)
+		t.Errorf("unexpected line without TLS: %v", line)
 	}
 	s.Identified(&report.Client{ID: "1", TLS: true, TLSVersion: "TLS 1.3", TLSCipher: "TLS_AES_128_GCM_SHA256"})
 	s.LoggedIn(nil, account.ErrLoginRefused)
 	line = lastLine(t, &out)
 	if line["replica"] != 2.0 {
-		t.Errorf("the line %v does not name the replica", line)
+		t.Errorf("the line %v lacks the replica", line)
 	}
 	if line["tls"] != true || line["tls_version"] != "TLS 1.3" || line["tls_cipher"] != "TLS_AES_128_GCM_SHA256" {
-		t.Errorf("the line under TLS is %v", line)
+		t.Errorf("unexpected line with TLS: %v", line)
 	}
 }
 
@@ -45,6 +45,6 @@ func TestWrongTenant(t *testing.T) {
 	s := New(To(&out), func() bool { return true }, nil).Session(&report.Client{ID: "1"})
 	s.LoggedIn(nil, &account.LoginError{User: "lost", Err: account.ErrWrongTenant})
 	if line := lastLine(t, &out); line["reason"] != "wrong_tenant" || line["user"] != "lost" || line["tenant"] != nil {
-		t.Errorf("the line is %v", line)
+		t.Errorf("unexpected line %v", line)
 	}
 }

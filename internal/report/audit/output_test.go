@@ -31,7 +31,7 @@ func TestStandardOutput(t *testing.T) {
 	o.Add(report.Owner{}, []byte("{}\n"))
 	o.Close(t.Context())
 	if got := stdout.String(); got != "{}\n" {
-		t.Errorf("standard output has %q", got)
+		t.Errorf("unexpected standard output %q", got)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestReceiverRequired(t *testing.T) {
 	t.Cleanup(receiver.Close)
 	o, err := audit.NewOutput(t.Context(), config.Audit{
 		Required: true, Webhook: config.Receiver{URL: receiver.URL, Secret: value.NewSecret("0123456789abcdef")},
-	}, io.Discard, func(string) func(int) { return func(lines int) { t.Errorf("%d lines are lost", lines) } },
+	}, io.Discard, func(string) func(int) { return func(lines int) { t.Errorf("got %d lost lines", lines) } },
 		slog.New(slog.NewTextHandler(t.Output(), nil)))
 	must.OK(t, err)
 	must.OK(t, o.Open())
@@ -67,7 +67,7 @@ func TestReceiverRequired(t *testing.T) {
 		runtime.Gosched()
 	}
 	if ctx.Err() != nil {
-		t.Errorf("the output refuses work: %v", o.Refuses(report.Owner{}))
+		t.Errorf("Refuses() = %v", o.Refuses(report.Owner{}))
 	}
 	o.Close(t.Context())
 	if want := []string{`[{"event":"a\n,"}]`, "[{}]"}; !slices.Equal(got, want) {

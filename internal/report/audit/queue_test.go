@@ -24,23 +24,23 @@ func TestQueueShares(t *testing.T) {
 	want := func(o report.Owner, low, high int) {
 		t.Helper()
 		if got := fill(o); got < maxQueued/100*low || got > maxQueued/100*high {
-			t.Errorf("%v gets %d %% of the queue, want %d to %d", o, 100*got/maxQueued, low, high)
+			t.Errorf("%v: got %d %% of the queue, want %d to %d", o, 100*got/maxQueued, low, high)
 		}
 	}
 	want(alice, 32, 34) // half of the free bytes
 	if q.hasRoom(alice) || !q.hasRoom(carol) || !q.hasRoom(report.Owner{}) {
-		t.Error("the share of alice is full, and nothing else")
+		t.Error("only the share of alice should be full")
 	}
 	want(bob, 14, 18) // until the tenant has as much as is free
 	want(carol, 15, 18)
 	want(report.Owner{Tenant: "third", User: "dave"}, 10, 13)
 	if q.hasRoom(bob) || q.hasRoom(report.Owner{}) {
-		t.Error("the tenant has filled its share")
+		t.Error("the share of the tenant should not be full")
 	}
 	lines := q.len()
 	b := q.take(maxQueued)
 	if b.lines != lines || q.bytes.Free() != maxQueued || !q.hasRoom(alice) {
-		t.Errorf("%d of %d lines are taken, %d bytes are free", b.lines, lines, q.bytes.Free())
+		t.Errorf("got %d of %d lines, %d free bytes", b.lines, lines, q.bytes.Free())
 	}
 	want(report.Owner{}, 99, 101) // lines without an owner have no share
 }
@@ -52,17 +52,17 @@ func TestQueueOrder(t *testing.T) {
 		q.add(report.Owner{Tenant: "acme", User: text}, []byte(text))
 	}
 	if b := q.take(3); string(b.text) != "a\nb\n" || b.lines != 2 {
-		t.Errorf("%q, %d lines", b.text, b.lines)
+		t.Errorf("got %q, %d lines", b.text, b.lines)
 	}
 	taken, ok := q.add(report.Owner{}, make([]byte, maxQueued))
 	if ok {
-		t.Fatal("a line that is too long was added")
+		t.Fatal("added a line that is too long")
 	}
 	if b := q.take(1); string(b.text) != "c\n" {
-		t.Errorf("%q", b.text)
+		t.Errorf("got %q", b.text)
 	}
 	<-taken
 	if b := q.take(1); b.lines != 0 {
-		t.Errorf("%d lines are left", b.lines)
+		t.Errorf("got %d remaining lines", b.lines)
 	}
 }

@@ -43,11 +43,11 @@ func TestStrangers(t *testing.T) {
 			from(192, 0, 2).Refused("", "address.sessions")
 		}
 		if lines, more := take(t, &out); lines != 1 || more != 0 {
-			t.Errorf("1000 refusals are at once %d lines with the count %d, want one line", lines, more)
+			t.Errorf("1000 refusals: got %d lines with the count %d, want one line", lines, more)
 		}
 		pass(sampleEvery + time.Second)
 		if lines, more := take(t, &out); lines != 1 || more != 999 {
-			t.Errorf("in the next minute there are %d lines with the count %d, want one with 999", lines, more)
+			t.Errorf("in the next minute: got %d lines with the count %d, want one with 999", lines, more)
 		}
 		pass(2 * sampleEvery)
 
@@ -56,15 +56,15 @@ func TestStrangers(t *testing.T) {
 			from(10, i/256, i%256).Refused("", "sessions")
 		}
 		if lines, more := take(t, &out); lines > 1+maxKinds || more != 0 {
-			t.Errorf("refusals of %d networks are %d lines", networks, lines)
+			t.Errorf("refusals of %d networks: got %d lines", networks, lines)
 		}
 		log.Flush()
 		if lines, more := take(t, &out); lines != 1 || more != networks-maxKinds-1 {
-			t.Errorf("at the end there are %d lines with the count %d", lines, more)
+			t.Errorf("at the end: got %d lines with the count %d", lines, more)
 		}
 		pass(2 * sampleEvery)
 		if n := len(log.strangers.kinds); n != 0 {
-			t.Errorf("%d kinds are remembered", n)
+			t.Errorf("got %d remembered kinds", n)
 		}
 
 		full.Store(true) // users need the rest
@@ -74,12 +74,12 @@ func TestStrangers(t *testing.T) {
 		}
 		pass(2 * sampleEvery)
 		if lines, _ := take(t, &out); lines != 0 {
-			t.Errorf("strangers take %d places in a full queue", lines)
+			t.Errorf("strangers got %d lines in a full queue", lines)
 		}
 		full.Store(false)
 		pass(2 * sampleEvery)
 		if lines, more := take(t, &out); lines != 2 || more != 10 {
-			t.Errorf("afterwards there are %d lines with the count %d, want two with 10", lines, more)
+			t.Errorf("afterward: got %d lines with the count %d, want two with 10", lines, more)
 		}
 
 		for range 5 {
@@ -87,7 +87,7 @@ func TestStrangers(t *testing.T) {
 			from(198, 51, 100).LoggedIn(nil, account.ErrAbandoned)
 		}
 		if lines, _ := take(t, &out); lines != 5+1 {
-			t.Errorf("there are %d lines of wrong passwords and abandoned logins, want 6", lines)
+			t.Errorf("got %d lines of wrong passwords and abandoned logins, want 6", lines)
 		}
 		pass(4 * sampleEvery)
 	})

@@ -61,7 +61,7 @@ func TestFollow(t *testing.T) {
 			entries, skipped, err := audit.ReadEntries(strings.NewReader(log), time.Time{})
 			must.OK(t, err)
 			if skipped != 0 {
-				t.Errorf("%d lines are skipped", skipped)
+				t.Errorf("got %d skipped lines", skipped)
 			}
 			slices.Reverse(entries) // the lines of several replicas are unsorted
 			var got []string
@@ -122,11 +122,11 @@ func TestReadEntries(t *testing.T) {
 			entries, skipped, err := audit.ReadEntries(
 				strings.NewReader(test.log), time.Date(2026, 3, 1, 12, 0, 4, 0, time.UTC))
 			if err != nil || len(entries) != test.entries || skipped != test.skipped {
-				t.Errorf("%d entries, %d skipped, %v", len(entries), skipped, err)
+				t.Errorf("got %d entries, %d skipped, %v", len(entries), skipped, err)
 			}
 		})
 	}
 	if _, _, err := audit.ReadEntries(strings.NewReader(strings.Repeat("x", 3<<20)), time.Time{}); err == nil {
-		t.Error("a line of 3 MiB is read")
+		t.Error("read a line of 3 MiB")
 	}
 }

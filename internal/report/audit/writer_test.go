@@ -34,7 +34,7 @@ func TestFileMovedAway(t *testing.T) {
 	for i := range 3 {
 		got, err := os.ReadFile(fmt.Sprintf("%s.%d", path, i))
 		if want := fmt.Sprintf("line %d\n", i); err != nil || string(got) != want {
-			t.Errorf("file %d: %q, %v; want %q", i, got, err, want)
+			t.Errorf("file %d: got %q, %v; want %q", i, got, err, want)
 		}
 	}
 }
@@ -80,14 +80,14 @@ func TestWriterAfterAnError(t *testing.T) {
 			t.Error(err)
 		}
 		if want := "one\ntw\nfour\nfive\n"; d.String() != want {
-			t.Errorf("written %q, want %q", d.String(), want)
+			t.Errorf("got output %q, want %q", d.String(), want)
 		}
 		if lost.Load() != 2 {
-			t.Errorf("%d lines counted as lost, want 2", lost.Load())
+			t.Errorf("got %d lost lines, want 2", lost.Load())
 		}
 		if text := log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, errFull.Error()) ||
 			!strings.Contains(text, "lost_lines=2") {
-			t.Errorf("log %q, want the error, and the end of it with 2 lost lines", text)
+			t.Errorf("got log %q, want the error and its end with 2 lost lines", text)
 		}
 	})
 }
@@ -108,7 +108,7 @@ func TestWriterThatHangs(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		end()
 		if err := w.Close(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("Close: %v, want the error of the context", err)
+			t.Errorf("Close: got %v, want the error of the context", err)
 		}
 		close(d.waits)
 		synctest.Wait()
@@ -136,22 +136,22 @@ func TestWriterKeepsLines(t *testing.T) {
 		w.Keep()
 		put(t, w, "one\n", "two\n")
 		if !w.Working(report.Owner{}) {
-			t.Error("it does not work before the first line")
+			t.Error("Working() = false before the first line")
 		}
 		w.Start()
 		synctest.Wait()
 		if w.Working(report.Owner{}) {
-			t.Error("it works on a full disk")
+			t.Error("Working() = true on a full disk")
 		}
 		put(t, w, "three\n")
 		d.fail.Store(0)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if !w.Working(report.Owner{}) {
-			t.Error("it does not work when there is room again")
+			t.Error("Working() = false after the disk has room again")
 		}
 		if want := "one\ntw\ntwo\nthree\n"; d.String() != want || lost.Load() != 0 {
-			t.Errorf("written %q, lost %d; want %q", d.String(), lost.Load(), want)
+			t.Errorf("got output %q, %d lost lines; want %q", d.String(), lost.Load(), want)
 		}
 		d.fail.Store(1)
 		put(t, w, "four\n")
@@ -159,11 +159,11 @@ func TestWriterKeepsLines(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := w.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Close: %v, want the error of the context", err)
+			t.Errorf("Close: got %v, want the error of the context", err)
 		}
 		synctest.Wait()
 		if lost.Load() != 1 {
-			t.Errorf("%d lines are lost at the end, want 1", lost.Load())
+			t.Errorf("got %d lost lines at the end, want 1", lost.Load())
 		}
 	})
 }
@@ -179,7 +179,7 @@ func TestWriterBacklog(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			if n, since := w.Backlog(); n != lines || since != delay {
-				t.Errorf("%d lines wait for %v, want %d for %v", n, since, lines, delay)
+				t.Errorf("got %d lines waiting for %v, want %d for %v", n, since, lines, delay)
 			}
 		}
 		want(0, 0)
@@ -207,16 +207,16 @@ func TestWriterStuck(t *testing.T) {
 		put(t, w, "one\n")
 		synctest.Wait()
 		if !w.Working(report.Owner{}) {
-			t.Error("it does not work at once")
+			t.Error("Working() = false at once")
 		}
 		time.Sleep(time.Minute)
 		if w.Working(report.Owner{}) {
-			t.Error("it works after a minute")
+			t.Error("Working() = true after a minute")
 		}
 		close(d.waits)
 		synctest.Wait()
 		if !w.Working(report.Owner{}) {
-			t.Error("it does not work when the write has ended")
+			t.Error("Working() = false after the write ended")
 		}
 		if err := w.Close(t.Context()); err != nil {
 			t.Error(err)

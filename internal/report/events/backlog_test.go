@@ -26,7 +26,7 @@ func fill(t *testing.T, q *Queue, user string) (made int) {
 		}
 		must.OK(t, q.end(t.Context(), e, nil))
 	}
-	t.Fatal("nothing is refused")
+	t.Fatal("no change was refused")
 	return made
 }
 
@@ -45,7 +45,7 @@ func TestBacklog(t *testing.T) {
 	alice := fill(t, q, "alice")
 	bob := fill(t, q, "bob")
 	if waiting := len(b.events(t)); bob < alice/3 || waiting != alice+bob {
-		t.Errorf("alice made %d changes, bob %d, and %d events wait", alice, bob, waiting)
+		t.Errorf("alice made %d changes, bob %d, with %d events waiting", alice, bob, waiting)
 	}
 	stop := run(t, q)
 	waitUntil(t, func() bool { // the server stores its events in memory in the bucket
@@ -59,7 +59,7 @@ func TestBacklog(t *testing.T) {
 	found, err := again.measure(t.Context())
 	must.OK(t, err)
 	if more := fill(t, again, "alice"); more > 1 || !found {
-		t.Errorf("alice makes %d changes more on another server", more)
+		t.Errorf("alice made %d more changes on another server", more)
 	}
 	e, err := again.begin(t.Context(), Event{Type: view.Upload, User: "carol", Path: "carol"})
 	must.OK(t, err)
@@ -72,7 +72,7 @@ func TestBacklog(t *testing.T) {
 	got := len(r.got)
 	r.mu.Unlock()
 	if got < alice+bob+1 {
-		t.Errorf("the receiver has %d events, want %d", got, alice+bob+1)
+		t.Errorf("the receiver got %d events, want %d", got, alice+bob+1)
 	}
 	change(t, again, "room", nil)
 }
@@ -99,12 +99,12 @@ func TestTurns(t *testing.T) {
 	batch := w.take()
 	if users := []string{batch[1].User, batch[3].User, batch[5].User}; len(batch) != maxBatch ||
 		!slices.Equal(users, []string{"bob", "bob", "bob"}) || batch[3].ID != "1" {
-		t.Errorf("a batch of %d events, of %v", len(batch), users)
+		t.Errorf("got a batch of %d events of %v", len(batch), users)
 	}
 	for len(w.take()) > 0 {
 	}
 	other.take()
 	if free := w.memory.bytes.Free(); free != maxMemory {
-		t.Errorf("%d bytes are held by nobody", maxMemory-free)
+		t.Errorf("%d bytes were not released", maxMemory-free)
 	}
 }

@@ -88,7 +88,7 @@ func (u unconditional) PutObject(
 func wantHeld(t *testing.T, l *lease, want bool) {
 	t.Helper()
 	if held, err := l.Hold(t.Context()); err != nil || held != want || l.Held() != want {
-		t.Errorf("Hold returns %v, %v, and the lease is held: %v; want %v", held, err, l.Held(), want)
+		t.Errorf("Hold() = %v, %v; Held() = %v; want %v", held, err, l.Held(), want)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestHold(t *testing.T) {
 		}
 		wantHeld(t, second, false)
 		if err := first.Release(t.Context()); err != nil || first.Held() {
-			t.Errorf("the released lease is held: %v, %v", first.Held(), err)
+			t.Errorf("released lease: Held() = %v, %v", first.Held(), err)
 		}
 		wantHeld(t, second, true)
 		wantHeld(t, first, false)
@@ -142,7 +142,7 @@ func TestHoldAtTheSameTime(t *testing.T) {
 			}
 			wait.Wait()
 			if got.Load() != 1 {
-				t.Errorf("%d servers hold the lease", got.Load())
+				t.Errorf("got %d servers that hold the lease", got.Load())
 			}
 		})
 	}
@@ -197,7 +197,7 @@ func TestLostAnswers(t *testing.T) {
 		injected := lose("PutObject", 0, 1)
 		do()
 		if n := proxy.Counts()["PutObject"] - before; n != 1 || injected.Applied() != 1 {
-			t.Errorf("%s: the lease is written %d times", what, n)
+			t.Errorf("%s: the lease was written %d times", what, n)
 		}
 		injected.End()
 	}
@@ -261,7 +261,7 @@ func TestNoAnswers(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		puts, gets := lose("PutObject", 0, 0), lose("GetObject", 1, 0) // the first read succeeds
 		if got, err := first.Hold(t.Context()); err == nil || got || first.Held() != held {
-			t.Errorf("without any response: %v, %v, and the lease is held: %v", got, err, first.Held())
+			t.Errorf("without a response: got %v, %v; Held() = %v", got, err, first.Held())
 		}
 		puts.End()
 		gets.End()
@@ -270,7 +270,7 @@ func TestNoAnswers(t *testing.T) {
 	}
 	puts, gets := lose("PutObject", 0, 0), lose("GetObject", 1, 0)
 	if err := first.Release(t.Context()); err == nil || first.Held() {
-		t.Errorf("a release without any response: %v", err)
+		t.Errorf("release without a response: %v", err)
 	}
 	puts.End()
 	gets.End()
@@ -292,7 +292,7 @@ func TestReleaseIsNotRepeated(t *testing.T) {
 		}
 		now, err := next.read(t.Context())
 		if err != nil || !next.isOwn(now) {
-			t.Errorf("the lease of the next server is %q, %v", now.Data, err)
+			t.Errorf("lease of the next server: got %q, %v", now.Data, err)
 		}
 		wantHeld(t, next, true)
 	})
@@ -307,7 +307,7 @@ func TestNotStored(t *testing.T) {
 	l := b.lease(t)
 	l.bucket.Client = func() cas.Client { return notStored{b.client, func() { wantHeld(t, other, true) }} }
 	if held, err := l.Hold(t.Context()); held || l.Held() {
-		t.Errorf("Hold returns %v, %v", held, err)
+		t.Errorf("Hold() = %v, %v", held, err)
 	}
 	wantHeld(t, other, true)
 }

@@ -84,7 +84,7 @@ func (r *receiver) wait(t *testing.T, n int) {
 		select {
 		case <-r.new:
 		case <-time.After(waitTimeout):
-			t.Fatal("an event did not come")
+			t.Fatal("an event did not arrive")
 		}
 	}
 }
@@ -144,7 +144,7 @@ func waitUntil(t *testing.T, yes func() bool) {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			t.Fatal("it did not come")
+			t.Fatal("the event did not arrive")
 		}
 	}
 }
@@ -165,7 +165,7 @@ func TestEventsOfChanges(t *testing.T) {
 	q := b.queue(t, r)
 	change(t, q, "failed", fs.ErrPermission)
 	if keys := b.events(t); len(keys) != 0 {
-		t.Errorf("a failed change leaves %q", keys)
+		t.Errorf("unexpected objects after a failed change: %q", keys)
 	}
 	change(t, q, "done", nil)
 	change(t, q, "replaced", syscall.ESTALE)
@@ -183,18 +183,18 @@ func TestEventsOfChanges(t *testing.T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if got := r.got["done"]; len(got) != 1 || !got[0].Confirmed || got[0].Tenant != "acme" {
-		t.Errorf("done: %+v, want one confirmed event", got)
+		t.Errorf("complete change: got %+v, want one confirmed event", got)
 	}
 	for _, path := range []string{"unknown", "doubtful"} {
 		if got := r.got[path]; len(got) != 1 || got[0].Confirmed {
-			t.Errorf("%s: %+v, want one unconfirmed event", path, got)
+			t.Errorf("%s: got %+v, want one unconfirmed event", path, got)
 		}
 	}
 	if got := r.got["copied"]; len(got) != 1 || got[0].Confirmed {
-		t.Errorf("copied: %+v, want one unconfirmed event of a rename that S3 has refused in the middle", got)
+		t.Errorf("interrupted rename: got %+v, want one unconfirmed event", got)
 	}
 	if len(r.got) != 4 {
-		t.Errorf("the receiver has %d paths, want 4", len(r.got))
+		t.Errorf("the receiver got %d paths, want 4", len(r.got))
 	}
 }
 
@@ -211,7 +211,7 @@ func TestReceiverDown(t *testing.T) {
 	}
 	stop()
 	if keys := b.events(t); len(keys) != count {
-		t.Fatalf("%d events wait, want %d", len(keys), count)
+		t.Fatalf("got %d waiting events, want %d", len(keys), count)
 	}
 	r.setDown(false)
 	run(t, b.queue(t, r))
@@ -220,7 +220,7 @@ func TestReceiverDown(t *testing.T) {
 	defer r.mu.Unlock()
 	for i := range count {
 		if got := r.got[fmt.Sprint(i)]; len(got) == 0 || !got[0].Confirmed {
-			t.Errorf("event %d: %+v, want a confirmed one", i, got)
+			t.Errorf("event %d: got %+v, want a confirmed one", i, got)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func TestServerDies(t *testing.T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if got := r.got["lost"]; got[0].Confirmed || got[0].ID == "" {
-		t.Errorf("%+v, want an unconfirmed event", got)
+		t.Errorf("got %+v, want an unconfirmed event", got)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestLeaseWithoutAnswer(t *testing.T) {
 	injected := proxy.Inject(
 		s3test.Fault{Operation: "PutObject", KeyPrefix: q.folder() + "lease", Times: 1, Effect: s3test.LoseResponse()})
 	if err := q.sweep(t.Context()); err != nil || injected.Applied() != 1 {
-		t.Errorf("%d answers are lost, and the sweep returns %v", injected.Applied(), err)
+		t.Errorf("after %d lost responses: unexpected error of the sweep: %v", injected.Applied(), err)
 	}
 	r.wait(t, 1)
 }
@@ -277,7 +277,7 @@ func TestLeaseWithoutConditions(t *testing.T) {
 	defer r.mu.Unlock()
 	for i := range 5 {
 		if got := r.got[fmt.Sprint(i)]; len(got) < 1 || len(got) > 2 || !got[0].Confirmed {
-			t.Errorf("event %d: %+v, want one or two, confirmed", i, got)
+			t.Errorf("event %d: got %+v, want one or two, confirmed", i, got)
 		}
 	}
 }
@@ -288,7 +288,7 @@ func TestNoEventWithoutS3(t *testing.T) {
 	q := b.queue(t, r)
 	q.Bucket = strings.Repeat("missing", 2)
 	if _, err := q.begin(t.Context(), Event{Type: view.Delete, Path: "x"}); !errors.Is(err, syscall.EAGAIN) {
-		t.Errorf("%v, want an EAGAIN", err)
+		t.Errorf("got error %v, want an EAGAIN", err)
 	}
 }
 
@@ -309,7 +309,7 @@ func TestSlowChange(t *testing.T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if got := r.got["slow"]; got[0].Confirmed || !got[1].Confirmed || got[0].ID != got[1].ID {
-		t.Errorf("%+v, want an unconfirmed event and then the same as confirmed", got)
+		t.Errorf("got %+v, want an unconfirmed event and then the same as confirmed", got)
 	}
 }
 
@@ -328,7 +328,7 @@ func TestConfirmedWhileSent(t *testing.T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if got := r.got["slow"]; got[0].Confirmed || !got[1].Confirmed {
-		t.Errorf("%+v, want an unconfirmed event and a confirmed one", got)
+		t.Errorf("got %+v, want an unconfirmed event and a confirmed one", got)
 	}
 }
 
@@ -342,7 +342,7 @@ func TestSlowChangeWithoutS3(t *testing.T) {
 	e.begun = e.begun.Add(-q.UnconfirmedAfter)
 	q.Bucket = strings.Repeat("missing", 2)
 	if err := q.end(t.Context(), e, nil); !errors.Is(err, syscall.EAGAIN) {
-		t.Errorf("%v, want an EAGAIN", err)
+		t.Errorf("got error %v, want an EAGAIN", err)
 	}
 }
 
@@ -369,7 +369,7 @@ func TestEventOfAnotherVersion(t *testing.T) {
 	run(t, b.queue(t, r))
 	r.wait(t, 1)
 	if got := r.got["/a"]; len(got) != 1 || got[0].Type != "thaw" || !got[0].Confirmed {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v", got)
 	}
 	waitUntil(t, func() bool { return len(b.events(t)) == 0 })
 }
@@ -390,7 +390,7 @@ func TestRetiredQueue(t *testing.T) {
 	r.wait(t, 1)
 	select {
 	case <-ended:
-		t.Fatal("the queue has ended while it is in use")
+		t.Fatal("the queue ended while in use")
 	default:
 	}
 	second()
@@ -410,7 +410,7 @@ func TestRetiredQueue(t *testing.T) {
 	hasty.Run(t.Context())
 	r.wait(t, 1)
 	if left := b.events(t); len(left) > 0 {
-		t.Errorf("the queue has left %q", left)
+		t.Errorf("unexpected objects left by the queue: %q", left)
 	}
 }
 
@@ -425,7 +425,7 @@ func TestRetiredQueueWithoutReceiver(t *testing.T) {
 	done()
 	q.Run(t.Context())
 	if left := b.events(t); len(left) != 1 {
-		t.Fatalf("the bucket has %q", left)
+		t.Fatalf("unexpected keys %q", left)
 	}
 	r.setDown(false)
 	next := b.queue(t, r)

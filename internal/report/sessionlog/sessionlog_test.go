@@ -31,7 +31,7 @@ func TestControlCharactersAreEscaped(t *testing.T) {
 	s := newSession(t, &out, slog.LevelDebug)
 	s.CommandBegan(t.Context(), report.Command{Verb: "STOR", Argument: "a\x1b[31m\u202eb\nlevel=ERROR", Known: true})
 	if got := out.String(); strings.ContainsAny(got, "\x1b\u202e") || strings.Count(got, "\n") != 1 {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -86,10 +86,10 @@ func TestSwitch(t *testing.T) {
 			must.OK(t, err)
 			w.Add(rule)
 			if got := log.With("more", 1).WithGroup("g").Enabled(t.Context(), slog.LevelDebug); got != test.want {
-				t.Errorf("%+v: %v for %+v, want %v", rule, got, test.about, test.want)
+				t.Errorf("%+v: got %v for %+v, want %v", rule, got, test.about, test.want)
 			}
 			if held := w.Clear(); len(held) != 1 || len(w.Rules()) != 0 || log.Enabled(t.Context(), slog.LevelDebug) {
-				t.Errorf("%+v does not end", held)
+				t.Errorf("%+v has no end", held)
 			}
 		}
 		rule, err := NewRule("", "acme", "", time.Minute)
@@ -101,10 +101,10 @@ func TestSwitch(t *testing.T) {
 		log.CommandBegan(t.Context(), report.Command{Verb: "QUIT", Known: true})
 		if got := out.String(); !strings.Contains(got, "line=NOOP") || strings.Contains(got, "QUIT") ||
 			len(w.Rules()) != 0 {
-			t.Errorf("the rule does not end after its time: %s", got)
+			t.Errorf("the rule did not end in time: %s", got)
 		}
 		if (*Switch)(nil).logger(base, scanner).Enabled(t.Context(), slog.LevelDebug) {
-			t.Error("without a switch the log has debug lines")
+			t.Error("got debug lines without a switch")
 		}
 	})
 }
@@ -153,7 +153,7 @@ func TestTransfers(t *testing.T) {
 		newSession(t, &out, slog.LevelInfo).CommandEnded(t.Context(), outcome)
 		want = `msg=transfer session=1 remote="" direction=upload command=STOR path=/f bytes=5 ` + want + "\n"
 		if _, got, _ := strings.Cut(out.String(), " msg="); "msg="+got != want {
-			t.Errorf("%s want %s", got, want)
+			t.Errorf("got %s, want %s", got, want)
 		}
 		out.Reset()
 		newSession(t, &out, slog.LevelWarn).CommandEnded(t.Context(), outcome)

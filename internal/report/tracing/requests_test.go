@@ -35,12 +35,12 @@ func TestStatusOfRequests(t *testing.T) {
 	tracer.Shutdown(t.Context())
 	spans := collector.Spans()
 	if len(spans) != len(want) {
-		t.Fatalf("%+v", spans)
+		t.Fatalf("got %+v", spans)
 	}
 	for _, span := range spans {
 		failed := want[strings.TrimPrefix(span.Name, "S3.")]
 		if span.Failed != failed || (span.Attributes["error.type"] != "") != failed {
-			t.Errorf("%+v", span)
+			t.Errorf("got %+v", span)
 		}
 	}
 }
@@ -80,11 +80,11 @@ func TestBucketOfRequests(t *testing.T) {
 				}), middleware.After)
 			}))
 		if err == nil {
-			t.Error("there is an object")
+			t.Error("unexpected object")
 		}
 	}
 	tracer.Shutdown(t.Context())
 	if !slices.Equal(seen, []string{"acme-data", ""}) {
-		t.Errorf("%q", seen)
+		t.Errorf("got %q", seen)
 	}
 }

@@ -67,7 +67,7 @@ func TestTextsAreBounded(t *testing.T) {
 	tracer.Shutdown(t.Context())
 	spans := collector.Spans()
 	if len(spans) != 3 {
-		t.Fatalf("%+v", spans)
+		t.Fatalf("got %+v", spans)
 	}
 	for _, span := range spans {
 		for key, value := range span.Attributes {
@@ -77,7 +77,7 @@ func TestTextsAreBounded(t *testing.T) {
 		}
 	}
 	if got := spans[1].Attributes["babelftp.command.line"]; got != "STOR a\uFFFDb" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -98,17 +98,17 @@ func TestStatusOfCommands(t *testing.T) {
 	tracer.Shutdown(t.Context())
 	spans := collector.Spans()
 	if len(spans) != len(failed)+2 {
-		t.Fatalf("%+v", spans)
+		t.Fatalf("got %+v", spans)
 	}
 	for _, span := range spans[:len(failed)] {
 		code := span.Attributes["babelftp.reply.code"]
 		want, known := failed[code]
 		if !known || span.Failed != want || (span.Attributes["error.type"] != "") != (code >= "400") {
-			t.Errorf("%+v", span)
+			t.Errorf("got %+v", span)
 		}
 	}
 	if of, late := spans[len(failed)], spans[len(failed)+1]; late.Parent != of.ID {
-		t.Errorf("%+v, then %+v", of, late)
+		t.Errorf("got %+v, then %+v", of, late)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestSampler(t *testing.T) {
 			}
 			n := count["session"]
 			if n < test.low || n > test.top || count["SIZE"] != n || count["QUIT"] != n {
-				t.Errorf("%v", count)
+				t.Errorf("got %v", count)
 			}
 		})
 	}
@@ -169,7 +169,7 @@ func TestEnvironment(t *testing.T) {
 			tracer, err := New(t.Context(), "v1", slog.New(slog.DiscardHandler))
 			if (tracer != nil) != test.traced || (err != nil) != (test.problem != "") || err != nil &&
 				!strings.Contains(err.Error(), test.problem) {
-				t.Errorf("%v, %v", tracer, err)
+				t.Errorf("got %v, %v", tracer, err)
 			}
 			tracer.Shutdown(t.Context())
 		})
@@ -189,10 +189,10 @@ func TestCollectorFails(t *testing.T) {
 	once()
 	tracer.Shutdown(t.Context())
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "401") {
-		t.Errorf("the log has %s", got)
+		t.Errorf("unexpected log %s", got)
 	}
 	if ended, sent := tracer.Spans(); ended != 3 || sent != 1 {
-		t.Errorf("%d spans ended, %d sent", ended, sent)
+		t.Errorf("%d spans ended, but %d were sent", ended, sent)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	session(t, tracer, about).SessionClosed()
 	tracer.Shutdown(t.Context())
 	if got := log.String(); !strings.Contains(got, "sending the last spans timed out") {
-		t.Errorf("the log has %s", got)
+		t.Errorf("unexpected log %s", got)
 	}
 }
 
@@ -215,12 +215,12 @@ func TestShutdownIsBounded(t *testing.T) {
 func TestOff(t *testing.T) {
 	var tracer *Tracer
 	if tracer.Session(about) != nil {
-		t.Error("there is an observer")
+		t.Error("unexpected observer")
 	}
 	ctx := t.Context()
 	request := &sessionlog.Request{Service: "S3", Operation: "PutObject", Status: "200"}
 	if got := testing.AllocsPerRun(100, func() { AddRequest(ctx, request) }); got != 0 {
-		t.Errorf("%v allocations", got)
+		t.Errorf("got %v allocations", got)
 	}
 	tracer.Shutdown(ctx)
 }

@@ -83,27 +83,27 @@ func TestKilledServerLeavesNoHalves(t *testing.T) {
 	killErr := cmd.Process.Kill()
 	waitErr := cmd.Wait()
 	if readErr != nil || killErr != nil {
-		t.Fatalf("the server said %q, %v; %v; %v", line, readErr, killErr, waitErr)
+		t.Fatalf("unexpected output of the server %q, %v; %v; %v", line, readErr, killErr, waitErr)
 	}
 	if before := objectFiles(t, dir); len(before) < 3 {
-		t.Fatalf("the killed server left only %q", before)
+		t.Fatalf("got only the files %q of the killed server", before)
 	}
 
 	b := bucket{Client: start(t, dir).Client(), name: "bucket"}
 	if got := b.keys(t); !slices.Equal(got, []string{"whole/名前"}) {
-		t.Errorf("keys are %q", got)
+		t.Errorf("unexpected keys %q", got)
 	}
 	if got := b.get(t, "whole/名前"); string(got) != "whole" {
-		t.Errorf("the object is %q", got)
+		t.Errorf("unexpected content %q", got)
 	}
 	head, err := b.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &b.name, Key: aws.String("whole/名前")})
 	if err != nil || head.Metadata["mtime"] != "1.5" || aws.ToString(head.ContentType) != "text/x-test" {
-		t.Errorf("the object has %v, %v", head, err)
+		t.Errorf("unexpected metadata %v, %v", head, err)
 	}
 	if open := b.openUploads(t); open > 0 {
-		t.Errorf("%d uploads are open", open)
+		t.Errorf("got %d open uploads", open)
 	}
 	if got, want := objectFiles(t, dir), []string{".babelftp-s3.lock", "bucket/whole/名前"}; !slices.Equal(got, want) {
-		t.Errorf("files are %q, want %q", got, want)
+		t.Errorf("got files %q, want %q", got, want)
 	}
 }

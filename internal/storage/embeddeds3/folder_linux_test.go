@@ -20,6 +20,6 @@ func TestFolderWithoutAttributes(t *testing.T) {
 	})
 	err = checkAttributes(file)
 	if !errors.Is(err, syscall.ENOTSUP) || !strings.Contains(err.Error(), "use a folder on ext4") {
-		t.Errorf("error is %v", err)
+		t.Errorf("unexpected error: %v", err)
 	}
 }

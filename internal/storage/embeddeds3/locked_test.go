@@ -50,7 +50,7 @@ func TestDeleteNextToPut(t *testing.T) {
 					return
 				}
 				if _, err := b.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &b.name, Key: &key}); err != nil {
-					t.Errorf("%s was replaced, and is gone", key)
+					t.Errorf("%s is missing after it was replaced", key)
 				}
 			}
 		})
@@ -199,9 +199,9 @@ func TestReadNextToReplace(t *testing.T) {
 					default:
 					}
 					if whole, err := read(t.Context()); err == nil && !whole {
-						t.Errorf("%s next to %s: parts of two objects", reader, name)
+						t.Errorf("%s during %s: got parts of two objects", reader, name)
 					} else if err != nil && !isMissing(err) {
-						t.Errorf("%s next to %s: %v", reader, name, err)
+						t.Errorf("%s during %s: %v", reader, name, err)
 					}
 				}
 			})

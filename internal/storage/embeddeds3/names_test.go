@@ -31,7 +31,7 @@ func TestCheckKey(t *testing.T) {
 				got = err.BaseError().Code
 			}
 			if got != test.want {
-				t.Errorf("checkKey(%.40q) is %q, want %q", test.key, got, test.want)
+				t.Errorf("checkKey(%.40q) = %q, want %q", test.key, got, test.want)
 			}
 		})
 	}

@@ -73,7 +73,7 @@ func wantCode(t *testing.T, err error, want string) {
 	t.Helper()
 	var apiErr smithy.APIError
 	if !errors.As(err, &apiErr) || apiErr.ErrorCode() != want {
-		t.Errorf("error is %v, want %s", err, want)
+		t.Errorf("got error %v, want %s", err, want)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestRefusedNameLeavesNothing(t *testing.T) {
 			out, err := b.ListObjectsV2(
 				t.Context(), &s3.ListObjectsV2Input{Bucket: &b.name, Delimiter: aws.String("/")})
 			if err != nil || len(out.Contents)+len(out.CommonPrefixes) > 0 {
-				t.Errorf("left: %v %v, %v", out.Contents, out.CommonPrefixes, err)
+				t.Errorf("unexpected objects %v %v, %v", out.Contents, out.CommonPrefixes, err)
 			}
 		})
 	}
@@ -163,17 +163,17 @@ func TestCloseWaitsForRequests(t *testing.T) {
 	closeCtx, giveUp := context.WithCancel(t.Context())
 	giveUp()
 	if err := s.Close(closeCtx); !errors.Is(err, context.Canceled) {
-		t.Errorf("error of the first Close is %v", err)
+		t.Errorf("unexpected error of the first Close: %v", err)
 	}
 	if now, err := os.Getwd(); err != nil || now != dir {
-		t.Errorf("working directory is %q, %v, while a request needs %q", now, err, dir)
+		t.Errorf("got working directory %q, %v, although a request needs %q", now, err, dir)
 	}
 	endPut()
 	if err := <-done; err == nil {
-		t.Error("half an upload was stored")
+		t.Error("stored a part of an upload")
 	}
 	stop(t, s)
 	if now, err := os.Getwd(); err != nil || now == dir {
-		t.Errorf("working directory is still %q, %v", now, err)
+		t.Errorf("working directory: still %q, %v", now, err)
 	}
 }

@@ -41,10 +41,10 @@ func TestCloseLeavesNothing(t *testing.T) {
 		stop(t, s)
 	}
 	if after, err := os.Getwd(); err != nil || after != before {
-		t.Errorf("working directory is %q, %v; want %q", after, err, before)
+		t.Errorf("got working directory %q, %v; want %q", after, err, before)
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
-		t.Errorf("left in the temporary folder: %v, %v", left, err)
+		t.Errorf("unexpected files in the temporary folder: %v, %v", left, err)
 	}
 	waitForNoGoroutines(t)
 }
@@ -70,7 +70,7 @@ func waitForNoGoroutines(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d goroutines left:\n%s", len(left), strings.Join(left, "\n\n"))
+			t.Fatalf("got %d remaining goroutines:\n%s", len(left), strings.Join(left, "\n\n"))
 		}
 		runtime.Gosched()
 	}
@@ -118,13 +118,13 @@ func TestStartFails(t *testing.T) {
 			s, err := embeddeds3.Start(t.Context(), test.opts)
 			if err == nil {
 				stop(t, s)
-				t.Fatal("started")
+				t.Fatal("Start returned no error")
 			}
 			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %q does not tell %q", err, test.want)
+				t.Errorf("got error %q, want %q in it", err, test.want)
 			}
 			if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
-				t.Errorf("left in the temporary folder: %v, %v", left, err)
+				t.Errorf("unexpected files in the temporary folder: %v, %v", left, err)
 			}
 		})
 	}
@@ -143,10 +143,10 @@ func TestStartRefusesSecond(t *testing.T) {
 			s, err := embeddeds3.Start(t.Context(), embeddeds3.Options{Dir: test.dir})
 			if err == nil {
 				stop(t, s)
-				t.Fatal("started")
+				t.Fatal("Start returned no error")
 			}
 			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %q does not tell %q", err, test.want)
+				t.Errorf("got error %q, want %q in it", err, test.want)
 			}
 		})
 	}

@@ -221,18 +221,18 @@ func TestApply(t *testing.T) {
 		problems, err := Apply(t.Context(), t.Context(), tenant, lines, &moved)
 		must.OK(t, err)
 		if len(problems) > 0 || moved.Load() < Objects(lines) {
-			t.Errorf("%d of %d objects were moved, and these not: %v", moved.Load(), Objects(lines), problems)
+			t.Errorf("moved %d of %d objects; problems: %v", moved.Load(), Objects(lines), problems)
 		}
 		if got := b.objects(t); !maps.Equal(got, after) {
-			t.Errorf("the bucket has %q\nwant %q", got, after)
+			t.Errorf("got keys %q\nwant %q", got, after)
 		}
 	}
 	files := b.open(t.Context(), b.server.Client(nil))
 	if _, err := files.StatDir("目录/sub/目录2024/empty"); err != nil {
-		t.Errorf("the empty directory is lost: %v", err)
+		t.Errorf("the empty directory was lost: %v", err)
 	}
 	if _, err := files.StatDir("Ŀ¼"); err == nil {
-		t.Error("the directory with the old name is still there")
+		t.Error("the directory with the old name still exists")
 	}
 }
 
@@ -267,13 +267,13 @@ func TestInterruptedApply(t *testing.T) {
 				_, err := Apply(ctx, moves, tenant, lines, &moved)
 				more = changes.Load() >= at
 				if more && err == nil && killed {
-					t.Error("an interrupted run reports no error")
+					t.Error("missing error of an interrupted run")
 				}
 				again := b.tenant(t.Context(), t, b.server.Client(nil))
 				problems, err := Apply(t.Context(), t.Context(), again, list(t, again), &moved)
 				must.OK(t, err)
 				if got := b.objects(t); len(problems) > 0 || !maps.Equal(got, after) {
-					t.Errorf("the second run leaves %v\nthe bucket has %q\nwant %q", problems, got, after)
+					t.Errorf("problems after the second run: %v\ngot keys %q\nwant %q", problems, got, after)
 				}
 			})
 		}
@@ -308,16 +308,16 @@ func TestConflicts(t *testing.T) {
 			tenant := b.tenant(t.Context(), t, b.server.Client(nil))
 			lines := list(t, tenant)
 			if len(lines) != 1 || lines[0].State != tc.state {
-				t.Fatalf("the lines are %v", lines)
+				t.Fatalf("unexpected lines %v", lines)
 			}
 			var moved atomic.Int64
 			problems, err := Apply(t.Context(), t.Context(), tenant, asked(lines), &moved)
 			must.OK(t, err)
 			if len(problems) != 1 || problems[0].Reason != tc.reason {
-				t.Errorf("the problems are %v, want %q", problems, tc.reason)
+				t.Errorf("got problems %v, want %q", problems, tc.reason)
 			}
 			if got := b.objects(t); !maps.Equal(got, want) {
-				t.Errorf("the bucket has %q, want %q", got, want)
+				t.Errorf("got keys %q, want %q", got, want)
 			}
 		})
 	}
@@ -349,7 +349,7 @@ func TestOtherClients(t *testing.T) {
 			problems, err := Apply(t.Context(), t.Context(), tenant, list(t, tenant), &moved)
 			must.OK(t, err)
 			if got := b.objects(t); !done || len(problems) != 1 || !maps.Equal(got, tc.want) {
-				t.Errorf("the problems are %v, and the bucket has %q, want %q", problems, got, tc.want)
+				t.Errorf("got problems %v and keys %q, want %q", problems, got, tc.want)
 			}
 		})
 	}
@@ -388,11 +388,11 @@ func TestFile(t *testing.T) {
 		"twice":    {"rename\tgbk\t1\t/a\tb\nrename\tgbk\t1\t/a\tc", "line 2: line 1 renames /a already"},
 	} {
 		if _, err := Read([]byte(tc.line)); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: the error is %v, want %q", name, err, tc.want)
+			t.Errorf("%s: got error %v, want %q", name, err, tc.want)
 		}
 	}
 	if err := Write(failing{}, lines); err == nil {
-		t.Error("a full disk is no error")
+		t.Error("missing error for a full disk")
 	}
 }
 

@@ -157,7 +157,7 @@ func TestAccountFromTheSDK(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", account.AccessKeyID)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", account.SecretAccessKey.Reveal())
 	if got := check(); got != "" {
-		t.Errorf("with credentials in the environment: %s", got)
+		t.Errorf("with credentials in the environment: got %s", got)
 	}
 }
 
@@ -170,6 +170,6 @@ func TestClientsAreShared(t *testing.T) {
 	must.OK(t, err)
 	acme, umbrella, zebra := all[0], all[1], all[2]
 	if acme.Client != umbrella.Client || acme.Client == zebra.Client {
-		t.Error("clients are not shared by account")
+		t.Error("buckets of one account do not share the client")
 	}
 }

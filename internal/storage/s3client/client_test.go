@@ -86,18 +86,18 @@ func TestChecksums(t *testing.T) {
 			inUse := b.ObjectClient()
 			must.OK(t, b.Verify(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil))))
 			if b.Profile.Name != tc.found || inUse != b.ObjectClient() {
-				t.Errorf("the profile is %s, and the client the same: %t", b.Profile.Name, inUse == b.ObjectClient())
+				t.Errorf("got profile %s, same client: %t", b.Profile.Name, inUse == b.ObjectClient())
 			}
 			for _, r := range seen.requests {
 				if name := mentionsChecksum(r); name != "" && !tc.sends {
-					t.Errorf("%s %s to find the profile has %s", r.Method, r.URL, name)
+					t.Errorf("%s %s: unexpected header %s in a request that detects the profile", r.Method, r.URL, name)
 				}
 			}
 			for _, name := range []string{"put", "get", "delete-many"} {
 				seen.requests = nil
 				must.OK(t, requests[name](t.Context(), b))
 				if sent := mentionsChecksum(seen.requests[0]); (sent != "") != tc.sends {
-					t.Errorf("%s has %q", name, sent)
+					t.Errorf("%s: unexpected value %q", name, sent)
 				}
 			}
 		})
@@ -137,7 +137,7 @@ func TestCheckChecksum(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, tc.want)
 			}
 			if want := tc.writes && tc.want == ""; all[0].Profile.Checksums != want {
-				t.Errorf("the profile has checksums: %t, want %t", all[0].Profile.Checksums, want)
+				t.Errorf("the profile has checksums: got %t, want %t", all[0].Profile.Checksums, want)
 			}
 		})
 	}

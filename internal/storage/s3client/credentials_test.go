@@ -165,7 +165,7 @@ func TestWhyNoCredentials(t *testing.T) {
 				cfg.S3.AssumeRole.RoleARN = assumed
 				_, err := verify(t.Context(), cfg, nil)
 				if err == nil {
-					t.Fatal("the bucket can be used")
+					t.Fatal("the bucket is usable")
 				}
 				text := err.Error()
 				for _, part := range append(tc.want, "") {
@@ -176,7 +176,7 @@ func TestWhyNoCredentials(t *testing.T) {
 					text = rest
 				}
 				if strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), assumed) != true {
-					t.Errorf("%q is not one line, or does not name the role", err)
+					t.Errorf("error %q is not one line, or lacks the role", err)
 				}
 				t.Log(err)
 			})

@@ -69,7 +69,7 @@ func TestExplain(t *testing.T) {
 			}
 			if response, ok := errors.AsType[*smithyhttp.ResponseError](err); !ok ||
 				response.HTTPStatusCode() != http.StatusForbidden {
-				t.Error("the error of S3 is lost")
+				t.Error("the error of S3 was lost")
 			}
 		})
 	}
@@ -84,7 +84,7 @@ func TestExplain(t *testing.T) {
 	}
 	if _, err := restricted.GetBucketPolicy(t.Context(), &s3.GetBucketPolicyInput{Bucket: &bucket}); err == nil ||
 		strings.Contains(err.Error(), "IAM policy") {
-		t.Errorf("a request outside of the table: %v", err)
+		t.Errorf("request that is not in the table: %v", err)
 	}
 }
 

@@ -55,7 +55,7 @@ func keepsPromises(t *testing.T, p driver.Profile, client *s3.Client, bucket str
 	must.OK(t, x.putAgain(t.Context()))
 	for _, e := range x.experiments() {
 		if kept, err := e.kept(t.Context()); err != nil || kept != e.promised() {
-			t.Errorf("%s: %t, %v; the table says %t", e.name, kept, err, e.promised())
+			t.Errorf("%s: got %t, %v; want %t as in the profile", e.name, kept, err, e.promised())
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestPolicyOfExperiments(t *testing.T) {
 				}
 			}
 			if !maps.EqualFunc(lacking, tc.lacks, slices.Equal) {
-				t.Errorf("the policy lacks actions of these experiments: %q; want %q", lacking, tc.lacks)
+				t.Errorf("the policy lacks actions of these experiments: got %q; want %q", lacking, tc.lacks)
 			}
 		})
 	}

@@ -193,7 +193,7 @@ func TestExplainNetwork(t *testing.T) {
 			}
 			err := verifyWithProxy(t, cfg, tc.proxy)
 			if err == nil {
-				t.Fatal("no error")
+				t.Fatal("missing error")
 			}
 			text := err.Error()
 			for _, part := range tc.want {
@@ -218,7 +218,7 @@ func verifyWithProxy(t *testing.T, cfg *config.Config, proxy string) error {
 		must.OK(t, err)
 		client, ok := reach.HTTPClient.(*awshttp.BuildableClient)
 		if !ok {
-			t.Fatalf("the client is a %T", reach.HTTPClient)
+			t.Fatalf("unexpected client %T", reach.HTTPClient)
 		}
 		reach.HTTPClient = client.WithTransportOptions(func(t *http.Transport) { t.Proxy = http.ProxyURL(to) })
 	}

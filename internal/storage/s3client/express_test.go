@@ -42,9 +42,9 @@ func TestRefusingClientOfADirectoryBucket(t *testing.T) {
 		return err
 	}
 	if err := head(b.RefusingClient()); !errors.Is(err, syscall.EAGAIN) {
-		t.Errorf("the client that refuses: %v", err)
+		t.Errorf("client that refuses directory buckets: %v", err)
 	}
 	if err := head(b.Client); err != nil || server.sessions != 1 {
-		t.Errorf("the client of others has %d sessions: %v", server.sessions, err)
+		t.Errorf("other client: got %d sessions: %v", server.sessions, err)
 	}
 }

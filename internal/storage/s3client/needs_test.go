@@ -23,11 +23,11 @@ func TestNeedsOfEveryOperation(t *testing.T) {
 			f.Set(reflect.ValueOf(&types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("key")}}}))
 		}
 		if len(Region("").Needs(in.Interface())) == 0 {
-			t.Errorf("%s needs nothing", client.Method(i).Name)
+			t.Errorf("%s needs no permission", client.Method(i).Name)
 		}
 	}
 	if needs := Region("").Needs(&s3.CreateBucketInput{}); needs != nil {
-		t.Errorf("an operation that is not in the table needs %v", needs)
+		t.Errorf("unknown operation: got needs %v", needs)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestKeyARN(t *testing.T) {
 		"arn:aws:kms:eu-west-1:123456789012:alias/ftp": "arn:aws:kms:eu-west-3:*:key/* alias/ftp",
 	} {
 		if arn, alias := Region("eu-west-3").KeyARN(id); arn+" "+alias != want {
-			t.Errorf("%s: %s %s, want %s", id, arn, alias, want)
+			t.Errorf("%s: got %s %s, want %s", id, arn, alias, want)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func TestProbePackaged(t *testing.T) {
 				cfg := servicetest.NewConfig(t, s)
 				cfg.S3.Profile = profile
 				if r := probe(t, cfg); r.OK() != (want == "") || !strings.Contains(r.String(), want) {
-					t.Errorf("the probe reports %s; want %q", r, want)
+					t.Errorf("got report %s, want %q", r, want)
 				}
 			})
 		}
@@ -63,7 +63,7 @@ func TestProbePackaged(t *testing.T) {
 			const lost = "its S3 server loses objects.tags: "
 			if want := []string{lost + "a copy with other attributes, as MFMT and some renames make it, has none",
 				lost + "an upload by parts has none"}; !r.OK() || !slices.Equal(r.Notes, want) {
-				t.Errorf("the probe reports %s", r)
+				t.Errorf("unexpected report of the probe: %s", r)
 			}
 		})
 	})
@@ -86,7 +86,7 @@ func testPolicyOfPrefix(t *testing.T, s *s3test.Server) {
 	policy := s3client.PolicyFor(t.Context(), bucketFor(s))
 	b := bucketFor(s.Restricted(t, policy))
 	if r := s3client.Probe(t.Context(), b, slog.New(slog.DiscardHandler)); !r.OK() {
-		t.Errorf("the probe reports %s", r)
+		t.Errorf("unexpected report of the probe: %s", r)
 	}
 	options := &driver.Options{Prefix: b.Prefix, Profile: b.Profile}
 	files, err := driver.New(b.ObjectClient(), b.Name, options)
@@ -106,7 +106,7 @@ func testPolicyOfPrefix(t *testing.T, s *s3test.Server) {
 	} {
 		in.Bucket = &b.Name
 		if _, err := b.Client.ListObjectsV2(t.Context(), in); !s3error.HasCode(err, "AccessDenied") {
-			t.Errorf("a listing of other keys: %v", err)
+			t.Errorf("listing of other keys: %v", err)
 		}
 	}
 	for i, statement := range policy.Statement {
@@ -119,6 +119,6 @@ func testPolicyOfPrefix(t *testing.T, s *s3test.Server) {
 	r := s3client.Probe(t.Context(), bucketFor(s.Restricted(t, policy)), slog.New(slog.DiscardHandler))
 	want := s3client.Permission{Action: s3client.ListBucket, Resource: "arn:aws:s3:::" + b.Name, Lookup: true}
 	if !slices.Equal(r.Missing, []s3client.Permission{want}) || len(r.Problems) > 0 {
-		t.Errorf("the probe reports %s; want only %v", r, want)
+		t.Errorf("got report %s, want only %v", r, want)
 	}
 }

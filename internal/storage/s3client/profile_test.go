@@ -54,10 +54,10 @@ func TestFindProfile(t *testing.T) {
 			b, err := checked(t, cfg, reach)
 			must.OK(t, err)
 			if b.Profile != want {
-				t.Errorf("%q: %+v; want %+v", configured, b.Profile, want)
+				t.Errorf("%q: got %+v; want %+v", configured, b.Profile, want)
 			}
 			if len(seen.requests) != requests {
-				t.Errorf("%q: %d requests, want %d", configured, len(seen.requests), requests)
+				t.Errorf("%q: got %d requests, want %d", configured, len(seen.requests), requests)
 			}
 		}
 	})
@@ -90,7 +90,7 @@ func TestDeleteMarkersOfBucket(t *testing.T) {
 			b, err := checked(t, cfg, reach)
 			must.OK(t, err)
 			if b.Profile.GhostPrefixes != tc.want {
-				t.Errorf("%t, want %t", b.Profile.GhostPrefixes, tc.want)
+				t.Errorf("got %t, want %t", b.Profile.GhostPrefixes, tc.want)
 			}
 		})
 	}
@@ -114,14 +114,14 @@ func TestNoticeVersions(t *testing.T) {
 	}
 	w.check(t.Context(), t.Context(), b) // the first check runs Verify
 	if requests, ghosts := look(); requests != 2 || ghosts {
-		t.Errorf("%d requests, %t", requests, ghosts)
+		t.Errorf("got %d requests, ghost prefixes %t", requests, ghosts)
 	}
 	s.SetVersioning(t, b.Name, types.BucketVersioningStatusEnabled)
 	if requests, ghosts := look(); requests != 2 || !ghosts {
-		t.Errorf("after it was switched on: %d requests, %t", requests, ghosts)
+		t.Errorf("after versioning was enabled: got %d requests, ghost prefixes %t", requests, ghosts)
 	}
 	if requests, ghosts := look(); requests != 1 || !ghosts {
-		t.Errorf("later: %d requests, %t", requests, ghosts)
+		t.Errorf("later: got %d requests, ghost prefixes %t", requests, ghosts)
 	}
 }
 
@@ -225,19 +225,19 @@ func showsItself(t *testing.T, s *s3test.Server) {
 			b, err := checked(t, cfg, reach)
 			must.OK(t, err)
 			if b.Profile != tc.want {
-				t.Errorf("%+v; want %+v", b.Profile, tc.want)
+				t.Errorf("got %+v; want %+v", b.Profile, tc.want)
 			}
 			if name == "nothing-needed" && len(seen.requests) != 1 {
-				t.Errorf("%d requests", len(seen.requests))
+				t.Errorf("got %d requests", len(seen.requests))
 			}
 			left, err := s.Client().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &acme.Bucket})
 			if err != nil || len(left.Contents) != 0 {
-				t.Errorf("%d objects are left behind, %v", len(left.Contents), err)
+				t.Errorf("unexpected %d remaining objects, %v", len(left.Contents), err)
 			}
 			uploads, err := s.Client().ListMultipartUploads(
 				t.Context(), &s3.ListMultipartUploadsInput{Bucket: &acme.Bucket})
 			if err != nil || len(uploads.Uploads) != 0 {
-				t.Errorf("%d uploads are left behind, %v", len(uploads.Uploads), err)
+				t.Errorf("unexpected %d remaining uploads, %v", len(uploads.Uploads), err)
 			}
 		})
 	}
@@ -322,14 +322,14 @@ func TestAcceptEncodingIsNotSigned(t *testing.T) {
 				t.Error(err)
 			}
 			if accepted["gzip"] != b.Profile.Decompresses || len(accepted) != 1 {
-				t.Errorf("the client accepts %v", accepted)
+				t.Errorf("unexpected Accept-Encoding %v", accepted)
 			}
 			for _, request := range seen.requests {
 				_, signed, _ := strings.Cut(request.Header.Get("Authorization"), "SignedHeaders=")
 				signed, _, _ = strings.Cut(signed, ",")
 				if names := strings.Split(signed, ";"); slices.Contains(names, "accept-encoding") ||
 					!slices.Contains(names, "host") {
-					t.Errorf("%s: signed are %s", request.Method, signed)
+					t.Errorf("%s: unexpected signed headers %s", request.Method, signed)
 				}
 			}
 		})

@@ -82,7 +82,7 @@ func TestProfileOfResponse(t *testing.T) {
 			}
 		}
 		if got := profileOfResponse(header); got != tc.want {
-			t.Errorf("%v: %q; want %q", header, got, tc.want)
+			t.Errorf("%v: got %q; want %q", header, got, tc.want)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestReuse(t *testing.T) {
 	}
 	before := buckets(foldersOf())
 	if before["acme"].Client != before["umbrella"].Client || len(f.clients) != 1 {
-		t.Error("tenants of one account have several clients")
+		t.Error("tenants of one account do not share the client")
 	}
 	for name, tc := range map[string]struct {
 		change func(*config.Config)
@@ -79,10 +79,10 @@ func TestReuse(t *testing.T) {
 	after := buckets(foldersOf())
 	Reuse(after, before, func(b *Bucket) bool { return b != before["umbrella"] })
 	if after["umbrella"] == before["umbrella"] || after["acme"] != before["acme"] {
-		t.Error("a bucket that is refused stays, or another does not")
+		t.Error("kept a refused bucket, or replaced another one")
 	}
 	if f.Forget(before); len(f.clients) != 1 || len(f.routes) != 1 {
-		t.Errorf("%d clients and %d routes are left", len(f.clients), len(f.routes))
+		t.Errorf("got %d clients and %d routes", len(f.clients), len(f.routes))
 	}
 	for _, b := range All(maps.Clone(before)) {
 		if made, err := f.client(b.account); err != nil || made.Client != b.Client {
@@ -115,15 +115,15 @@ func TestWatchOtherBuckets(t *testing.T) {
 		close(ended)
 	}()
 	if got := <-usable; got != first {
-		t.Error("another bucket can be used")
+		t.Error("an unchecked bucket is usable")
 	}
 	known := first.watched
 	w.Watch([]*Bucket{first, second})
 	if got := <-usable; got != second || first.watched != known || !first.Usable() {
-		t.Error("the first bucket was checked at as if it were new")
+		t.Error("the first bucket was checked again")
 	}
 	if first.AddOverwriteMode(config.DenyOverwrite) || !first.AddOverwriteMode(config.AllowOverwrite) {
-		t.Error("a bucket in use takes a mode that it was not verified for")
+		t.Error("a bucket in use got an overwrite mode without verification")
 	}
 	w.Watch([]*Bucket{second})
 	cancel()
@@ -151,7 +151,7 @@ func TestPlace(t *testing.T) {
 		{of("", "data"), base, false},
 	} {
 		if got := test.one.SamePlace(test.other); got != test.want {
-			t.Errorf("%v and %v: %t, want %t", test.one.Place(), test.other.Place(), got, test.want)
+			t.Errorf("%v and %v: got %t, want %t", test.one.Place(), test.other.Place(), got, test.want)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func TestAssumeRole(t *testing.T) {
 	} {
 		requests := sts.Requests()
 		if len(requests) != 4 {
-			t.Fatalf("%d requests for AssumeRole", len(requests))
+			t.Fatalf("got %d AssumeRole requests", len(requests))
 		}
 		got := map[string]string{}
 		for key := range requests[i].Values {
@@ -135,7 +135,7 @@ func TestAssumeRole(t *testing.T) {
 		}
 		if len(seen.requests) != 1 || accessKeyOf(seen.requests[0].Header.Get("Authorization")) != want {
 			t.Errorf(
-				"%s %s: %d requests, or not with the credentials of its role", b.Tenant, b.Folder, len(seen.requests))
+				"%s %s: got %d requests, or other credentials than those the role has", b.Tenant, b.Folder, len(seen.requests))
 		}
 	}
 }
@@ -153,7 +153,7 @@ func TestRolesAreNotShared(t *testing.T) {
 	}
 	if acme, umbrella := all[0].account.role.renewed.Before,
 		all[1].account.role.renewed.Before; acme != config.RoleRenewBefore || umbrella != 30*time.Minute {
-		t.Errorf("credentials are renewed %s and %s before their end, not early enough for links", acme, umbrella)
+		t.Errorf("credentials are renewed %s and %s before they expire, which is too late for links", acme, umbrella)
 	}
 	if all[1].Client != all[2].Client {
 		t.Error("the folder of a tenant does not share the client")
@@ -175,13 +175,13 @@ func TestRenewedRole(t *testing.T) {
 		role.cache.Invalidate() // simulates the time of renewal
 		err := b.Check(t.Context())
 		if n := len(sts.Requests()) - before; n != wantRequests {
-			t.Errorf("%d requests for AssumeRole, want %d", n, wantRequests)
+			t.Errorf("got %d AssumeRole requests, want %d", n, wantRequests)
 		}
 		return err
 	}
 	if c, err := role.cache.Retrieve(t.Context()); err != nil ||
 		role.renewed.Expires.Sub(c.Expires) != config.RoleRenewBefore {
-		t.Errorf("credentials that end at %s are renewed at %s, %v", role.renewed.Expires, c.Expires, err)
+		t.Errorf("credentials that expire at %s: got renewal at %s, %v", role.renewed.Expires, c.Expires, err)
 	}
 	if err := check(1); err != nil {
 		t.Error(err)
@@ -193,7 +193,7 @@ func TestRenewedRole(t *testing.T) {
 	}
 	c, err := role.cache.Retrieve(t.Context())
 	if err != nil || time.Until(c.Expires) > renewRetry || time.Until(c.Expires) <= 0 {
-		t.Errorf("credentials that end soon are renewed at %s, %v", c.Expires, err)
+		t.Errorf("credentials that expire soon: got renewal at %s, %v", c.Expires, err)
 	}
 
 	sts.Respond(func(url.Values) s3test.STSResponse {
@@ -202,7 +202,7 @@ func TestRenewedRole(t *testing.T) {
 	if last, err := role.renewed.HandleFailToRefresh(t.Context(), c, fmt.Errorf("refused")); err != nil ||
 		last.AccessKeyID != c.AccessKeyID ||
 		last.Expires.After(role.renewed.Expires) {
-		t.Errorf("the credentials before are %v, %v", last.AccessKeyID, err)
+		t.Errorf("unexpected previous credentials %v, %v", last.AccessKeyID, err)
 	}
 	role.renewed.Expires = time.Now()
 	want := fmt.Sprintf("tenant acme: bucket %q: ", b.Name) + denied(sts.URL, "")

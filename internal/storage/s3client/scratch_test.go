@@ -40,12 +40,12 @@ func TestVerifyWithoutAnAnswer(t *testing.T) {
 				}), middleware.After)
 			})
 			if _, err := checked(t, cfg, reach); err == nil || lost == 0 {
-				t.Fatalf("%d answers were lost, and the check says %v", lost, err)
+				t.Fatalf("after %d lost responses: unexpected result of the check: %v", lost, err)
 			}
 			left := s3test.Objects(t, s.Client(), acme.Bucket)
 			left = append(left, s3test.OpenUploads(t, s.Client(), acme.Bucket)...)
 			if len(left) > 0 {
-				t.Errorf("the check leaves %q", left)
+				t.Errorf("the check left %q", left)
 			}
 		})
 	}

@@ -37,10 +37,10 @@ func TestReason(t *testing.T) {
 			})
 			_, err := client.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: aws.String("acme")})
 			if err == nil {
-				t.Fatal("the bucket answers")
+				t.Fatal("the bucket is reachable")
 			}
 			if got := reason(err, 0); !strings.HasSuffix(got, tc.want) || strings.Contains(got, "operation error") {
-				t.Errorf("the reason is %q; want %q", got, tc.want)
+				t.Errorf("got reason %q, want %q", got, tc.want)
 			}
 		})
 	}
@@ -84,10 +84,10 @@ func TestSmallBodiesGoWithTheHeaders(t *testing.T) {
 			must.OK(t, err)
 			_ = response.Body.Close()
 			if !bytes.Equal(received, want) {
-				t.Errorf("%d bytes have arrived of %d", len(received), len(want))
+				t.Errorf("got %d of %d bytes", len(received), len(want))
 			}
 			if got := writes.Load() == 1; got != tc.oneWrite {
-				t.Errorf("%d writes", writes.Load())
+				t.Errorf("got %d writes", writes.Load())
 			}
 			if tc.size > 0 && tc.oneWrite && !body.closed {
 				t.Error("the body was not closed")

@@ -104,7 +104,7 @@ func TestStoreFileAndDirectory(t *testing.T) {
 						}
 						if _, err := client.HeadObject(
 							t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: &key}); err != nil {
-							t.Errorf("%s is stored, and then: %v", key, err)
+							t.Errorf("%s: stored, then error %v", key, err)
 						}
 					})
 				}
@@ -156,7 +156,7 @@ func TestRefusedCompletion(t *testing.T) {
 			})
 			if s3error.Code(err) != tc.want || s3error.Status(err) != http.StatusForbidden ||
 				len(seen.requests) != tc.requests {
-				t.Errorf("%v after %d requests, want %s", err, len(seen.requests), tc.want)
+				t.Errorf("got error %v after %d requests, want %s", err, len(seen.requests), tc.want)
 			}
 		})
 	}
@@ -209,10 +209,10 @@ func TestConfirmStored(t *testing.T) {
 			made.checksums.Store(!tc.unchecked)
 			err = ways["put"](t, made.Client, name, "file", []byte("content"))
 			if code := s3error.Code(err); code != tc.code || (err != nil) != (tc.code != "") {
-				t.Errorf("%v, want %q", err, tc.code)
+				t.Errorf("got error %v, want %q", err, tc.code)
 			}
 			if len(seen.requests) != tc.requests {
-				t.Errorf("%d requests, want %d", len(seen.requests), tc.requests)
+				t.Errorf("got %d requests, want %d", len(seen.requests), tc.requests)
 			}
 		})
 	}
@@ -239,7 +239,7 @@ func TestConfirmStoredByName(t *testing.T) {
 			})
 			if stored := there == "ours"; stored != (err == nil) || !stored &&
 				s3error.Code(err) != "PreconditionFailed" {
-				t.Errorf("%v", err)
+				t.Errorf("unexpected error: %v", err)
 			}
 		})
 	}
@@ -255,13 +255,13 @@ func TestStoreWhereDirectoryIs(t *testing.T) {
 	must.OK(t, ways["put"](t, client, bucket, "directory/file", nil))
 	err := ways["put"](t, client, bucket, "directory", []byte("content"))
 	if refused, ok := errors.AsType[smithy.APIError](err); !ok || refused.ErrorCode() != "ExistingObjectIsDirectory" {
-		t.Errorf("%v, want ExistingObjectIsDirectory", err)
+		t.Errorf("got error %v, want ExistingObjectIsDirectory", err)
 	}
 	if n := len(seen.requests); n < 3 || n > 10 {
-		t.Errorf("%d requests", n)
+		t.Errorf("got %d requests", n)
 	}
 	seen.requests, seen.answer = nil, func(response *http.Response) { response.Header.Set("Server", "nginx") }
 	if err := ways["put"](t, client, bucket, "directory", []byte("content")); err == nil || len(seen.requests) != 1 {
-		t.Errorf("%d requests to a server that is not known, and %v", len(seen.requests), err)
+		t.Errorf("unknown server: got %d requests, error %v", len(seen.requests), err)
 	}
 }

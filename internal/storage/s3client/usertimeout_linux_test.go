@@ -25,7 +25,7 @@ func TestUserTimeout(t *testing.T) {
 	if err := raw.Control(func(fd uintptr) {
 		got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
 		if want := userTimeout; err != nil || time.Duration(got)*time.Millisecond != want {
-			t.Errorf("the user timeout is %d ms, %v; want %v", got, err, want)
+			t.Errorf("got user timeout %d ms, %v; want %v", got, err, want)
 		}
 	}); err != nil {
 		t.Fatal(err)

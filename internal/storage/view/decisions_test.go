@@ -208,7 +208,7 @@ func TestDecisions(t *testing.T) {
 			about = line
 		}
 		if i >= len(wantLines) || line != wantLines[i] {
-			t.Errorf("%s: %q, want %q", about, line, wantLines[min(i, len(wantLines)-1)])
+			t.Errorf("%s: got %q, want %q", about, line, wantLines[min(i, len(wantLines)-1)])
 		}
 	}
 }
@@ -242,25 +242,25 @@ func (d *decider) check(t *testing.T, v *View, name, op string, err error) {
 		return v.URI(name)
 	}
 	if of, ok := errors.AsType[*fs.PathError](err); ok && of.Path != name && of.Path != old {
-		t.Errorf("%s %q: the error names %q", op, name, of.Path)
+		t.Errorf("%s %q: got path %q in the error", op, name, of.Path)
 	}
 	if of, ok := errors.AsType[*os.LinkError](err); ok && (of.Old != old || of.New != renamed) {
-		t.Errorf("%s %q: the error names %q and %q", op, name, of.Old, of.New)
+		t.Errorf("%s %q: got paths %q and %q in the error", op, name, of.Old, of.New)
 	}
 	if uri := v.URI("/archive/file"); !strings.HasSuffix(uri, "/2024/file") {
-		t.Errorf("the URI in a mount is %s", uri)
+		t.Errorf("unexpected URI %s in a mount", uri)
 	}
 	// the note of an upload comes when the file is opened, and the upload may fail later
 	upload := op == "OpenWriter" || op == "append" || op == "resume"
 	for _, n := range d.notes {
 		if n.Path != old || n.To != renamed || n.URI != at(old) || n.ToURI != at(renamed) ||
 			(!upload || n.Err != nil) && kindOf(n.Err) != kindOf(err) {
-			t.Errorf("%s %q is noted as %+v", op, name, n)
+			t.Errorf("%s %q: unexpected note %+v", op, name, n)
 		}
 	}
 	for _, e := range d.events {
 		if e.Path != old || e.ToPath != renamed || e.URI != at(old) || e.ToURI != at(renamed) || e.User != "alice" {
-			t.Errorf("%s %q: the event is %+v", op, name, e)
+			t.Errorf("%s %q: unexpected event %+v", op, name, e)
 		}
 	}
 }

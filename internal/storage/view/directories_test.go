@@ -43,7 +43,7 @@ func TestHome(t *testing.T) {
 			}
 			if tc.there && tc.name != "/" && tc.name != "/dir" {
 				for info, err := range entries {
-					t.Errorf("the empty directory lists %v, %v", info, err)
+					t.Errorf("empty directory: got %v, %v", info, err)
 				}
 			}
 		})
@@ -52,7 +52,7 @@ func TestHome(t *testing.T) {
 	names, err := readDirNames(h, "/teams/alice")
 	must.OK(t, err)
 	if len(names) != 1 || names[0] != "file" {
-		t.Errorf("the home lists %q", names)
+		t.Errorf("home: got entries %q", names)
 	}
 }
 
@@ -153,16 +153,16 @@ func TestManyDirectories(t *testing.T) {
 	for n := range 5 * maxSeen {
 		known.see(name(n))
 		if held := len(known.recent) + len(known.older); held > 2*maxSeen {
-			t.Fatalf("%d are held", held)
+			t.Fatalf("got %d remembered directories", held)
 		}
 	}
 	for n := 4 * maxSeen; n < 5*maxSeen; n++ {
 		if seen, _ := known.seen(name(n)); !seen {
-			t.Fatalf("%d is forgotten", n)
+			t.Fatalf("directory %d was forgotten", n)
 		}
 	}
 	if seen, _ := known.seen("/0"); seen {
-		t.Error("the first one is not forgotten")
+		t.Error("the first directory was not forgotten")
 	}
 }
 
@@ -234,11 +234,11 @@ func TestDirectoriesWithoutSessions(t *testing.T) {
 	known.see("/d")
 	endOne()
 	if seen, _ := known.seen("/d"); !seen {
-		t.Error("it is forgotten while there is a session")
+		t.Error("the directory was forgotten during a session")
 	}
 	endOther()
 	if seen, _ := known.seen("/d"); seen {
-		t.Error("it is not forgotten")
+		t.Error("the directory was not forgotten")
 	}
 }
 

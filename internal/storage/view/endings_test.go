@@ -90,13 +90,13 @@ func TestEndings(t *testing.T) {
 					return done
 				}
 				if !isClosed(ask(t.Context())) {
-					t.Error("it waits for an upload that goes on")
+					t.Error("waited for an upload in progress")
 				}
 				file.Abort(errors.New("the client is gone"))
 				go func() { _ = file.Close() }()
 				asked := ask(t.Context())
 				if isClosed(asked) == tt.waits {
-					t.Errorf("it waits: %t, want %t", !tt.waits, tt.waits)
+					t.Errorf("waited = %t, want %t", !tt.waits, tt.waits)
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				impatient := ask(ctx)
@@ -105,7 +105,7 @@ func TestEndings(t *testing.T) {
 				close(storage.closing)
 				synctest.Wait()
 				if !isClosed(asked) {
-					t.Error("it waits for an upload that has ended")
+					t.Error("waited for an upload that has ended")
 				}
 				file.Abort(errors.New("too late"))
 				if len(endings.uploads) > 0 {

@@ -38,12 +38,12 @@ func TestDeniedNames(t *testing.T) {
 				t.Errorf("%s %s: %v", what, name, err)
 			}
 			if len(notes) != 1 || !errors.Is(notes[0].Err, ErrNameDenied) {
-				t.Errorf("%s %s is noted as %+v", what, name, notes)
+				t.Errorf("%s %s: unexpected notes %+v", what, name, notes)
 			}
 		}
 	}
 	if got, err := read(files, "/old.exe"); got != "old.exe" || err != nil {
-		t.Errorf("the old file is %q, %v", got, err)
+		t.Errorf("unexpected content of the old file: %q, %v", got, err)
 	}
 	if err := errors.Join(
 		files.Mkdir("/tools.exe"), write(files, "/tools.exe/a.txt", "a"), write(files, "/a.EXE", "a"),
@@ -88,18 +88,18 @@ func TestLargestSize(t *testing.T) {
 			files.Announced = tc.announced
 			file, err := files.OpenWriter("/file", tc.flag|os.O_CREATE, tc.offset)
 			if (err == nil) != tc.opens {
-				t.Fatalf("opened: %v", err)
+				t.Fatalf("Open: %v", err)
 			}
 			if err == nil {
 				_, err = file.ReadFrom(iotest.OneByteReader(strings.NewReader(tc.content)))
 				err = errors.Join(err, file.Close())
 			}
 			if (err == nil) != tc.stored {
-				t.Errorf("stored: %v", err)
+				t.Errorf("Close: %v", err)
 			}
 			var large *SizeError
 			if err != nil && (!errors.As(err, &large) || large.Limit != most || !errors.Is(err, syscall.EFBIG)) {
-				t.Errorf("the error is %v", err)
+				t.Errorf("unexpected error: %v", err)
 			}
 			want := tc.before
 			if tc.stored {
@@ -111,7 +111,7 @@ func TestLargestSize(t *testing.T) {
 			switch got, err := read(files, "/file"); {
 			case want == "" && errors.Is(err, fs.ErrNotExist):
 			case err != nil || got != want:
-				t.Errorf("the file is %q, %v; want %q", got, err, want)
+				t.Errorf("got file %q, %v; want %q", got, err, want)
 			}
 		})
 	}
@@ -127,9 +127,9 @@ func TestLargestSizeOfWrites(t *testing.T) {
 	_, second := file.ReadFrom(bytes.NewReader([]byte("56789")))
 	_, third := file.Write([]byte("+"))
 	if first != nil || second != nil || !errors.Is(third, syscall.EFBIG) || !errors.Is(file.Close(), syscall.EFBIG) {
-		t.Errorf("%v, %v, %v", first, second, third)
+		t.Errorf("got %v, %v, %v", first, second, third)
 	}
 	if _, err := files.StatFile("/file"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("there is a file: %v", err)
+		t.Errorf("the file exists: %v", err)
 	}
 }

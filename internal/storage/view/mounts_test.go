@@ -70,7 +70,7 @@ func TestListMounts(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		storage, first, second := mounted(t, s)
 		if got := names(t, storage, "/"); got != "archive/ deep/" {
-			t.Errorf("of empty buckets: %s", got)
+			t.Errorf("empty buckets: got %s", got)
 		}
 		// The first bucket has names that sort before and after "archive/", whose slash is the byte 2F.
 		first.fill(
@@ -91,7 +91,7 @@ func TestListMounts(t *testing.T) {
 			"/archive/nothing": "readdir /archive/nothing: file does not exist",
 		} {
 			if got := names(t, storage, dir); got != want {
-				t.Errorf("%s: %s, want %s", dir, got, want)
+				t.Errorf("%s: got %s, want %s", dir, got, want)
 			}
 			if _, err := storage.StatDir(dir); (err == nil) == strings.Contains(want, "not exist") {
 				t.Errorf("StatDir %s: %v", dir, err)
@@ -115,17 +115,17 @@ func TestMountsHideFiles(t *testing.T) {
 	second.fill(t, "2024/old")
 	for dir, want := range map[string]string{"/": "archive/ deep deep/", "/archive": "old/"} {
 		if got := names(t, storage, dir); got != want {
-			t.Errorf("%s: %s, want %s", dir, got, want)
+			t.Errorf("%s: got %s, want %s", dir, got, want)
 		}
 	}
 	if _, err := storage.StatFile("/archive"); err == nil {
-		t.Error("the file that is hidden is found")
+		t.Error("found the hidden file")
 	}
 	if info, err := storage.Stat("/archive"); err != nil || !info.IsDir() || info.Name() != "archive" {
-		t.Errorf("the folder is %v, %v", info, err)
+		t.Errorf("unexpected folder %v, %v", info, err)
 	}
 	if err := storage.RemoveFile("/archive"); !errors.Is(err, syscall.EISDIR) || !first.has(t, "home/archive") {
-		t.Errorf("the hidden file is removed: %v", err)
+		t.Errorf("the hidden file was removed: %v", err)
 	}
 }
 
@@ -161,13 +161,13 @@ func TestMountsRoute(t *testing.T) {
 		} {
 			must.OK(t, write(storage, name, name))
 			if !where.bucket.has(t, where.key) {
-				t.Errorf("%s is not %s", name, where.key)
+				t.Errorf("%s: missing key %s", name, where.key)
 			}
 			if got, want := storage.URI(name), "s3://"+where.bucket.name+"/"+where.key; got != want {
-				t.Errorf("%s: %s, want %s", name, got, want)
+				t.Errorf("%s: got %s, want %s", name, got, want)
 			}
 			if content, err := read(storage, name); err != nil || content != name {
-				t.Errorf("%s holds %q, %v", name, content, err)
+				t.Errorf("%s: got content %q, %v", name, content, err)
 			}
 			if err := storage.SetTime(name, now); err != nil {
 				t.Error(err)
@@ -176,7 +176,7 @@ func TestMountsRoute(t *testing.T) {
 				t.Errorf("%s: %v, %v", name, info, err)
 			}
 			if err := storage.RemoveFile(name); err != nil || where.bucket.has(t, where.key) {
-				t.Errorf("%s is still there: %v", name, err)
+				t.Errorf("%s still exists: %v", name, err)
 			}
 		}
 		if err := errors.Join(
@@ -185,7 +185,7 @@ func TestMountsRoute(t *testing.T) {
 			t.Error(err)
 		}
 		if !second.has(t, "2024/new/") || !second.has(t, "2023/a/b/") {
-			t.Error("directories are not made in the folders")
+			t.Error("no directories were created in the folders")
 		}
 		if err := errors.Join(storage.RemoveDir("/archive/new"), storage.RemoveAll("/archive/old/a")); err != nil {
 			t.Error(err)
@@ -224,14 +224,14 @@ func TestRenameAcrossMounts(t *testing.T) {
 		}
 		for key, b := range map[string]*bucket{"home/file": first, "home/dir/a/b": first, "2024/dir/c": second} {
 			if b.has(t, key) {
-				t.Errorf("%s is still there", key)
+				t.Errorf("%s still exists", key)
 			}
 		}
 		err := storage.Rename("/stays", "/deep/down/there/stays")
 		var link *os.LinkError
 		if !errors.Is(err, errors.ErrUnsupported) || !errors.Is(err, syscall.EXDEV) || !errors.As(err, &link) ||
 			!first.has(t, "home/stays") {
-			t.Errorf("to another account: %v", err)
+			t.Errorf("move to another account: %v", err)
 		}
 	})
 }

@@ -78,19 +78,19 @@ func TestDaysWithoutMidnight(t *testing.T) {
 		change, err := time.Parse(time.RFC3339, tc.change)
 		must.OK(t, err)
 		if m, ok := p.moment(tc.before, change); !ok || !m.Time.Equal(change.Add(-time.Second)) {
-			t.Errorf("%s: %s ends at %s, %v", tc.zone, tc.before, m.Time, ok)
+			t.Errorf("%s: end of %s: got %s, %v", tc.zone, tc.before, m.Time, ok)
 		}
 		end := change.Add(23*time.Hour - time.Second)
 		if m, ok := p.moment(tc.day, change); !ok || !m.Time.Equal(end) {
-			t.Errorf("%s: %s ends at %s, %v", tc.zone, tc.day, m.Time, ok)
+			t.Errorf("%s: end of %s: got %s, %v", tc.zone, tc.day, m.Time, ok)
 		}
 		if _, ok := p.moment(tc.day, change.Add(-time.Second)); ok {
-			t.Errorf("%s: %s is there before it begins", tc.zone, tc.day)
+			t.Errorf("%s: %s exists before it begins", tc.zone, tc.day)
 		}
 		halfPastMidnight := end.Add(48*time.Hour + 30*time.Minute)
 		days := p.days(halfPastMidnight)
 		if !slices.Contains(days, tc.day) || len(slices.Compact(days)) != pastDays || !slices.IsSorted(days) {
-			t.Errorf("%s: the days are %q", tc.zone, days)
+			t.Errorf("%s: got days %q", tc.zone, days)
 		}
 	}
 }

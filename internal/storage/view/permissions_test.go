@@ -71,11 +71,11 @@ func TestPermissions(t *testing.T) {
 				enough = []string{"-r" + tc.needs, "-l" + tc.needs}
 			}
 			if _, err := storage.StatFile("/dir/file"); err != nil {
-				t.Fatalf("a refused operation did something: %v", err)
+				t.Fatalf("a refused operation had an effect: %v", err)
 			}
 			for _, rules := range enough {
 				if err := tc.do(guarded(t, newStorage(t), rules)); err != nil {
-					t.Errorf("with %s alone: %v", rules, err)
+					t.Errorf("with only %s: %v", rules, err)
 				}
 			}
 		})
@@ -140,7 +140,7 @@ func TestPathPermissions(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			err := tc.do(guarded(t, newStorage(t), tc.rules))
 			if tc.allowed && err != nil || !tc.allowed && !errors.Is(err, fs.ErrPermission) {
-				t.Errorf("allowed should be %v: %v", tc.allowed, err)
+				t.Errorf("want allowed = %v, got error %v", tc.allowed, err)
 			}
 		})
 	}
@@ -180,39 +180,39 @@ func TestDropBox(t *testing.T) {
 		for _, there := range []string{"/dir/file", "/dir", "/empty"} {
 			if err := ask(there); errors.Is(err, fs.ErrPermission) != errors.Is(nothing, fs.ErrPermission) ||
 				(err == nil) != (nothing == nil) {
-				t.Errorf("%s: %s answers %v, and nothing answers %v", name, there, err, nothing)
+				t.Errorf("%s: %s returned %v, but a missing name returned %v", name, there, err, nothing)
 			}
 		}
 	}
 
 	must.OK(t, write(s, "/dir/é.tmp", "mine"))
 	if info, err := s.StatFile("/dir/é.tmp"); err != nil || info.Size() != 4 {
-		t.Errorf("the size of what was stored: %v, %v", info, err)
+		t.Errorf("size of the stored file: %v, %v", info, err)
 	}
 	if _, err := s.StatFile("/dir/é.tmp"); !errors.Is(err, fs.ErrNotExist) { // control then tries the other form
-		t.Errorf("the other form of its name: %v", err)
+		t.Errorf("other normalization form of the name: %v", err)
 	}
 	if err := s.Rename("/dir/é.tmp", "/dir/mine"); err != nil {
-		t.Errorf("its final name: %v", err)
+		t.Errorf("final name: %v", err)
 	}
 	if err := s.SetTime("/dir/mine", now); err != nil {
-		t.Errorf("its time: %v", err)
+		t.Errorf("SetTime: %v", err)
 	}
 	if err := closed(s.OpenReader("/dir/mine", 0)); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("its content: %v", err)
+		t.Errorf("OpenReader: %v", err)
 	}
 	if _, err := guarded(t, storage, "wnm").StatFile("/dir/mine"); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("its size in another session: %v", err)
+		t.Errorf("size in another session: %v", err)
 	}
 
 	failed, err := s.OpenWriter("/dir/file", os.O_CREATE|os.O_TRUNC, 0)
 	must.OK(t, err)
 	failed.Abort(io.ErrUnexpectedEOF)
 	if err := failed.Close(); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("an aborted upload: %v", err)
+		t.Errorf("aborted upload: %v", err)
 	}
 	if _, err := s.StatFile("/dir/file"); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("an upload that was aborted shows what is there: %v", err)
+		t.Errorf("an aborted upload shows the existing file: %v", err)
 	}
 	for i := range maxStored {
 		must.OK(t, write(s, fmt.Sprintf("/many/%d", i), ""))
@@ -220,7 +220,7 @@ func TestDropBox(t *testing.T) {
 	_, first := s.StatFile("/many/0")
 	_, older := s.StatFile("/dir/mine")
 	if first != nil || !errors.Is(older, fs.ErrPermission) || len(s.unseen.stored) != maxStored {
-		t.Errorf("after %d files more: %v, %v, %d known", maxStored, first, older, len(s.unseen.stored))
+		t.Errorf("after %d more files: got %v, %v, %d known", maxStored, first, older, len(s.unseen.stored))
 	}
 }
 
@@ -249,7 +249,7 @@ func TestDropBoxResumes(t *testing.T) {
 	info, err := s.PendingUpload("/scan")
 	must.OK(t, err)
 	if _, err := s.StatFile("/scan"); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("asking for a file: %v", err)
+		t.Errorf("PendingUpload of a file: %v", err)
 	}
 	if _, err := s.OpenWriter("/scan", flag, 3); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("resuming elsewhere: %v", err)
@@ -259,10 +259,10 @@ func TestDropBoxResumes(t *testing.T) {
 	must.Write(t, f, "end")
 	must.OK(t, f.Close())
 	if got, err := s.StatFile("/scan"); err != nil || got.Size() != info.Size()+3 {
-		t.Errorf("what was stored: %v, %v", got, err)
+		t.Errorf("stored file: %v, %v", got, err)
 	}
 	if _, err := guarded(t, storage, "lr").PendingUpload("/scan"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("an upload of who may not write: %v", err)
+		t.Errorf("PendingUpload without the right to write: %v", err)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestUnseenDirectories(t *testing.T) {
 		"/in/" + strings.Repeat("x", 1024): fs.ErrNotExist,
 	} {
 		if info, err := s.StatDir(name); !errors.Is(err, want) || err == nil && !info.IsDir() {
-			t.Errorf("%s: %v, want %v", name, err, want)
+			t.Errorf("%s: got %v, want %v", name, err, want)
 		}
 	}
 }
@@ -295,7 +295,7 @@ func TestAnnounceUnseen(t *testing.T) {
 	defer file.Close()
 	file.Announce(12345)
 	if announced.size != 12345 {
-		t.Errorf("the driver hears of %d bytes", announced.size)
+		t.Errorf("got announced size %d", announced.size)
 	}
 }
 
@@ -327,7 +327,7 @@ func TestPrintable(t *testing.T) {
 	const old = "/dir/old\nname"
 	(&bucket{storage.name, storage.client}).fill(t, old[1:])
 	if content, err := read(s, old); err != nil || content != old[1:] {
-		t.Errorf("%q, %v", content, err)
+		t.Errorf("got %q, %v", content, err)
 	}
 	if err := s.Rename(old, "/dir/Zoë\u202e"); err != nil {
 		t.Error(err)

@@ -72,7 +72,7 @@ func TestRules(t *testing.T) {
 			p := Policy{layer(tc.rules)}
 			for name, want := range tc.want {
 				if got := letters(p.At(name)); got != want {
-					t.Errorf("%q: %s, want %s", name, got, want)
+					t.Errorf("%q: got %s, want %s", name, got, want)
 				}
 			}
 		})
@@ -84,7 +84,7 @@ func TestLayers(t *testing.T) {
 	p := Policy{layer("lrw /shared=lr"), layer("all /shared/mine=lrw /other=")}
 	for name, want := range map[string]string{"/": "lrw", "/shared": "lr", "/shared/mine": "lr", "/other/x": ""} {
 		if got := letters(p.At(name)); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
+			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestBounds(t *testing.T) {
 	} {
 		least, most := p.Bounds(name)
 		if got := letters(least) + " " + letters(most); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
+			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestRulesBelow(t *testing.T) {
 				"/x", "/c", "/x/y"} {
 				want := letters(whole.At(Canonical(root + name)))
 				if got := letters(seen.At(name)); got != want {
-					t.Errorf("%s: %s, want %s", name, got, want)
+					t.Errorf("%s: got %s, want %s", name, got, want)
 				}
 			}
 		})

@@ -63,7 +63,7 @@ func TestSizeInEvent(t *testing.T) {
 			must.Write(t, file, tc.content)
 			must.OK(t, file.Close())
 			if !slices.Equal(r.events, []string{tc.want}) {
-				t.Errorf("the events are %q, want %q", r.events, tc.want)
+				t.Errorf("got events %q, want %q", r.events, tc.want)
 			}
 		})
 	}
@@ -115,7 +115,7 @@ func TestSkippedNames(t *testing.T) {
 			}
 			must.OK(t, tc.do(v.For(t.Context(), nil)))
 			if !slices.Equal(r.events, tc.want) {
-				t.Errorf("the events are %q, want %q", r.events, tc.want)
+				t.Errorf("got events %q, want %q", r.events, tc.want)
 			}
 		})
 	}

@@ -66,7 +66,7 @@ func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
 	c.header = r.Header
 	spans, err := decode(r)
 	if err != nil {
-		c.tb.Errorf("the collector cannot read a request: %v", err)
+		c.tb.Errorf("invalid request to the collector: %v", err)
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
@@ -165,7 +165,7 @@ func (c *Collector) Await(what string, holds func(spans []Span, refused int) boo
 		select {
 		case <-grown:
 		case <-deadline:
-			c.tb.Fatalf("the collector waits for %s, and has %+v", what, spans)
+			c.tb.Fatalf("timed out waiting for %s; got %+v", what, spans)
 		}
 	}
 }

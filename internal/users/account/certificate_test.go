@@ -52,10 +52,10 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 		defer slot.Release()
 	}
 	if err := decide(ended, cert); err != nil {
-		t.Errorf("the password is not cached: %v", err)
+		t.Errorf("the password was not cached: %v", err)
 	}
 	if err := decide(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("without the certificate: %v, want a hash", err)
+		t.Errorf("without the certificate: got error %v, want a hash", err)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestUnknownUsersHaveRules(t *testing.T) {
 		known, unknown := r.identify(&LoginRequest{User: pair[0]}),
 			r.identify(&LoginRequest{User: pair[1]})
 		if of := known.user.Tenant.authorities; unknown.rules.authorities != of {
-			t.Errorf("certificates are verified for %s and not for %s, or by others", pair[0], pair[1])
+			t.Errorf("certificates are verified for %s but not for %s, or with another authority", pair[0], pair[1])
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestChangeKeeps(t *testing.T) {
 		return right
 	}
 	if !isRight(alice) {
-		t.Fatal("the password is wrong")
+		t.Fatal("the password was refused")
 	}
 	next.Tenants["acme"].Quota = 2000
 	next.Tenants["acme"].Limits.Tenant.Sessions = 1
@@ -73,14 +73,14 @@ func TestChangeKeeps(t *testing.T) {
 	change(t, r, next, buckets)
 	after := r.current.Load().tenants
 	if after["umbrella"] != before["umbrella"] || before["umbrella"].isReplaced() || !before["acme"].isReplaced() {
-		t.Error("the wrong tenants are replaced")
+		t.Error("unexpected tenants were replaced")
 	}
 	now := after["acme"].users["alice"]
 	if now == alice || now.state != alice.state {
-		t.Errorf("the user is %+v", now)
+		t.Errorf("unexpected user %+v", now)
 	}
 	if _, err := (limits.Scopes{after["acme"].state.scope}).AcquireSession(); err == nil {
-		t.Error("the earlier session does not count")
+		t.Error("the earlier session is not counted")
 	}
 	release()
 
@@ -98,10 +98,10 @@ func TestChangeKeeps(t *testing.T) {
 		t.Error("the language of the server did not reach the tenants")
 	}
 	if u := last["acme"].users["alice"]; isRight(u) {
-		t.Errorf("the user is %+v", u)
+		t.Errorf("unexpected user %+v", u)
 	}
 	if first := now.state.loggedIn(time.Unix(2, 0)); first.Unix() != 1 {
-		t.Errorf("the previous login was at %v", first)
+		t.Errorf("unexpected time of the previous login: %v", first)
 	}
 }
 
@@ -116,13 +116,13 @@ func TestLoginWhileTheTenantChanges(t *testing.T) {
 	change(t, r, next, buckets)
 	req := &LoginRequest{User: "alice"}
 	if _, err := r.begin(req, alice, limits.Scopes{alice.state.scope}); !errors.Is(err, errReplaced) {
-		t.Errorf("the login to the old tenant returns %v", err)
+		t.Errorf("unexpected error of the login to the old tenant: %v", err)
 	}
 	login, err := r.Login(
 		t.Context(), &LoginRequest{User: "alice", Password: servicetest.Password,
 			RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}})
 	if err != nil || login.Tenant != r.current.Load().tenants["acme"] {
-		t.Errorf("the login is %+v, %v", login, err)
+		t.Errorf("unexpected login %+v, %v", login, err)
 	}
 }
 
@@ -144,13 +144,13 @@ func TestLoginWhileTheBucketChanges(t *testing.T) {
 		}()
 		synctest.Wait()
 		if login != nil || failed != nil {
-			t.Fatalf("the login does not wait for the bucket: %+v, %v", login, failed)
+			t.Fatalf("the login did not wait for the bucket: %+v, %v", login, failed)
 		}
 		good := &s3client.Bucket{Tenant: "acme", Name: "good"}
 		change(t, r, next, map[string]*s3client.Bucket{"acme": good, "umbrella": buckets["umbrella"]})
 		synctest.Wait()
 		if failed != nil || login == nil || login.Tenant != r.current.Load().tenants["acme"] {
-			t.Errorf("the login is %+v, %v", login, failed)
+			t.Errorf("unexpected login %+v, %v", login, failed)
 		}
 		if waited := time.Since(begun); waited != 0 {
 			t.Errorf("the login waited %v for the old bucket", waited)
@@ -187,14 +187,14 @@ func TestRemovedAndAddedAgain(t *testing.T) {
 			change(t, r, cfg, buckets)
 			now := r.current.Load().tenants["acme"]
 			if now == acme || now.state != acme.state || now.users["alice"].state != alice.state {
-				t.Errorf("the tenant is %+v", now)
+				t.Errorf("unexpected tenant %+v", now)
 			}
 			release()
 			for _, cfg := range between {
 				change(t, r, cfg, buckets)
 			}
 			if r.states.all[stateKey{"acme", "alice"}] != nil {
-				t.Errorf("without sessions are remembered %+v", r.states.all)
+				t.Errorf("unexpected states without sessions: %+v", r.states.all)
 			}
 		})
 	}
@@ -222,18 +222,18 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 		next.Tenants = map[string]*config.Tenant{"acme": &changed}
 		change(t, r, &next, buckets)
 		if all := r.current.Load().tenants["acme"].all(); len(all) != 1 || all[0] == bob || all[0].state != bob.state {
-			t.Errorf("%s: the users are %+v", step.name, all)
+			t.Errorf("%s: unexpected users %+v", step.name, all)
 		}
 	}
 	// A login that started before the change does not restore the old limits.
 	if _, err := r.externalUser(before, "bob", &config.User{Quota: 1000}); !errors.Is(err, errReplaced) {
-		t.Errorf("the old tenant returns %v", err)
+		t.Errorf("unexpected error of the old tenant: %v", err)
 	}
 	release, err := limits.Scopes{bob.state.scope}.AcquireTransfer()
 	must.OK(t, err)
 	defer release()
 	if _, err := (limits.Scopes{bob.state.scope}).AcquireTransfer(); err == nil {
-		t.Error("the new limit does not count")
+		t.Error("the new limit does not apply")
 	}
 }
 
@@ -262,7 +262,7 @@ func TestExternalUserWhileAChangeIsPrepared(t *testing.T) {
 	prepared, err := r.Prepare(&next, r.current.Load().settings.bundle, buckets, nil, driver.Options{})
 	must.OK(t, err)
 	if len(r.states.all) != states {
-		t.Errorf("Prepare made states: %v", r.states.all)
+		t.Errorf("Prepare created states: %v", r.states.all)
 	}
 	r.forgetIdle(before)
 	bob := bring()
@@ -271,6 +271,6 @@ func TestExternalUserWhileAChangeIsPrepared(t *testing.T) {
 	defer release()
 	prepared.Apply()
 	if now := r.current.Load().tenants["acme"].users["bob"]; !now.state.scope.InUse() {
-		t.Error("the session no longer counts")
+		t.Error("the session is no longer counted")
 	}
 }

@@ -151,7 +151,7 @@ func TestSpellings(t *testing.T) {
 		u, err := login(r, "", name, password)
 		must.OK(t, err)
 		if u.state != first.state || u.Name != name {
-			t.Errorf("%q has a state of its own, or the name %q", name, u.Name)
+			t.Errorf("%q has its own state, or the name %q", name, u.Name)
 		}
 	}
 	ban, err := bans.Parse("boB@acme")
@@ -159,7 +159,7 @@ func TestSpellings(t *testing.T) {
 	r.bans.Add(ban, time.Hour)
 	for _, name := range []string{"bob", "BOB", " bob", "bob@acme", "bOb @acme"} {
 		if _, err := login(r, "", name, password); !errors.As(err, new(*FullError)) {
-			t.Errorf("%q: %v, want a ban", name, err)
+			t.Errorf("%q: got %v, want a ban", name, err)
 		}
 	}
 }
@@ -187,10 +187,10 @@ func TestSourceFailures(t *testing.T) {
 			_, err := login(r, "", "bob", step.password)
 			if waits := time.Since(begin).Round(10 * time.Millisecond); !errors.Is(err, step.want) ||
 				waits != step.waits {
-				t.Errorf("%s: %v after %v, want %v after %v", step.password, err, waits, step.want, step.waits)
+				t.Errorf("%s: got %v after %v, want %v after %v", step.password, err, waits, step.want, step.waits)
 			}
 			if err != nil && strings.Contains(err.Error(), "bob") {
-				t.Errorf("the error names the user: %v", err)
+				t.Errorf("the error contains the user name: %v", err)
 			}
 		}
 	})
@@ -210,7 +210,7 @@ func TestSourceRefusalHashes(t *testing.T) {
 		if _, err := r.decide(
 			ended, client, r.identify(&LoginRequest{User: "bob"}),
 			&LoginRequest{Password: password}); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", password, err, want)
+			t.Errorf("%s: got %v, want %v", password, err, want)
 		}
 	}
 }
@@ -229,20 +229,20 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 	}
 	first := get("bob")
 	if get("bob") != first {
-		t.Error("the user is another one")
+		t.Error("got a different user")
 	}
 	<-r.Uncounted()
 	due := r.DueQuotas(time.Hour)
 	if len(due) != 1 || due[0].User != "bob" || due[0].Limit != 1000 || len(r.DueQuotas(time.Hour)) != 0 {
-		t.Errorf("the quotas to count are %+v", due)
+		t.Errorf("unexpected quotas to count: %+v", due)
 	}
 	source.settings.Quota = 2000
 	second := get("bob")
 	if second == first || second.state != first.state {
-		t.Error("the sessions of the user no longer count")
+		t.Error("the sessions of the user are no longer counted")
 	}
 	if now := r.quotas(first); len(now) != 1 || now[0].Limit != 2000 || now[0].Usage != due[0].Usage {
-		t.Errorf("the quotas of a session from before are %+v", now)
+		t.Errorf("unexpected quotas of an earlier session: %+v", now)
 	}
 	release, err := limits.Scopes{second.state.scope}.AcquireSession()
 	must.OK(t, err)
@@ -251,10 +251,10 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 		get(fmt.Sprint(i))
 	}
 	if n, states := len(acme.external.users), len(r.states.all); n > maxRemembered || states > n+1 {
-		t.Errorf("the tenant remembers %d users, and there are %d states", n, states)
+		t.Errorf("got %d users and %d states", n, states)
 	}
 	if get("bob") != second {
-		t.Error("a user with a session is forgotten")
+		t.Error("a user with a session was forgotten")
 	}
 }
 
@@ -290,7 +290,7 @@ func TestRefusalsTakeAsLongAsTheSource(t *testing.T) {
 			}
 			if took := time.Since(began); took != tc.want {
 				t.Errorf(
-					"the refusal of %s with the password %q takes %v, want %v", tc.user, tc.password, took, tc.want)
+					"refusal of %s with the password %q: took %v, want %v", tc.user, tc.password, took, tc.want)
 			}
 		}
 	})
@@ -324,10 +324,10 @@ func TestForgottenDuringALogin(t *testing.T) {
 	bob := get("bob", "/")
 	r.forgetIdle(acme)
 	if err := enter(bob); !errors.Is(err, errReplaced) {
-		t.Errorf("the login of a forgotten user: %v, want %v", err, errReplaced)
+		t.Errorf("the login of a forgotten user: got %v, want %v", err, errReplaced)
 	}
 	if acme.state.scope.InUse() {
-		t.Error("the session of a login that begins again counts")
+		t.Error("the session of a repeated login is counted")
 	}
 	get("bob", "/")
 	for i := range maxRemembered - 1 {
@@ -338,6 +338,6 @@ func TestForgottenDuringALogin(t *testing.T) {
 		t.Error(err)
 	}
 	if again := get("bob", "/"); again.state != bob.state {
-		t.Error("the session of the user no longer counts")
+		t.Error("the session of the user is no longer counted")
 	}
 }

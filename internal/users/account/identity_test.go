@@ -53,7 +53,7 @@ func TestIdentityOfFailures(t *testing.T) {
 				for i := range want {
 					if got[i] != want[i] {
 						t.Errorf(
-							"of the spellings %v of %s those count as one: %v; of nobody %v", spellings, name, got,
+							"spellings %v of %s: got %v as one user, want %v", spellings, name, got,
 							want)
 						break
 					}
@@ -63,11 +63,11 @@ func TestIdentityOfFailures(t *testing.T) {
 				t.Error("Unicode forms of a name are not the same")
 			}
 			if got := id("", "alice@acme"); got != "alice@acme" {
-				t.Errorf("failures of alice@acme count for %q", got)
+				t.Errorf("failures of alice@acme: got identity %q", got)
 			}
 			for _, user := range []string{"hunter2", "hunter2@acme", "hunter2@umbrella"} {
 				if got := id("", user); strings.Contains(got, "hunter2") || len(got) > maxIdentity {
-					t.Errorf("failures of %s count for %q", user, got)
+					t.Errorf("failures of %s: got identity %q", user, got)
 				}
 			}
 		})

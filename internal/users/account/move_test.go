@@ -60,17 +60,17 @@ func TestMove(t *testing.T) {
 		from = append(from, m)
 	}
 	if got := strings.Join(from, ""); len(from) != parallel || got != "old.example:21" {
-		t.Errorf("the logins have moved %q", from)
+		t.Errorf("unexpected moved users %q", from)
 	}
 	d := read()
 	// The file is not in use before the reload, and only the old server knows whether BOB and bob are the same user.
 	if got, err := login(r, "", "BOB@acme", password); err != nil || got.MovedFrom != "" || d.Has("BOB") {
-		t.Errorf("another spelling has moved too: %v", err)
+		t.Errorf("another spelling was moved too: %v", err)
 	}
 	right, err := new(passwordhash.Set).Matches(d.Get("bob", "password_hash"), password)
 	if err != nil || !right || d.MovedFrom("bob") != "old.example:21" || d.Get("bob", "quota") != "1MiB" {
 		text, _ := d.Text()
-		t.Errorf("%v, %v:\n%s", right, err, text)
+		t.Errorf("got %v, %v:\n%s", right, err, text)
 	}
 
 	for _, tc := range []struct{ name, file, want string }{
@@ -81,10 +81,10 @@ func TestMove(t *testing.T) {
 		got, err := login(r, "", tc.name+"@acme", password)
 		if err != nil || got.MovedFrom != "" || !strings.Contains(log.String(), tc.want) ||
 			strings.Contains(log.String(), password) {
-			t.Errorf("%s: %v, %v, and the log is %s", tc.name, got, err, &log)
+			t.Errorf("%s: got %v, %v, log %s", tc.name, got, err, &log)
 		}
 		if text := must.ReadFile(t, file); text != tc.file {
-			t.Errorf("%s is stored, though the configuration would be wrong: %s", tc.name, text)
+			t.Errorf("stored %s although the configuration would be invalid: %s", tc.name, text)
 		}
 	}
 }

@@ -72,14 +72,14 @@ func TestObjects(t *testing.T) {
 			must.OK(t, err)
 			defer file.Close()
 			if content, err := io.ReadAll(file); err != nil || string(content) != "content" {
-				t.Errorf("read %q, %v", content, err)
+				t.Errorf("got %q, %v", content, err)
 			}
 			out, err := s.Client().HeadObject(t.Context(), &s3.HeadObjectInput{
 				Bucket: &acme.Bucket, Key: aws.String("inbox/a.DWG"), ChecksumMode: types.ChecksumModeEnabled,
 			})
 			if name == "customer" {
 				if err == nil {
-					t.Error("the object can be read without the key")
+					t.Error("read the object without the key")
 				}
 				return
 			}
@@ -87,7 +87,7 @@ func TestObjects(t *testing.T) {
 			if aws.ToString(out.ContentType) != "application/x-own" || aws.ToString(out.CacheControl) != "no-cache" ||
 				out.StorageClass != types.StorageClassReducedRedundancy || aws.ToInt32(out.TagCount) != 1 ||
 				out.ChecksumSHA256 == nil || out.ServerSideEncryption != tc.want {
-				t.Errorf("stored as %+v", out)
+				t.Errorf("unexpected object %+v", out)
 			}
 		})
 	}

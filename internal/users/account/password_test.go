@@ -64,7 +64,7 @@ func TestCheckPassword(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			for range 2 { // the second time from the cache, if it was right
 				if got, err := v.check(t.Context(), client, tc.credential, tc.password); err != nil || got != tc.want {
-					t.Errorf("right is %v, %v; want %v", got, err, tc.want)
+					t.Errorf("check() = %v, %v; want %v", got, err, tc.want)
 				}
 			}
 		})
@@ -79,7 +79,7 @@ func TestCheckPasswordIsLimited(t *testing.T) {
 	v.now = func() time.Time { return now }
 	known := newCredential(t)
 	if right, err := v.check(t.Context(), client, known, password); err != nil || !right {
-		t.Fatalf("right is %v, %v", right, err)
+		t.Fatalf("check() = %v, %v", right, err)
 	}
 	for range max(1, runtime.GOMAXPROCS(0)-1) {
 		if _, err := v.queue.Acquire(t.Context(), schedule.Key{}); err != nil {
@@ -90,7 +90,7 @@ func TestCheckPasswordIsLimited(t *testing.T) {
 	cancel()
 
 	if right, err := v.check(ended, client, known, password); err != nil || !right {
-		t.Errorf("the password that was right: %v, %v", right, err)
+		t.Errorf("previous password: got %v, %v", right, err)
 	}
 	for _, tc := range []struct {
 		name       string
@@ -140,7 +140,7 @@ func TestLoginWaitsAfterFailures(t *testing.T) {
 			if waits := time.Since(begin).Round(10 * time.Millisecond); !errors.Is(err, step.want) ||
 				waits != step.waits {
 				t.Errorf(
-					"%s at %s: %v after %v, want %v after %v", step.user, step.address, err, waits, step.want,
+					"%s at %s: got %v after %v, want %v after %v", step.user, step.address, err, waits, step.want,
 					step.waits)
 			}
 		}

@@ -40,7 +40,7 @@ func TestUsageByPlace(t *testing.T) {
 		"acme/other": false, "acme/below": false, "bucket/": false,
 	} {
 		if first[who] == nil || (first[who] == first["acme/plain"]) != same {
-			t.Errorf("%s shares the usage of acme/plain: %t, want %t", who, !same, same)
+			t.Errorf("%s shares the usage of acme/plain: got %t, want %t", who, !same, same)
 		}
 	}
 	next := *cfg
@@ -52,7 +52,7 @@ func TestUsageByPlace(t *testing.T) {
 	change(t, r, &next, buckets()) // for example with other credentials
 	for who, usage := range usages() {
 		if usage != first[who] {
-			t.Errorf("%s has another usage after a reload", who)
+			t.Errorf("%s has a different usage after a reload", who)
 		}
 	}
 }

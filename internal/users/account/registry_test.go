@@ -136,7 +136,7 @@ func TestCharsetOfAClient(t *testing.T) {
 			got := []string{r.Charset(addr).String(), users["alice"].compatibilityAt(addr).Charset.String(),
 				users["bob"].compatibilityAt(addr).Charset.String()}
 			if want := []string{tc.before, tc.alice, tc.bob}; !slices.Equal(got, want) {
-				t.Errorf("%s, want %s", got, want)
+				t.Errorf("got %s, want %s", got, want)
 			}
 		})
 	}
@@ -279,7 +279,7 @@ func TestLogin(t *testing.T) {
 		} {
 			for name, want := range want {
 				if got := letters(login(t, user).View.Rights(name)); got != want {
-					t.Errorf("%s has %q for %s, want %q", user, got, name, want)
+					t.Errorf("%s: got %q for %s, want %q", user, got, name, want)
 				}
 			}
 		}
@@ -290,13 +290,13 @@ func TestLogin(t *testing.T) {
 		if link, err := peter.Presign("/f", time.Hour); err != nil ||
 			!strings.HasPrefix(link, "https://files.example/") &&
 				!strings.HasPrefix(link, "https://"+cfg.Tenants["initech"].Bucket+".files.example/") {
-			t.Errorf("a link for the public: %s, %v", link, err)
+			t.Errorf("public link: got %s, %v", link, err)
 		}
 		if login(t, "writer").MayPresign() {
-			t.Error("who may not read gets links")
+			t.Error("got a link without the right to read")
 		}
 		if dave := login(t, "dave"); dave.MayPresign() {
-			t.Error("a tenant without presign has links")
+			t.Error("got a link of a tenant without presign")
 		}
 	})
 }
@@ -314,7 +314,7 @@ func TestStrictDataEOF(t *testing.T) {
 		cfg := config.Default()
 		cfg.Tenants = map[string]*config.Tenant{"acme": {TLS: test.tenant}}
 		if acme := registryOf(t, cfg).current.Load().tenants["acme"]; acme.LenientDataEOF() != test.lenient {
-			t.Errorf("%+v: lenient %t", test, acme.LenientDataEOF())
+			t.Errorf("%+v: LenientDataEOF() = %t", test, acme.LenientDataEOF())
 		}
 	}
 }
@@ -338,7 +338,7 @@ func TestPrepareRefuses(t *testing.T) {
 			cfg, r.current.Load().settings.bundle, map[string]*s3client.Bucket{"acme": {Endpoint: endpoint}}, nil,
 			tc.files)
 		if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
-			t.Errorf("%v, want %q", err, tc.want)
+			t.Errorf("got error %v, want %q", err, tc.want)
 		}
 	}
 }

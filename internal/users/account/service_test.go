@@ -81,9 +81,9 @@ func TestServiceOfServer(t *testing.T) {
 			}
 			switch {
 			case err == nil && got.owner() != tc.want:
-				t.Errorf("the user is %s, want %s", got.owner(), tc.want)
+				t.Errorf("got user %s, want %s", got.owner(), tc.want)
 			case err != nil && (!errors.Is(err, ErrLoginRefused) || !strings.Contains(err.Error(), tc.want)):
-				t.Errorf("the error is %v, want %s", err, tc.want)
+				t.Errorf("got error %v, want %s", err, tc.want)
 			}
 		})
 	}
@@ -116,7 +116,7 @@ func TestRefusalsTakeAsLongAsTheServiceOfServer(t *testing.T) {
 				t.Errorf("%s: %v", user, err)
 			}
 			if took := time.Since(began); took != takes {
-				t.Errorf("the refusal of %s takes %v, want %v", user, took, takes)
+				t.Errorf("refusal of %s: took %v, want %v", user, took, takes)
 			}
 		}
 	})
@@ -131,7 +131,7 @@ func TestFailuresBeforeTheTenantIsKnown(t *testing.T) {
 		{"", "alice", "unknown-"}, {"nowhere.example", "bob", "unknown-"},
 	} {
 		if id := r.identify(&LoginRequest{Host: tc.host, User: tc.user}).id; !strings.HasPrefix(id, tc.want) {
-			t.Errorf("%s at %q counts for %s, want %s", tc.user, tc.host, id, tc.want)
+			t.Errorf("%s at %q: got identity %s, want %s", tc.user, tc.host, id, tc.want)
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestFailuresBeforeTheTenantIsKnown(t *testing.T) {
 				t.Errorf("%q: %v", step.tenant, err)
 			}
 			if waits := time.Since(began).Round(10 * time.Millisecond); waits != step.waits {
-				t.Errorf("the login into %q waits %v, want %v", step.tenant, waits, step.waits)
+				t.Errorf("login to %q: waited %v, want %v", step.tenant, waits, step.waits)
 			}
 		}
 	})
@@ -300,11 +300,11 @@ func TestTLSBeforeTheTenantIsKnown(t *testing.T) {
 		req := &LoginRequest{User: tc.user, Password: password, TLSRequired: tc.server,
 			RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}}
 		if got := r.RequiresTLS(req); got != tc.want {
-			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+			t.Errorf("%s: got %v, want %v", tc.name, got, tc.want)
 		}
 		if _, err := r.Login(context.Background(), req); tc.want &&
 			(!errors.Is(err, ErrTLSRequired) || len(source.asked) > 0) {
-			t.Errorf("%s: %v, and the service was asked %d times", tc.name, err, len(source.asked))
+			t.Errorf("%s: got %v and %d requests to the service", tc.name, err, len(source.asked))
 		}
 	}
 }
@@ -333,20 +333,20 @@ func TestServiceIsReplaced(t *testing.T) {
 	change(t, r, &next, buckets)
 	second := r.current.Load()
 	if second.settings.service == first.settings.service || second.tenants["acme"] == acme {
-		t.Fatal("the service stays")
+		t.Fatal("the service was not replaced")
 	}
 	if _, err := r.externalUser(second.tenants["acme"], "alice", &config.User{}); !errors.Is(err, errReplaced) {
-		t.Errorf("the service decides on a user that is now in the configuration: %v", err)
+		t.Errorf("the service decided on a user that is now in the configuration: %v", err)
 	}
 	if _, err := r.tenantOf(before, "acme"); !errors.Is(err, errReplaced) {
-		t.Errorf("a response of the old service: %v", err)
+		t.Errorf("response of the old service: %v", err)
 	}
 	if again := second.tenants["acme"].external.all()["bob"]; again == nil || again.state != bob.state {
-		t.Error("the user is forgotten")
+		t.Error("the user was forgotten")
 	}
 	next.Auth = config.Auth{}
 	change(t, r, &next, buckets)
 	if r.current.Load().tenants["acme"].external != nil || r.identify(&LoginRequest{User: "bob"}).usesService() {
-		t.Error("the service stays without a section")
+		t.Error("the service was not removed with its section")
 	}
 }

@@ -85,21 +85,21 @@ func TestHook(t *testing.T) {
 		PathPermissions: map[string][]config.Permission{"/in/*.pdf": {config.Write, config.Read}},
 	}}
 	if !reflect.DeepEqual(response, want) {
-		t.Errorf("the response is %+v, want %+v", response, want)
+		t.Errorf("got response %+v, want %+v", response, want)
 	}
 	sent := received{http.MethodPost, "/login?key=hidden", "application/json", "Bearer " + secret, map[string]any{
 		"tenant": "acme", "user": request.User, "password": request.Password, "address": "192.0.2.7", "protocol": "ftp",
 		"tls": true,
 	}}
 	if r := <-got; !reflect.DeepEqual(r, sent) {
-		t.Errorf("the hook got %+v, want %+v", r, sent)
+		t.Errorf("hook: got request %+v, want %+v", r, sent)
 	}
 }
 
 // A response without a user does not let anybody in, and only 401 and 403 mean a wrong password.
 func TestHookRefuses(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		t.Error("the hook led the password elsewhere")
+		t.Error("the password followed a redirect")
 	}))
 	defer elsewhere.Close()
 	for name, tc := range map[string]struct {
@@ -164,11 +164,11 @@ func TestHookRefuses(t *testing.T) {
 			user, err := serve(t, tc.response, nil).Authenticate(t.Context(), &request)
 			if user != nil || err == nil || errors.Is(err, ErrRefused) != (tc.want == "") ||
 				!strings.Contains(err.Error(), tc.want) {
-				t.Fatalf("user %v, error %v; want %q", user, err, tc.want)
+				t.Fatalf("got user %v, error %v; want %q", user, err, tc.want)
 			}
 			for _, hidden := range []string{request.User, request.Password, secret, "hidden"} {
 				if strings.Contains(err.Error(), hidden) {
-					t.Errorf("the error shows %q: %v", hidden, err)
+					t.Errorf("the error contains %q: %v", hidden, err)
 				}
 			}
 		})
@@ -200,7 +200,7 @@ func TestHookIsDown(t *testing.T) {
 			_, err := tc.source.Authenticate(tc.ctx, &request)
 			if err == nil || errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), tc.want) ||
 				strings.Contains(err.Error(), "hidden") {
-				t.Errorf("the error is %v, want %q", err, tc.want)
+				t.Errorf("got error %v, want %q", err, tc.want)
 			}
 		})
 	}
@@ -226,11 +226,11 @@ func TestHookUnderTLS(t *testing.T) {
 		if err == nil {
 			_, err = source.Authenticate(t.Context(), &request)
 			if probed := Probe(t.Context(), cfg); (probed == nil) != (err == nil) {
-				t.Errorf("%s: the probe says %v, and a login %v", file, probed, err)
+				t.Errorf("%s: got %v of the probe and %v of a login", file, probed, err)
 			}
 		}
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", file, err, want)
+			t.Errorf("%s: got %v, want %q", file, err, want)
 		}
 	}
 }
@@ -246,7 +246,7 @@ func TestHookBehindProxy(t *testing.T) {
 		_, err = source.Authenticate(t.Context(), &request)
 		must.OK(t, err)
 		if err := Probe(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "cannot be reached: 502") {
-			t.Errorf("the proxy does not reach the hook, and the probe says %v", err)
+			t.Errorf("unreachable hook: unexpected result of the probe: %v", err)
 		}
 		return
 	}
@@ -267,7 +267,7 @@ func TestHookBehindProxy(t *testing.T) {
 	}
 	const hook = "http://auth.acme.example/login"
 	if want := []string{"POST " + hook, "HEAD " + hook}; !slices.Equal(asked, want) {
-		t.Errorf("the proxy is asked for %q, want %q", asked, want)
+		t.Errorf("proxy: got request for %q, want %q", asked, want)
 	}
 }
 
@@ -317,11 +317,11 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s: %v, %v", step.name, response, err)
 		}
 		if source.asked != step.asked {
-			t.Errorf("%s: the source was asked %d times, want %d", step.name, source.asked, step.asked)
+			t.Errorf("%s: got %d requests to the source, want %d", step.name, source.asked, step.asked)
 		}
 	}
 	if len(c.accepted) == 0 || bytes.Contains(fmt.Append(nil, c.accepted), []byte(request.Password)) {
-		t.Error("the cache holds a password")
+		t.Error("the cache contains a password")
 	}
 }
 
@@ -342,24 +342,24 @@ func TestCacheIsBounded(t *testing.T) {
 		login(n)
 	}
 	if len(c.accepted) != maxCached {
-		t.Errorf("the cache holds %d logins, want %d", len(c.accepted), maxCached)
+		t.Errorf("got %d cached logins, want %d", len(c.accepted), maxCached)
 	}
 	if looks = 0; len(c.accepted) == maxCached {
 		login(-1)
 	}
 	if looks > 10 {
-		t.Errorf("a full cache looks at the time %d times", looks)
+		t.Errorf("a full cache read the clock %d times", looks)
 	}
 	now = now.Add(time.Minute - time.Second)
 	for _, n := range []int{-2, -3} {
 		if login(n); len(c.accepted) != maxCached || len(c.oldest) != maxCached {
-			t.Errorf("after the time of one the cache holds %d logins, and %d keys", len(c.accepted), len(c.oldest))
+			t.Errorf("after one expired: got %d logins and %d keys", len(c.accepted), len(c.oldest))
 		}
 	}
 	now = now.Add(time.Second)
 	// login -2, which took the place of login 0, and login -4
 	if login(-4); len(c.accepted) != 2 || len(c.oldest) != 2 {
-		t.Errorf("after their time the cache holds %d logins, and %d keys", len(c.accepted), len(c.oldest))
+		t.Errorf("after all expired: got %d logins and %d keys", len(c.accepted), len(c.oldest))
 	}
 }
 
@@ -382,10 +382,10 @@ func BenchmarkFullCache(b *testing.B) {
 // A configuration without a service has no source.
 func TestNoSource(t *testing.T) {
 	if source, err := New(&config.Auth{}); source != nil || err != nil {
-		t.Errorf("%v, %v", source, err)
+		t.Errorf("got %v, %v", source, err)
 	}
 	if source, err := New(
 		&config.Auth{Hook: config.Hook{URL: "http://127.0.0.1"}, Cache: time.Minute}); err != nil || reflect.TypeOf(source) != reflect.TypeFor[*cache]() {
-		t.Errorf("with a cache: %T, %v", source, err)
+		t.Errorf("with a cache: got %T, %v", source, err)
 	}
 }

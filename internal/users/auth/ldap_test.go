@@ -54,7 +54,7 @@ func ask(t *testing.T, s Source, user, password string) (*Response, error) {
 	t.Helper()
 	found, err := s.Authenticate(t.Context(), &Request{Tenant: "acme", User: user, Password: password})
 	if err != nil && (strings.Contains(err.Error(), "horse") || len(user) > 2 && strings.Contains(err.Error(), user)) {
-		t.Errorf("the error shows the name or the password: %v", err)
+		t.Errorf("the error contains the name or the password: %v", err)
 	}
 	return found, err
 }
@@ -96,7 +96,7 @@ func TestDirectory(t *testing.T) {
 				}
 			}
 			if idle := len(source.(*directory).idle); idle != 1 {
-				t.Errorf("%d connections are open, want one that all logins share", idle)
+				t.Errorf("got %d open connections, want 1", idle)
 			}
 		})
 	}
@@ -187,7 +187,7 @@ func TestDirectoryTenant(t *testing.T) {
 	}
 	if _, err := ask(t, newSource(t, cfg), "dave", servicetest.DirectoryPassword); err == nil ||
 		!strings.Contains(err.Error(), "OU has 2 values") {
-		t.Errorf("two tenants: %v", err)
+		t.Errorf("user of two tenants: %v", err)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 			_, err := authenticate(t, newSource(t, tc.cfg), tc.user, servicetest.DirectoryPassword)
 			if err == nil || !strings.Contains(err.Error(), tc.want) ||
 				errors.Is(err, ErrRefused) != (name == "user-elsewhere") {
-				t.Errorf("%v, want %q", err, tc.want)
+				t.Errorf("got error %v, want %q", err, tc.want)
 			}
 		})
 	}
@@ -263,7 +263,7 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 	if _, err := New(
 		&config.Auth{LDAP: config.LDAP{URLs: []string{"ldap://a"},
 			CAFile: "none.pem"}}); err == nil {
-		t.Error("a directory without its authorities")
+		t.Error("missing error for a directory with an unknown authority")
 	}
 }
 
@@ -311,7 +311,7 @@ func TestProbeOfADirectory(t *testing.T) {
 		tc.change(&tc.cfg.LDAP)
 		err := Probe(t.Context(), tc.cfg)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %q", name, err, tc.want)
+			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
 	}
 }

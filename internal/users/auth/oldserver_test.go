@@ -45,7 +45,7 @@ func TestOldServers(t *testing.T) {
 			want := &Response{User: &config.User{Root: "/" + servicetest.OldUser}}
 			if got, err := ask(t, source, servicetest.OldUser, servicetest.OldPassword); err != nil ||
 				!reflect.DeepEqual(got, want) {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("got %+v, %v", got, err)
 			}
 			other := filepath.Join(t.TempDir(), "other.pem")
 			must.WriteCertificate(t, other, other+".key", &x509.Certificate{})
@@ -58,7 +58,7 @@ func TestOldServers(t *testing.T) {
 				next := *cfg
 				change(&next.FTP)
 				if _, err := ask(t, newSource(t, &next), servicetest.OldUser, servicetest.OldPassword); err == nil {
-					t.Errorf("%s: the password is accepted", name)
+					t.Errorf("%s: the password was accepted", name)
 				}
 			}
 			wrong.Wait()
@@ -130,12 +130,12 @@ func TestHostileOldServer(t *testing.T) {
 			_, err = source.Authenticate(t.Context(), &request)
 			switch accepted := name == "soon"; {
 			case (err == nil) != accepted, errors.Is(err, ErrRefused) != tc.refused:
-				t.Errorf("%v", err)
+				t.Errorf("unexpected error: %v", err)
 			case err != nil && !strings.Contains(err.Error(), tc.want):
-				t.Errorf("%v, want %q", err, tc.want)
+				t.Errorf("got error %v, want %q", err, tc.want)
 			}
 			if sent := <-got; sent != tc.sent {
-				t.Errorf("the server got %q, want %q", sent, tc.sent)
+				t.Errorf("server: got %q, want %q", sent, tc.sent)
 			}
 		})
 	}
@@ -144,10 +144,10 @@ func TestHostileOldServer(t *testing.T) {
 	defer silent.Close()
 	cfg := &config.Auth{FTP: config.OldServer{Address: silent.Addr().String(), Timeout: 100 * time.Millisecond}}
 	if _, err := newSource(t, cfg).Authenticate(t.Context(), &request); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("silent: %v", err)
+		t.Errorf("silent server: %v", err)
 	}
 	cfg.FTP.CAFile = filepath.Join(t.TempDir(), "none.pem")
 	if _, err := New(cfg); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no authorities: %v", err)
+		t.Errorf("unknown authority: %v", err)
 	}
 }

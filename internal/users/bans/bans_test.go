@@ -42,7 +42,7 @@ func TestList(t *testing.T) {
 		want := func(addr, refused string) {
 			t.Helper()
 			if got := refusedBy(l.Check(netip.MustParseAddr(addr), "")); got != refused {
-				t.Errorf("%s is refused by %q, want %q", addr, got, refused)
+				t.Errorf("%s: refused by %q, want %q", addr, got, refused)
 			}
 		}
 		fail := func(addr, user string, times int) {
@@ -74,7 +74,7 @@ func TestList(t *testing.T) {
 		fail("10.1.2.3", "alice@acme", 100) // a load balancer
 		want("10.1.2.3", "")
 		if got := refusedBy(l.Check(netip.Addr{}, "alice@acme")); got != "bans" {
-			t.Errorf("a user is refused by %q", got)
+			t.Errorf("user refused by %q", got)
 		}
 		if err := l.Check(netip.Addr{}, "a@acme"); err != nil {
 			t.Error(err)
@@ -88,7 +88,7 @@ func TestList(t *testing.T) {
 		want("203.0.113.9", "bans")
 
 		if !l.Remove("203.0.113.7") || l.Remove("203.0.113.7") {
-			t.Error("a ban ends other than once")
+			t.Error("the end of a ban was not reported exactly once")
 		}
 		want("203.0.113.7", "")
 		l.Add("203.0.113.7", 0)
@@ -98,17 +98,17 @@ func TestList(t *testing.T) {
 			names += b.Name + " "
 		}
 		if want := "2001:db8::/64 203.0.113.7 203.0.113.9 alice@acme "; names != want {
-			t.Errorf("bans are %s, want %s", names, want)
+			t.Errorf("got bans %s, want %s", names, want)
 		}
 		time.Sleep(time.Minute)
 		want("203.0.113.7", "")
 		time.Sleep(time.Hour)
 		want("2001:db8::4", "")
 		if all := l.All(); len(all) != 0 {
-			t.Errorf("bans that are over: %v", all)
+			t.Errorf("unexpected expired bans: %v", all)
 		}
 		if kinds["address"] != 5 || kinds["user"] < 1 {
-			t.Errorf("bans counted: %v", kinds)
+			t.Errorf("unexpected counts of bans: %v", kinds)
 		}
 	})
 }
@@ -130,7 +130,7 @@ func TestListForgets(t *testing.T) {
 		time.Sleep(time.Hour)
 		l.LoginFailed(addr, "a@acme")
 		if none.scores.Len() != 0 || l.scores.Len() != 1 {
-			t.Errorf("%d and %d scores, want 0 and 1", none.scores.Len(), l.scores.Len())
+			t.Errorf("got %d and %d scores, want 0 and 1", none.scores.Len(), l.scores.Len())
 		}
 	})
 }
@@ -156,7 +156,7 @@ func TestParse(t *testing.T) {
 	} {
 		got, err := Parse(text)
 		if got != want || (err == nil) != (want != "") {
-			t.Errorf("%q is %q, want %q: %v", text, got, want, err)
+			t.Errorf("Parse(%q) = %q, want %q: %v", text, got, want, err)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestBansCutSessions(t *testing.T) {
 			} {
 				s := &limits.Session{Addr: netip.MustParseAddr(open.addr), Cut: func(err error) {
 					if got := refusedBy(err); got != limits.Bans {
-						t.Errorf("%v is cut by %q", open, got)
+						t.Errorf("session %v was cut by %q", open, got)
 					}
 					cut[open] = true
 				}}
@@ -216,17 +216,17 @@ func TestBansCutSessions(t *testing.T) {
 			tc.ban(l)
 			for _, want := range tc.cut {
 				if !cut[want] {
-					t.Errorf("%v is not cut", want)
+					t.Errorf("session %v was not cut", want)
 				}
 			}
 			if len(cut) != len(tc.cut) {
-				t.Errorf("cut are %v, want %v", cut, tc.cut)
+				t.Errorf("got cut sessions %v, want %v", cut, tc.cut)
 			}
 			for _, leave := range leaves {
 				leave()
 			}
 			if len(l.sessions) != 0 {
-				t.Errorf("%d sessions after all have ended", len(l.sessions))
+				t.Errorf("got %d sessions after all ended", len(l.sessions))
 			}
 		})
 	}
@@ -242,12 +242,12 @@ func TestBanDuringLogin(t *testing.T) {
 		must.OK(t, err)
 		l.Add("alice@acme", 0)
 		if _, err := l.LogIn(s, "alice@acme"); refusedBy(err) != limits.Bans {
-			t.Errorf("a user who is banned logs in: %v", err)
+			t.Errorf("login of a banned user: %v", err)
 		}
 		leave()
 		l.Add("203.0.113.0/24", time.Minute)
 		if _, err := l.Admit(s); refusedBy(err) != limits.Bans {
-			t.Errorf("an address of a network that is banned enters: %v", err)
+			t.Errorf("admitted an address of a banned network: %v", err)
 		}
 		time.Sleep(time.Minute)
 		if _, err := l.Admit(s); err != nil {
@@ -262,10 +262,10 @@ func TestUnknownUser(t *testing.T) {
 	b := New(config.Bans{}, config.Networks{}, slog.New(slog.DiscardHandler), nil)
 	name := a.UnknownUser("hunter2")
 	if name != a.UnknownUser("hunter2") || name == a.UnknownUser("hunter3") {
-		t.Error("failures of a name do not count together, or those of different names do")
+		t.Error("failures of one name are not added up, or failures of different names are")
 	}
 	if name == b.UnknownUser("hunter2") {
-		t.Error("another list has the same hash")
+		t.Error("another list has the same key")
 	}
 }
 

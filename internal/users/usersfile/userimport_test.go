@@ -56,11 +56,11 @@ func TestImport(t *testing.T) {
 			cfg, err := config.Load(file, nil)
 			must.OK(t, err)
 			if n := len(cfg.Tenants["acme"].Users); n != users.Count() || n == 0 {
-				t.Errorf("the configuration has %d users, want %d", n, users.Count())
+				t.Errorf("got %d users, want %d", n, users.Count())
 			}
 			for _, u := range users.users {
 				if cfg.Tenants["acme"].Users[u.name].PasswordHash.Reveal() != u.hash {
-					t.Errorf("the user %q has lost the hash", u.name)
+					t.Errorf("the user %q lost the hash", u.name)
 				}
 			}
 		})
@@ -191,10 +191,10 @@ func TestImportErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.read([]byte(tc.text), "/")
 			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("the error is %v, want %q", err, tc.want)
+				t.Errorf("got error %v, want %q", err, tc.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret\"") {
-				t.Errorf("the error shows a password: %v", err)
+				t.Errorf("the error contains a password: %v", err)
 			}
 		})
 	}
@@ -303,19 +303,19 @@ func TestImportSFTPGoFields(t *testing.T) {
 				comments, _, _ = strings.Cut(file, "users:")
 			}
 			if tc.want == "" && comments != "" || !strings.Contains(comments, tc.want) {
-				t.Errorf("the comment is %q, want %q", comments, tc.want)
+				t.Errorf("got comment %q, want %q", comments, tc.want)
 			}
 			if strings.Contains(file, "disabled: true") != tc.disabled {
-				t.Errorf("disabled is %t, want %t", !tc.disabled, tc.disabled)
+				t.Errorf("got disabled %t, want %t", !tc.disabled, tc.disabled)
 			}
 			if strings.Contains(file, "s3cret") {
-				t.Errorf("a secret is in %s", file)
+				t.Errorf("%s contains a secret", file)
 			}
 			warnings := strings.Join(users.Warnings, "\n")
 			for line := range strings.Lines(comments) {
 				text := strings.TrimPrefix(strings.TrimLeft(strings.TrimSpace(line), "# "), noteComment)
 				if !strings.Contains(warnings, text) {
-					t.Errorf("%q is not a warning", text)
+					t.Errorf("missing warning %q", text)
 				}
 			}
 		})

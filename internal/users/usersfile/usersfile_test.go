@@ -49,7 +49,7 @@ func TestDocument(t *testing.T) {
 	d.Add("no")
 	must.OK(t, d.Set("no", []string{"list", "write"}, "permissions"))
 	if got := d.Get("alice", "password_hash"); got != "$6$new" {
-		t.Errorf("the hash is %q", got)
+		t.Errorf("unexpected hash %q", got)
 	}
 	text, err := d.Text()
 	must.OK(t, err)
@@ -74,7 +74,7 @@ users:
 	must.OK(t, d.Remove("alice"))
 	must.OK(t, d.Remove("nobody"))
 	if d.Has("alice") || !d.Has("bob") || d.Set("alice", "/", "root") == nil {
-		t.Error("the user is not removed")
+		t.Error("the user was not removed")
 	}
 }
 
@@ -97,14 +97,14 @@ func TestParse(t *testing.T) {
 		})
 	}
 	if !parse(t, "users: {Jos\u00e9: {}}").Has("Jose\u0301") {
-		t.Error("the other Unicode form of a name is not found")
+		t.Error("another Unicode form of the name was not found")
 	}
 	if parse(t, "users: {a: &a {root: /a}, b: *a}").Set("b", "/b", "root") == nil {
-		t.Error("an alias is changed")
+		t.Error("changed an alias")
 	}
 	for _, text := range []string{"- a\n", "users: [a]\n", "users: {a: ]\n"} {
 		if _, err := Parse([]byte(text)); err == nil {
-			t.Errorf("%q is read", text)
+			t.Errorf("accepted %q", text)
 		}
 	}
 }
@@ -223,11 +223,11 @@ func TestChange(t *testing.T) {
 		return refused
 	})
 	if text := must.ReadFile(t, file); !errors.Is(err, refused) || text != before {
-		t.Errorf("%v, and the file is\n%s", err, text)
+		t.Errorf("got error %v and the file\n%s", err, text)
 	}
 	must.OK(t, DryRun(link, add("mallory"), func(string, []byte) error { return nil }))
 	if text := must.ReadFile(t, file); text != before {
-		t.Errorf("after a try the file is\n%s", text)
+		t.Errorf("file after the dry run:\n%s", text)
 	}
 	const parallel = 20
 	var group sync.WaitGroup
@@ -242,29 +242,29 @@ func TestChange(t *testing.T) {
 	text := must.ReadFile(t, file)
 	for i := range parallel {
 		if !parse(t, text).Has(fmt.Sprint("user", i)) {
-			t.Errorf("user%d is lost", i)
+			t.Errorf("user%d was lost", i)
 		}
 	}
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("the mode is %v, %v", info.Mode(), err)
+		t.Errorf("got mode %v, %v", info.Mode(), err)
 	}
 	if to, err := os.Readlink(link); err != nil || to != "real.yaml" {
-		t.Errorf("the link leads to %q, %v", to, err)
+		t.Errorf("got link to %q, %v", to, err)
 	}
 	fresh := filepath.Join(dir, "new.yaml")
 	must.OK(t, Edit(fresh, add("alice"), func(string, []byte) error { return nil }))
 	if info, err := os.Stat(fresh); err != nil || info.Mode().Perm() != newMode {
-		t.Errorf("the mode of a new file is %v, %v", info.Mode(), err)
+		t.Errorf("new file: got mode %v, %v", info.Mode(), err)
 	}
 	must.OK(t, os.Chmod(dir, 0o750|fs.ModeSetgid))
 	shared := filepath.Join(dir, "shared.yaml")
 	must.OK(t, Edit(shared, add("alice"), func(string, []byte) error { return nil }))
 	if info, err := os.Stat(shared); err != nil || info.Mode().Perm() != newGroupMode {
-		t.Errorf("the mode of a new file in a folder of a group is %v, %v", info.Mode(), err)
+		t.Errorf("new file in a folder of a group: got mode %v, %v", info.Mode(), err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 4 {
-		t.Errorf("the folder has %v, %v", entries, err)
+		t.Errorf("unexpected files in the folder: %v, %v", entries, err)
 	}
 }
