@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 )
 
-// maxChecks limits the concurrent password checks. Each takes some 20 MiB of memory.
+// maxChecks limits the concurrent password checks.
 const maxChecks = 2
 
 // passwords checks the passwords of administrators. A check against the hash is expensive, and scripts send
@@ -30,10 +30,13 @@ type passwords struct {
 
 func newPasswords(hashes map[string]string) (*passwords, error) {
 	set, err := passwordhash.NewSet(slices.Collect(maps.Values(hashes)))
+	if err != nil {
+		return nil, err
+	}
 	return &passwords{
-		hashes: hashes, set: set, checks: make(chan struct{}, maxChecks), key: rand.Text(),
+		hashes: hashes, set: set, checks: make(chan struct{}, set.Parallel(maxChecks)), key: rand.Text(),
 		right: map[string][sha256.Size]byte{},
-	}, err
+	}, nil
 }
 
 // equal reports whether p and other have the same names and hashes.

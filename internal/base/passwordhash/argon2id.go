@@ -12,10 +12,10 @@ import (
 // depends on the product of memory and iterations. For example, pure-pw uses 8 MiB and the number of iterations that
 // the machine performs in about a second, such as 127 or 511.
 const (
-	maxArgon2idMemory = 1 << 20        // KiB
-	maxArgon2idWork   = 16 * (1 << 20) // KiB multiplied by iterations; takes about ten seconds
-	minArgon2idSalt   = 8              // bytes
-	minArgon2idKey    = 16             // bytes
+	maxArgon2idMemory = MaxMemory >> 10 // KiB
+	maxArgon2idWork   = 16 * (1 << 20)  // KiB multiplied by iterations; takes about ten seconds
+	minArgon2idSalt   = 8               // bytes
+	minArgon2idKey    = 16              // bytes
 )
 
 // Problems of several kinds of hashes.
@@ -24,11 +24,14 @@ const (
 	tooExpensive = "has parameters that would make each login too expensive"
 )
 
+// newMemory is the memory of a new hash in KiB.
+const newMemory = 19 * 1024
+
 // New returns the argon2id hash of a password in the PHC string format. Of the parameters that OWASP's Password Storage
 // Cheat Sheet recommends, it uses those with little memory and two passes, because many logins may arrive at once.
 func New(password string) (string, error) {
 	text, err := argon2id.CreateHash(prepare(password), &argon2id.Params{
-		Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32,
+		Memory: newMemory, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32,
 	})
 	if err != nil {
 		return "", fmt.Errorf("hash a password: %w", err)
@@ -68,6 +71,8 @@ func (h argon2idHash) kind() string {
 }
 
 func (h argon2idHash) rounds() int { return 1 }
+
+func (h argon2idHash) memory() int64 { return int64(h.params.Memory) << 10 }
 
 func (h argon2idHash) spend(password string, rounds int) {
 	for range rounds {

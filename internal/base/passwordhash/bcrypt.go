@@ -40,13 +40,17 @@ func (h bcryptHash) kind() string { return fmt.Sprintf("bcrypt cost=%d", h.log2)
 
 func (h bcryptHash) rounds() int { return 1 }
 
+func (h bcryptHash) memory() int64 { return 0 }
+
 func (h bcryptHash) spend(password string, rounds int) {
 	for range rounds {
 		h.matches(password)
 	}
 }
 
-// matches implements hash. Like all implementations of bcrypt, it ignores all but the first 72 bytes of the password.
+// maxBcryptPassword is the number of bytes of a password that bcrypt uses. All implementations ignore the rest.
+const maxBcryptPassword = 72
+
 func (h bcryptHash) matches(password string) bool {
 	return bcrypt.CompareHashAndPassword([]byte(h.text), []byte(password)) == nil
 }

@@ -1,6 +1,6 @@
 // Package passwordhash hashes passwords and verifies them. [New] returns argon2id hashes (RFC 9106). A [Set] verifies
-// passwords against argon2id, bcrypt, and the SHA-512 and SHA-256 hashes of crypt(3), which vsftpd and ProFTPD use. A
-// hash is the text in the configuration; [Problem] checks it.
+// passwords against argon2id, bcrypt, and the yescrypt, SHA-512 and SHA-256 hashes of crypt(3), which vsftpd and
+// ProFTPD use. A hash is the text in the configuration; [Problem] checks it.
 //
 // Passwords are normalized as described in RFC 8265, section 4.2, before they are hashed or compared.
 package passwordhash
@@ -21,6 +21,8 @@ type hash interface {
 	// of the same kind, the one with more rounds costs more.
 	kind() string
 	rounds() int
+	// memory returns the number of bytes that a comparison needs, or 0 for a few kilobytes.
+	memory() int64
 	// spend takes as long as the given number of rounds of a comparison. If a comparison has only one round, it cannot
 	// be divided, and spend performs whole comparisons.
 	spend(password string, rounds int)
@@ -28,8 +30,12 @@ type hash interface {
 	matches(password string) bool
 }
 
+// MaxMemory is the number of bytes that a comparison may need, and all comparisons of a server at the same time; see
+// [Set.Parallel].
+const MaxMemory = 1 << 30
+
 // errUnknown is returned for a hash of an unknown kind.
-var errUnknown = errors.New("is not a hash of argon2id, bcrypt, SHA-512 crypt or SHA-256 crypt")
+var errUnknown = errors.New("is not a hash of argon2id, yescrypt, bcrypt, SHA-512 crypt or SHA-256 crypt")
 
 // read parses a hash.
 func read(text string) (hash, error) {
@@ -41,6 +47,8 @@ func read(text string) (hash, error) {
 		return readArgon2id(text)
 	case kind == "2a", kind == "2b", kind == "2y":
 		return readBcrypt(text)
+	case kind == "y":
+		return readYescrypt(text)
 	case kind == "5", kind == "6":
 		return readSHACrypt(text)
 	}
@@ -55,6 +63,23 @@ func Problem(text string) string {
 		return err.Error()
 	}
 	return h.problem()
+}
+
+// IsWeaker reports whether a hash of [New] should replace this hash, which matches the password. Hashes of argon2id
+// stay, because somebody has chosen their parameters. So do bcrypt hashes of long passwords: bcrypt ignores all but the
+// first bytes, so the user may have typed another password than the one that was hashed.
+func IsWeaker(text, password string) bool {
+	h, err := read(text)
+	if err != nil {
+		return false
+	}
+	switch h.(type) {
+	case argon2idHash:
+		return false
+	case bcryptHash:
+		return len(prepare(password)) <= maxBcryptPassword
+	}
+	return true
 }
 
 // isCrypt64 reports whether a text consists of the 64 characters that crypt(3) and bcrypt use to encode bytes.

@@ -3,6 +3,7 @@ package passwordhash
 import (
 	"crypto/rand"
 	"maps"
+	"runtime"
 	"slices"
 )
 
@@ -39,6 +40,17 @@ func NewSet(texts []string) (*Set, error) {
 	return s, nil
 }
 
+// Parallel returns how many calls of Matches or [New] may run at the same time: not more than most, and not more than
+// fit into [MaxMemory]. Each call counts as if it needed as much as the most expensive hash, because a wrong password
+// costs that for each user.
+func (s *Set) Parallel(most int) int {
+	memory := int64(newMemory) << 10
+	for _, dummy := range s.dummies {
+		memory = max(memory, dummy.memory())
+	}
+	return max(1, min(most, int(MaxMemory/memory)))
+}
+
 // Matches reports whether a password matches a hash. For an unknown user, text must be empty; no password matches then.
 // It returns an error if text is not a valid hash.
 func (s *Set) Matches(text, password string) (bool, error) {
@@ -50,13 +62,28 @@ func (s *Set) Matches(text, password string) (bool, error) {
 		}
 	}
 	prepared := prepare(password)
-	if own != nil && own.matches(prepared) {
-		return true, nil
+	if own != nil {
+		matches := own.matches(prepared)
+		collect(own)
+		if matches {
+			return true, nil
+		}
 	}
 	for _, part := range s.rest(own) {
 		part.hash.spend(prepared, part.rounds)
+		collect(part.hash)
 	}
 	return false, nil
+}
+
+// largeMemory is the number of bytes of a comparison that takes so long that a garbage collection is cheap beside it.
+const largeMemory = 64 << 20
+
+// collect frees the memory of an expensive comparison, so that the next one does not allocate as much beside it.
+func collect(h hash) {
+	if h.memory() >= largeMemory {
+		runtime.GC()
+	}
 }
 
 // A part is a part of the cost of a rejection.

@@ -18,6 +18,7 @@ func TestRejectionCost(t *testing.T) {
 		return fmt.Sprintf("$2b$%02d$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e", cost)
 	}
 	sha512 := func(salt string) string { return "$6$" + salt + "$" + strings.Repeat("a", 86) }
+	yescrypt := func(parameters string) string { return "$y$" + parameters + "$saltsalt$" + strings.Repeat("a", 43) }
 	sha256 := "$5$saltsalt$" + strings.Repeat("a", 43)
 	for name, texts := range map[string][]string{
 		"none": nil,
@@ -28,7 +29,8 @@ func TestRejectionCost(t *testing.T) {
 		"rounds":           {sha512("rounds=1000$saltsalt"), sha512("saltsalt"), sha512("rounds=5017$saltsalt")},
 		"lengths-of-salts": {sha512("rounds=1000$"), sha512("salt"), sha512("rounds=1500$saltsalt")},
 		"several-kinds": {argon2id("m=8,t=1,p=1"), bcrypt(4), sha512("saltsalt"), sha512("rounds=1000$saltsalt"),
-			sha256},
+			sha256, yescrypt("j75")},
+		"yescrypt":     {yescrypt("j75"), yescrypt("j75"), yescrypt("j7T")},
 		"only-invalid": {"broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +70,30 @@ func costOf(s *Set, own hash) (rounds, parts map[string]int) {
 		parts[p.hash.kind()]++
 	}
 	return rounds, parts
+}
+
+// The most expensive hash limits how many checks run at the same time.
+func TestSetParallel(t *testing.T) {
+	key := strings.Repeat("a", 43)
+	for _, tc := range []struct {
+		hashes     []string
+		most, want int
+	}{
+		{nil, 0, 1},
+		{nil, 3, 3},
+		{nil, 1000, MaxMemory / (19 << 20)},
+		{[]string{"$6$saltsalt$" + strings.Repeat("a", 86), "$y$j9T$saltsalt$" + key}, 1000, MaxMemory / (19 << 20)},
+		{[]string{"$argon2id$v=19$m=65536,t=1,p=1$c29tZXNhbHQ$RdescudvJCsgt3ub+b/dWAAAAAAAAAAAAAAAAAAAAAA"}, 1000, 16},
+		{[]string{"$y$jDT$saltsalt$" + key, "$y$j9T$saltsalt$" + key}, 1000, 4},
+		{[]string{"$y$jDT$saltsalt$" + key, "$y$j9T$saltsalt$" + key}, 3, 3},
+		{[]string{"$y$jFT$saltsalt$" + key}, 1000, 1},
+	} {
+		s, err := NewSet(tc.hashes)
+		must.OK(t, err)
+		if got := s.Parallel(tc.most); got != tc.want {
+			t.Errorf("%q: %d of %d, want %d", tc.hashes, got, tc.most, tc.want)
+		}
+	}
 }
 
 func TestSetMatches(t *testing.T) {

@@ -77,6 +77,8 @@ func (h shaHash) kind() string {
 // rounds implements hash. Some systems choose the number of rounds at random for each user.
 func (h shaHash) rounds() int { return h.count }
 
+func (h shaHash) memory() int64 { return 0 }
+
 func (h shaHash) spend(password string, rounds int) { h.compute(password, rounds) }
 
 func (h shaHash) matches(password string) bool {

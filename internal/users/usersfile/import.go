@@ -123,10 +123,8 @@ func (u *user) checkHash() {
 		u.disable("the user is locked on the other server: %s", anew)
 	case hash == shadowed:
 		u.disable("the password hash is in /etc/shadow: copy it from there to password_hash, and enable the user")
-	case strings.HasPrefix(hash, "$y$"), strings.HasPrefix(hash, "$gy$"):
-		u.disable("yescrypt password hashes are not supported: %s", anew)
 	case !strings.HasPrefix(hash, "$"):
-		u.disable("the password is not a hash of argon2id, bcrypt, SHA-512 crypt or SHA-256 crypt: %s", anew)
+		u.disable("the password is not a hash of argon2id, yescrypt, bcrypt, SHA-512 crypt or SHA-256 crypt: %s", anew)
 	default:
 		u.disable("the password hash cannot be used, because it %s: %s", problem, anew)
 	}
