@@ -92,11 +92,11 @@ func (a account) noUsersFile(place *config.TenantPlace) error {
 // choose returns the file that has the user, or the file for a new user.
 func (a account) choose(place *config.TenantPlace, add bool, inFile string) (string, error) {
 	usersFile := place.UsersFile
-	candidates, isFolder, err := documentsOf(usersFile)
+	candidates, err := usersfile.Files(usersFile)
 	if err != nil {
 		return "", err
 	}
-	if isFolder {
+	if info, err := os.Stat(usersFile); err == nil && info.IsDir() {
 		if inFile != "" && !yamlconf.IsDocument(filepath.Base(inFile)) {
 			return "", fmt.Errorf("invalid --file %s: the server only reads files in %s that end in .yaml",
 				inFile, usersFile)
@@ -109,7 +109,7 @@ func (a account) choose(place *config.TenantPlace, add bool, inFile string) (str
 			inFile)
 	}
 	for _, file := range candidates {
-		d, err := readUsersFile(file)
+		d, err := usersfile.Read(file)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 		case err != nil:
@@ -132,33 +132,6 @@ func (a account) choose(place *config.TenantPlace, add bool, inFile string) (str
 		return "", fmt.Errorf("users_file %s is a directory with %d files: choose one with --file", usersFile, len(candidates))
 	}
 	return candidates[0], nil
-}
-
-// documentsOf returns the files of a users_file, and reports whether it is a directory.
-func documentsOf(usersFile string) (files []string, isFolder bool, err error) {
-	if info, err := os.Stat(usersFile); err != nil || !info.IsDir() {
-		return []string{usersFile}, false, nil
-	}
-	entries, err := os.ReadDir(usersFile)
-	for _, e := range entries {
-		if yamlconf.IsDocument(e.Name()) {
-			files = append(files, filepath.Join(usersFile, e.Name()))
-		}
-	}
-	return files, true, err
-}
-
-// readUsersFile reads and parses a file with users.
-func readUsersFile(name string) (*usersfile.Document, error) {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", name, yamlconf.WithoutPath(err))
-	}
-	d, err := usersfile.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return d, nil
 }
 
 // change changes the file if the resulting configuration is valid.

@@ -115,12 +115,12 @@ func addSources(cfg *config.Config, all []listedUser) error {
 		if t.UsersFile == "" {
 			continue
 		}
-		files, _, err := documentsOf(t.UsersFile)
+		files, err := usersfile.Files(t.UsersFile)
 		if err != nil {
 			return err
 		}
 		for _, file := range files {
-			d, err := readUsersFile(file)
+			d, err := usersfile.Read(file)
 			if err != nil {
 				return err
 			}

@@ -97,6 +97,9 @@ type Tenant struct {
 
 	// YAML file with more `users`, or a folder with such files.
 	UsersFile string `yaml:"users_file" path:"true" default:"none"`
+	// Replace password hashes in `users_file` by argon2id after a login, if they are of another kind and the server may
+	// write the file. Set `false` if another program manages the file.
+	RehashPasswords *bool `yaml:"rehash_passwords" default:"true"`
 	// Users by name. At least one is required, unless `auth` is set here or for the server.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
 	// Service that authenticates users who are not in the configuration: `hook`, `ldap` or `ftp`.
@@ -146,6 +149,11 @@ type Folder struct {
 	Permissions []Permission `yaml:"permissions" default:"all"`
 	// S3 settings that override the tenant's.
 	S3 S3 `yaml:"s3"`
+}
+
+// Rehashes reports whether the server replaces weak password hashes in UsersFile.
+func (t *Tenant) Rehashes() bool {
+	return t.UsersFile != "" && (t.RehashPasswords == nil || *t.RehashPasswords)
 }
 
 // OverwriteOf returns the overwrite mode for a user of the tenant.

@@ -15,8 +15,8 @@ import (
 
 // A User is a user of a tenant.
 type User struct {
-	// Password hash: argon2id, bcrypt, SHA-512 crypt or SHA-256 crypt. `babelftp hash-password` prints one; hashes of
-	// other servers work too.
+	// Password hash: argon2id, yescrypt, bcrypt, SHA-512 crypt or SHA-256 crypt. `babelftp hash-password` prints one;
+	// hashes of other servers work too.
 	PasswordHash value.Secret `yaml:"password_hash" default:"required without certificates"`
 	// Client certificates, one of which the client must present at each login. Without `password_hash`, no password
 	// is required.

@@ -274,6 +274,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.admin.close()
 	defer s.stopACME()
 	defer s.events.End()
+	defer s.tenants.Close()
 	defer s.ports.Shutdown(ctx)
 	for _, l := range []net.Listener{s.explicit, s.implicit} {
 		if kept, ok := l.(inheritedListener); ok {

@@ -195,7 +195,7 @@ func (c *Change) Apply() {
 		}
 	}
 	r.throttle.SetLongest(c.cfg.Limits.FailedLoginDelay)
-	r.verifier.hashes.Store(c.hashes)
+	r.verifier.use(c.hashes)
 	r.current.Store(next)
 	r.states.keep(next)
 	for _, q := range r.Quotas() {

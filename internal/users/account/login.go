@@ -371,6 +371,7 @@ func (r *Registry) decide(
 		}
 		charset := who.user.compatibilityAt(netaddr.Of(req.RemoteAddr)).Charset
 		c, passwords = who.user.credential(), readings(req.Password, charset)
+		c.verified = func(password string) { r.rehasher.verified(who.user, password) }
 	case who.usesService():
 		if who.requested == nil {
 			// the result does not matter, but the reply must take as long; the policy of the user's tenant decides

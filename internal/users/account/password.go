@@ -34,12 +34,15 @@ type verifier struct {
 // A credential is the password hash of a user and the cache entry of the last verified password. The zero value is
 // used for unknown users.
 type credential struct {
-	hash string
-	last *atomic.Pointer[rightPassword]
+	hash     string
+	last     *atomic.Pointer[rightPassword]
+	verified func(password string) // called if the hash matches; may be nil
 }
 
 // credential returns the credential of the user.
-func (u *User) credential() credential { return credential{u.PasswordHash.Reveal(), &u.state.password} }
+func (u *User) credential() credential {
+	return credential{hash: u.PasswordHash.Reveal(), last: &u.state.password}
+}
 
 // A rightPassword is the cache entry of a verified password: a MAC of the hash and the password.
 type rightPassword struct {
@@ -51,13 +54,16 @@ type rightPassword struct {
 func newVerifier() *verifier {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	v := &verifier{
-		queue: schedule.NewQueue(max(1, runtime.GOMAXPROCS(0)-1), 0),
-		key:   key,
-		now:   time.Now,
-	}
-	v.hashes.Store(&passwordhash.Set{})
+	v := &verifier{queue: schedule.NewQueue(0, 0), key: key, now: time.Now}
+	v.use(&passwordhash.Set{})
 	return v
+}
+
+// use verifies passwords against these hashes. Checks run in parallel on all processors but one, as far as their memory
+// permits.
+func (v *verifier) use(hashes *passwordhash.Set) {
+	v.hashes.Store(hashes)
+	v.queue.Resize(hashes.Parallel(runtime.GOMAXPROCS(0) - 1))
 }
 
 // checkAny reports whether one of the passwords matches c. The first is the password as UTF-8, the others are its
@@ -102,6 +108,9 @@ func (v *verifier) check(ctx context.Context, client netip.Prefix, c credential,
 		return false, nil
 	}
 	c.last.Store(&rightPassword{mac: sum, until: v.now().Add(passwordCacheTime)})
+	if c.verified != nil {
+		c.verified(password)
+	}
 	return true, nil
 }
 

@@ -38,7 +38,9 @@ func newCredential(t *testing.T) credential {
 	return credentialOf(hash)
 }
 
-func credentialOf(hash string) credential { return credential{hash, &atomic.Pointer[rightPassword]{}} }
+func credentialOf(hash string) credential {
+	return credential{hash: hash, last: &atomic.Pointer[rightPassword]{}}
+}
 
 func TestCheckPassword(t *testing.T) {
 	v := newVerifier()

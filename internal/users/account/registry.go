@@ -32,6 +32,7 @@ type Registry struct {
 	states   *states
 	sessions tenantSessions
 	verifier *verifier
+	rehasher *rehasher
 	usages   *usages
 	throttle *limits.Throttle[netip.Prefix, string] // throttles logins by [limits.Network] and identity
 	endings  view.Endings
@@ -55,6 +56,7 @@ func NewRegistry(log *slog.Logger, banned *bans.List) *Registry {
 		states:   &states{all: map[stateKey]*state{}},
 		sessions: tenantSessions{count: map[*Tenant]int{}},
 		verifier: newVerifier(),
+		rehasher: newRehasher(log),
 		usages:   newUsages(),
 		throttle: limits.NewThrottle[netip.Prefix, string](0),
 		bans:     banned,
@@ -63,6 +65,9 @@ func NewRegistry(log *slog.Logger, banned *bans.List) *Registry {
 	r.current.Store(&tenantTable{})
 	return r
 }
+
+// Close writes the new password hashes that wait for it, and ends the work in the background.
+func (r *Registry) Close() { r.rehasher.close() }
 
 // checkStorage returns an error if [driver.New] would reject the options of a user's file systems.
 func (r *Registry) checkStorage(u *User, files driver.Options) error {

@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -23,10 +25,39 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // A Document is the parsed content of a users_file.
 type Document struct{ root, users *yaml.Node }
+
+// Files returns the files of a users_file, which is one file or a folder of files.
+func Files(usersFile string) ([]string, error) {
+	if info, err := os.Stat(usersFile); err != nil || !info.IsDir() {
+		return []string{usersFile}, nil
+	}
+	entries, err := os.ReadDir(usersFile)
+	var files []string
+	for _, e := range entries {
+		if yamlconf.IsDocument(e.Name()) {
+			files = append(files, filepath.Join(usersFile, e.Name()))
+		}
+	}
+	return files, err
+}
+
+// Read reads and parses a file.
+func Read(name string) (*Document, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", name, yamlconf.WithoutPath(err))
+	}
+	d, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return d, nil
+}
 
 // usersKey is the only key of a users_file.
 const usersKey = "users"

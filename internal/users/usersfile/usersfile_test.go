@@ -204,6 +204,106 @@ func TestSharedSettings(t *testing.T) {
 	}
 }
 
+// Hashes are replaced if they are still the same, and nothing else changes.
+func TestWriteHashes(t *testing.T) {
+	const before = `# ours
+users:
+  # Sales.
+  alice: {password_hash: $6$old, root: /alice} # until spring
+  bob:
+    password_hash: "$6$bob" # of the old server
+    expires: 2027-01-31
+  carol: &c {password_hash: $6$carol}
+  dave: *c
+  erin: {password_hash: &hash $6$erin}
+  frank: {password_hash: *hash}
+  gina: {password_hash_file: gina.hash}
+`
+	for _, tc := range []struct {
+		name    string
+		changes []Rehash
+		users   string
+		err     string // part of the error
+		oldnew  []string
+	}{
+		{"two", []Rehash{{"alice", "$6$old", "$argon2id$v=19$m=8,t=1$x"}, {"bob", "$6$bob", "$new"}}, "alice bob", "",
+			[]string{"$6$old", `"$argon2id$v=19$m=8,t=1$x"`, `"$6$bob"`, "$new"}},
+		{"changed-since", []Rehash{{"alice", "$6$older", "$new"}, {"bob", "$6$bob", "$new"}}, "bob", "", []string{`"$6$bob"`, "$new"}},
+		{"none", []Rehash{{"alice", "$6$older", "$new"}, {"nobody", "$6$x", "$new"}, {"gina", "$6$x", "$new"}}, "", "", nil},
+		{"shared-settings", []Rehash{{"carol", "$6$carol", "$new"}, {"alice", "$6$old", "$new"}}, "alice",
+			"users.carol is shared by a YAML anchor", []string{"$6$old", "$new"}},
+		{"shared-hash", []Rehash{{"erin", "$6$erin", "$new"}, {"frank", "$6$erin", "$new"}}, "",
+			"users.erin.password_hash is shared by a YAML anchor", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "users.yaml")
+			must.WriteFile(t, file, before)
+			users, err := WriteHashes(file, tc.changes)
+			if (tc.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.err) ||
+				strings.Join(users, " ") != tc.users {
+				t.Errorf("%s: %v", users, err)
+			}
+			want := strings.NewReplacer(tc.oldnew...).Replace(before)
+			if got := must.ReadFile(t, file); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// The server writes hashes only to regular files of its own.
+func TestMayRehash(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "..2026_11_29_10_00_00.1234")
+	must.OK(t, os.Mkdir(data, 0o700))
+	for _, name := range []string{"..2026_11_29_10_00_00.1234/secret.yaml", "users.yaml", "..yaml"} {
+		must.WriteFile(t, filepath.Join(dir, name), "users: {}\n")
+	}
+	for name, target := range map[string]string{
+		"..data": filepath.Base(data), "secret.yaml": "..data/secret.yaml", "link.yaml": "users.yaml",
+	} {
+		must.OK(t, os.Symlink(target, filepath.Join(dir, name)))
+	}
+	t.Chdir(data)
+	for name, want := range map[string]string{
+		filepath.Join(dir, "users.yaml"):         "",
+		filepath.Join(dir, "link.yaml"):          "symbolic link",
+		filepath.Join(dir, "secret.yaml"):        "symbolic link",
+		filepath.Join(dir, "..data/secret.yaml"): "symbolic link",
+		filepath.Join(dir, "missing.yaml"):       "no such file",
+		"../users.yaml":                          "",
+		"secret.yaml":                            "symbolic link",
+		dir:                                      "is not a file",
+	} {
+		if err := MayRehash(name); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
+// A change that another program makes without the lock, such as an editor, is not lost.
+func TestChangeBesidesAnEditor(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "users.yaml")
+	must.WriteFile(t, file, "users: {alice: {root: /a}}\n")
+	editor := func(text string, times int) func(string, []byte) error {
+		return func(string, []byte) error {
+			if times--; times >= 0 {
+				must.WriteFile(t, file, strings.Repeat(text, times+1))
+			}
+			return nil
+		}
+	}
+	add := func(d *Document) error { d.Add("bob"); return nil }
+	must.OK(t, Edit(file, add, editor("# edited\nusers: {}\n", 1)))
+	if got, want := must.ReadFile(t, file), "# edited\nusers:\n  bob: {}\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	err := Edit(file, func(*Document) error { return nil }, editor("# again\n", 100))
+	if !errors.Is(err, errChanged) || !strings.Contains(must.ReadFile(t, file), "# again") {
+		t.Errorf("%v, and the file is\n%s", err, must.ReadFile(t, file))
+	}
+}
+
 // The file keeps its mode and symbolic links. A rejected or tried change does not modify it, and no parallel change
 // is lost.
 func TestChange(t *testing.T) {

@@ -1,6 +1,7 @@
 package usersfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,9 +30,28 @@ func DryRun(name string, change func(*Document) error, check func(name string, t
 	return apply(name, change, check, func(written, _ string) error { return os.Remove(written) })
 }
 
+// maxAttempts limits the attempts to change a file that another program keeps changing.
+const maxAttempts = 5
+
+// errChanged is returned if another program, such as an editor, has changed the file without the lock.
+var errChanged = errors.New("another program has changed the file at the same time: try again")
+
 // apply implements Edit and DryRun. finish gets the name of a temporary file with the new content and the name of the
 // file to replace.
 func apply(
+	name string, change func(*Document) error, check func(name string, text []byte) error,
+	finish func(written, name string) error,
+) (err error) {
+	for range maxAttempts {
+		if err = applyOnce(name, change, check, finish); !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	return err
+}
+
+// applyOnce is like apply, but returns errChanged if the file has changed since it was read.
+func applyOnce(
 	name string, change func(*Document) error, check func(name string, text []byte) error,
 	finish func(written, name string) error,
 ) error {
@@ -68,7 +88,17 @@ func apply(
 	if err != nil {
 		return err
 	}
-	if err := replace(target, text, finish); err != nil {
+	unchanged := func(written, name string) error {
+		now, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if !bytes.Equal(now, before) {
+			return errChanged
+		}
+		return finish(written, name)
+	}
+	if err := replace(target, text, unchanged); err != nil {
 		return fmt.Errorf("cannot write %s: %w: nothing has changed", name, yamlconf.WithoutPath(err))
 	}
 	return folder.Sync()

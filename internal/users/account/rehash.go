@@ -1,0 +1,169 @@
+package account
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/passwordhash"
+	"github.com/babelftp/babelftp/internal/users/usersfile"
+)
+
+const (
+	// rehashInterval is the time between two writes of new hashes, each of which makes the server reload its
+	// configuration.
+	rehashInterval = 5 * time.Second
+	// maxRehashes limits the passwords that wait for the next write. Hashing them takes two seconds on a slow
+	// processor. Other users get their new hash after a later login.
+	maxRehashes = 50
+)
+
+// A rehasher replaces weak password hashes in users files after logins. It works in the background, so no login waits
+// for it, and a failure affects no login: the next one tries again.
+type rehasher struct {
+	log     *slog.Logger
+	closing chan struct{}
+
+	mu      sync.Mutex
+	waiting map[*User]string // verified passwords
+	running chan struct{}    // closed when the goroutine ends; nil if there is none
+	closed  bool
+	told    map[string]string // the reason that was logged, by file
+}
+
+func newRehasher(log *slog.Logger) *rehasher {
+	return &rehasher{
+		log: log, closing: make(chan struct{}), waiting: map[*User]string{}, told: map[string]string{},
+	}
+}
+
+// verified schedules a new hash for a user whose hash is weak, after the password has been verified.
+func (r *rehasher) verified(u *User, password string) {
+	if !u.Tenant.Rehashes() || u.closed(time.Now()) != "" || !passwordhash.IsWeaker(u.PasswordHash.Reveal(), password) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || len(r.waiting) >= maxRehashes {
+		return
+	}
+	r.waiting[u] = password
+	if r.running == nil {
+		r.running = make(chan struct{})
+		panics.Go(r.run)
+	}
+}
+
+// run writes new hashes until no password waits.
+func (r *rehasher) run() {
+	for {
+		select {
+		case <-time.After(rehashInterval):
+		case <-r.closing:
+		}
+		r.mu.Lock()
+		waiting := r.waiting
+		r.waiting = map[*User]string{}
+		r.mu.Unlock()
+		if err := panics.Catch(func() error { r.rehash(waiting); return nil }); err != nil {
+			r.log.Error("rehashing passwords failed; the next login tries again", "err", err)
+		}
+		if r.ended() {
+			return
+		}
+	}
+}
+
+// ended reports whether no password waits, so that the goroutine must end.
+func (r *rehasher) ended() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.waiting) > 0 {
+		return false
+	}
+	close(r.running)
+	r.running = nil
+	return true
+}
+
+// close writes what waits, and ends the goroutine.
+func (r *rehasher) close() {
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		close(r.closing)
+	}
+	running := r.running
+	r.mu.Unlock()
+	if running != nil {
+		<-running
+	}
+}
+
+// rehash hashes passwords and writes them to the users files of the tenants.
+func (r *rehasher) rehash(passwords map[*User]string) {
+	byTenant := map[*Tenant][]*User{}
+	for u := range passwords {
+		byTenant[u.Tenant] = append(byTenant[u.Tenant], u)
+	}
+	for t, users := range byTenant {
+		files, err := usersfile.Files(t.UsersFile)
+		if err != nil {
+			r.tell(t.UsersFile, err)
+			continue
+		}
+		for _, file := range files {
+			if err := usersfile.MayRehash(file); err != nil {
+				r.tell(file, err)
+				continue
+			}
+			r.rehashIn(file, users, passwords)
+		}
+	}
+}
+
+// rehashIn writes the new hashes of the users who are in a file.
+func (r *rehasher) rehashIn(file string, users []*User, passwords map[*User]string) {
+	about := []any{"tenant", users[0].Tenant.Name, "file", file}
+	hashed, err := r.write(file, users, passwords)
+	if err != nil {
+		r.log.Warn("rehashing passwords failed; the next login tries again", append(about, "err", err)...)
+	}
+	for _, user := range hashed {
+		r.log.Info("rehashed a password with argon2id", append(about, "user", user)...)
+	}
+}
+
+// write hashes the passwords of the users who are in a file, and writes the hashes. It returns the users.
+func (r *rehasher) write(file string, users []*User, passwords map[*User]string) (hashed []string, err error) {
+	d, err := usersfile.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	var changes []usersfile.Rehash
+	for _, u := range users {
+		before := u.PasswordHash.Reveal()
+		if d.Get(u.Name, "password_hash") != before {
+			continue // in another file, or changed since
+		}
+		hash, err := passwordhash.New(passwords[u])
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, usersfile.Rehash{User: u.Name, Old: before, New: hash})
+	}
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	return usersfile.WriteHashes(file, changes)
+}
+
+// tell logs once why the hashes in a file are not replaced.
+func (r *rehasher) tell(file string, reason error) {
+	if r.told[file] == reason.Error() {
+		return
+	}
+	r.told[file] = reason.Error()
+	r.log.Info("passwords are not rehashed", "file", file, "reason", reason)
+}
