@@ -68,6 +68,10 @@ func findAccount(cmd *cobra.Command, configFile, name string, add bool, inFile s
 	if place.UsersFile == "" {
 		return account{}, a.noUsersFile(place)
 	}
+	if place.Misplaced {
+		return account{}, fmt.Errorf("users_file %s is in tenants_dir, which reads it as a tenant: set `users_file: %s` in %s",
+			place.UsersFile, place.Free, place.File)
+	}
 	a.file, err = a.choose(place, add, inFile)
 	return a, err
 }

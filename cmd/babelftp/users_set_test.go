@@ -196,6 +196,9 @@ func TestUsersOfTenantsDir(t *testing.T) {
 	try(1, "tenant tokyo has no users_file: "+advice+tokyo, "add", "dave@tokyo", "--disabled")
 	try(1, "user ken@osaka is set in "+osaka+":3", "add", "ken@osaka", "--disabled")
 
+	must.WriteFile(t, tokyo, "users_file: users.yaml\n"+settings)
+	try(1, "users_file "+filepath.Join(dir, "tenants", "users.yaml")+" is in tenants_dir, which reads it as a tenant: set "+
+		"`users_file: ../tokyo-users.yaml` in "+tokyo, "add", "dave@tokyo", "--disabled")
 	must.WriteFile(t, tokyo, "users_file: ../tokyo-users.yaml\n"+settings)
 	try(0, "dave@tokyo is added to "+filepath.Join(dir, "tokyo-users.yaml"), "add", "dave@tokyo", "--disabled")
 	try(0, "dave@tokyo is changed", "set", "dave@tokyo", "home=/a")

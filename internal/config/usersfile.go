@@ -16,8 +16,9 @@ type TenantPlace struct {
 	// tenant only.
 	File string
 	Own  bool
-	// UsersFile is the path of users_file, or empty.
+	// UsersFile is the path of users_file, or empty. Misplaced reports whether tenants_dir would read it as a tenant.
 	UsersFile string
+	Misplaced bool
 	// Free is a value for users_file in File, with a path that tenants_dir does not cover.
 	Free string
 	// Users has the file and the line of each user in the configuration and in users_file, by normalized name.
@@ -43,6 +44,8 @@ func TenantPlaces(file string, environ []string) (map[string]*TenantPlace, error
 		at := yamlconf.Path{"tenants", name}
 		p.File, _ = positions.Source(at)
 		p.Own = p.File != file
+		p.Misplaced = t.UsersFile != "" && yamlconf.IsDocument(filepath.Base(t.UsersFile)) &&
+			isFolder(filepath.Dir(t.UsersFile), cfg.TenantsDir)
 		p.Free = freePath(filepath.Dir(p.File), cfg.TenantsDir, name+"-users.yaml")
 		for user := range t.Users {
 			source, line := positions.Source(at.Child("users").Child(user))
@@ -56,23 +59,22 @@ func TenantPlaces(file string, environ []string) (map[string]*TenantPlace, error
 // freePath returns the path, relative to dir, of a file with this name in dir or in the nearest folder above it that is
 // none of the folders.
 func freePath(dir string, folders []string, name string) string {
-	taken := func(dir string) bool {
-		return slices.ContainsFunc(folders, func(folder string) bool { return absolute(folder) == dir })
-	}
-	path, dir := name, absolute(dir)
-	for taken(dir) && dir != filepath.Dir(dir) {
-		path, dir = filepath.Join("..", path), filepath.Dir(dir)
+	path := name
+	for isFolder(dir, folders) && absolute(dir) != filepath.Dir(absolute(dir)) {
+		path, dir = filepath.Join("..", path), filepath.Dir(absolute(dir))
 	}
 	return path
 }
 
-// absolute returns an absolute path without symbolic links, as far as possible.
+// isFolder reports whether dir is one of the folders.
+func isFolder(dir string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return absolute(folder) == absolute(dir) })
+}
+
+// absolute returns an absolute path, or the path itself if the current folder is unknown.
 func absolute(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
 	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
+		return abs
 	}
 	return path
 }
