@@ -32,7 +32,9 @@ type Changes struct {
 
 // NewChanges returns an empty Changes.
 func NewChanges() *Changes {
-	return &Changes{process: nonce(), begun: time.Now(), recent: map[string]time.Time{}, active: map[string][]*ActiveUpload{}}
+	return &Changes{
+		process: nonce(), begun: time.Now(), recent: map[string]time.Time{}, active: map[string][]*ActiveUpload{},
+	}
 }
 
 // add records that keys have changed now. A key that ends with a slash includes all keys that begin with it.

@@ -15,7 +15,8 @@ func (b *Bucket) Put(
 ) (Result, error) {
 	growStack()
 	w := conditionalWrite{
-		key: key, name: newName(), condition: c, supported: b.Profile.HasConditionalPut(c.Absent), timeout: silenceTimeout,
+		key: key, name: newName(), condition: c, supported: b.Profile.HasConditionalPut(c.Absent),
+		timeout: silenceTimeout,
 	}
 	w.send = func(ctx context.Context, c Condition) (Result, error) {
 		content, err := newSentBody(ctx, body)

@@ -164,7 +164,7 @@ func TestResponsesFromElsewhere(t *testing.T) {
 			u := f.upload(t)
 			f.part(t, u, content)
 			return func() error {
-				_, err := f.ListParts(ctx, u, func(s3api.Part) bool { t.Error("unexpected part in the listing"); return true })
+				_, err := f.ListParts(ctx, u, func(s3api.Part) bool { t.Error("unexpected part"); return true })
 				return err
 			}
 		}, syscall.EAGAIN},

@@ -35,7 +35,7 @@ func TestQueueShares(t *testing.T) {
 	want(carol, 15, 18)
 	want(report.Owner{Tenant: "third", User: "dave"}, 10, 13)
 	if q.hasRoom(bob) || q.hasRoom(report.Owner{}) {
-		t.Error("the share of the tenant should not be full")
+		t.Error("the share of the tenant should be full")
 	}
 	lines := q.len()
 	b := q.take(maxQueued)

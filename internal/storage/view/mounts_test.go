@@ -25,7 +25,8 @@ func mounted(t *testing.T, s *s3test.Server) (storage *Files, first, second *buc
 	second = &bucket{name: s.Bucket(t), client: client}
 	mount := func(dir string, b *bucket, prefix string) Mount {
 		return Mount{Dir: dir,
-			Store:   NewStore(drivertest.MustNew(t.Context(), b.client, b.name, &driver.Options{Prefix: prefix}).Driver),
+			Store: NewStore(
+				drivertest.MustNew(t.Context(), b.client, b.name, &driver.Options{Prefix: prefix}).Driver),
 			Account: b.client}
 	}
 	mounts := NewMounts(

@@ -6,8 +6,8 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// NewStore returns the store of a bucket or of a part of it. RenameTo and CopyTo require that NewStore also returned the
-// other store.
+// NewStore returns the store of a bucket or of a part of it. RenameTo and CopyTo require that NewStore also returned
+// the other store.
 func NewStore(bucket *driver.Fs) Store { return objects{bucket} }
 
 // objects is the file system of the driver. It only has methods because Go compares signatures exactly: a method that

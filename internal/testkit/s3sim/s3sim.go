@@ -77,8 +77,8 @@ type Options struct {
 	// listings return the old ETag with the new content.
 	TornReads bool
 
-	// FailWhileEmptied makes a server with an EmptyDirectoryCode or FalseSuccess fail to store an object while a directory
-	// above it loses its last object.
+	// FailWhileEmptied makes a server with an EmptyDirectoryCode or FalseSuccess fail to store an object while a
+	// directory above it loses its last object.
 	FailWhileEmptied bool
 
 	// AbortsOverlap lets CompleteMultipartUpload succeed although AbortMultipartUpload removed the upload while the
