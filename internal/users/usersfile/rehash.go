@@ -1,11 +1,16 @@
 package usersfile
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v4"
 
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -17,9 +22,8 @@ type Rehash struct{ User, Old, New string }
 const passwordHash = "password_hash"
 
 var (
-	errLink       = errors.New("it is reached by a symbolic link, like the files in a volume of Kubernetes")
-	errNoRehash   = errors.New("no hash to replace")
-	errOtherValue = errors.New("the new file would have other settings than the old one")
+	errLink     = errors.New("it is reached by a symbolic link, like the files in a volume of Kubernetes")
+	errNoRehash = errors.New("no hash to replace")
 )
 
 // MayRehash returns an error if the server must not write new hashes to a file on its own: if it could not, or if the
@@ -44,54 +48,96 @@ func MayRehash(name string) error {
 }
 
 // WriteHashes replaces hashes in a file and returns the users whose hash it has replaced. A user whose hash is not Old
-// anymore keeps it. Nothing else in the file changes.
+// anymore keeps it. Nothing else in the file changes, not even its formatting.
 func WriteHashes(name string, changes []Rehash) (users []string, err error) {
-	var before any
 	var problems []error
-	change := func(d *Document) error {
+	err = rewrite(name, func(before []byte) ([]byte, error) {
+		text := before
 		users, problems = nil, nil
-		if err := d.root.Decode(&before); err != nil {
-			return err
-		}
 		for _, c := range changes {
-			if d.Get(c.User, passwordHash) != c.Old {
-				continue
-			}
-			if err := d.Set(c.User, c.New, passwordHash); err != nil {
+			next, err := replaceHash(text, c)
+			switch {
+			case err != nil:
 				problems = append(problems, err)
-				continue
+			case next != nil:
+				text, users = next, append(users, c.User)
 			}
-			users = append(users, c.User)
 		}
 		if len(users) == 0 {
-			return errNoRehash
+			return nil, errNoRehash
 		}
-		return nil
+		return text, nil
+	}, os.Rename)
+	switch {
+	case errors.Is(err, errNoRehash):
+		err = nil
+	case err != nil:
+		users = nil
 	}
-	check := func(_ string, text []byte) error {
-		d, err := Parse(text)
-		if err != nil {
-			return err
-		}
-		for _, c := range changes {
-			if d.Get(c.User, passwordHash) == c.New {
-				err = errors.Join(err, d.Set(c.User, c.Old, passwordHash))
-			}
-		}
-		var after any
-		if err := errors.Join(err, d.root.Decode(&after)); err != nil {
-			return err
-		}
-		if !reflect.DeepEqual(before, after) {
-			return errOtherValue
-		}
-		return nil
-	}
-	if err := Edit(name, change, check); err != nil {
-		if errors.Is(err, errNoRehash) {
-			return nil, errors.Join(problems...)
-		}
+	return users, errors.Join(err, errors.Join(problems...))
+}
+
+// replaceHash replaces the hash of a user in the content of a file. It returns nil if the user has another hash.
+func replaceHash(text []byte, c Rehash) ([]byte, error) {
+	d, err := Parse(text)
+	if err != nil {
 		return nil, err
 	}
-	return users, errors.Join(problems...)
+	if d.Get(c.User, passwordHash) != c.Old {
+		return nil, nil
+	}
+	settings, err := d.settings(c.User)
+	if err != nil {
+		return nil, err
+	}
+	_, node := find(settings, func(key string) bool { return key == passwordHash })
+	if err := d.mayDrop(pathOf(c.User, passwordHash), node); err != nil {
+		return nil, err
+	}
+	begin, end := span(text, node)
+	next := slices.Concat(text[:begin], []byte(`"`+c.New+`"`), text[end:])
+	if !differ(text, next, c) {
+		return nil, fmt.Errorf("%s cannot be replaced: write it in quotes, on the line of its key", pathOf(c.User, passwordHash))
+	}
+	return next, nil
+}
+
+// span returns the offsets of a scalar in the text that has been parsed, including its quotes. Both are 0 if the scalar
+// is not written as its value on a single line.
+func span(text []byte, node *yaml.Node) (begin, end int) {
+	line := 1
+	for of := range bytes.Lines(text) {
+		if line++; line <= node.Line {
+			begin += len(of)
+			continue
+		}
+		runes := []rune(string(of))
+		column := len(string(runes[:min(node.Column-1, len(runes))]))
+		at := bytes.Index(of[column:], []byte(node.Value))
+		if at < 0 {
+			return 0, 0
+		}
+		begin += column + at
+		end = begin + len(node.Value)
+		if quote := text[begin-1]; (quote == '"' || quote == '\'') && end < len(text) && text[end] == quote {
+			return begin - 1, end + 1
+		}
+		return begin, end
+	}
+	return 0, 0
+}
+
+// differ reports whether two contents of a file differ in the hash of a user, and in nothing else.
+func differ(before, after []byte, c Rehash) bool {
+	old, err := Parse(before)
+	if err != nil {
+		return false
+	}
+	next, err := Parse(after)
+	if err != nil || next.Get(c.User, passwordHash) != c.New || next.Set(c.User, c.Old, passwordHash) != nil {
+		return false
+	}
+	var values [2]any
+	return old.root.Decode(&values[0]) == nil && next.root.Decode(&values[1]) == nil &&
+		reflect.DeepEqual(values[0], values[1])
 }

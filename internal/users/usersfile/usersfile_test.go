@@ -208,16 +208,27 @@ func TestSharedSettings(t *testing.T) {
 func TestWriteHashes(t *testing.T) {
 	const before = `# ours
 users:
+
   # Sales.
-  alice: {password_hash: $6$old, root: /alice} # until spring
+  alice: {password_hash: $6$old,   root: /alice} # until spring
   bob:
-    password_hash: "$6$bob" # of the old server
+    password_hash:   "$6$bob"   # of the old server: $6$bob
+
     expires: 2027-01-31
   carol: &c {password_hash: $6$carol}
   dave: *c
   erin: {password_hash: &hash $6$erin}
   frank: {password_hash: *hash}
   gina: {password_hash_file: gina.hash}
+
+
+  é: {home: /é, password_hash: '$6$é'}
+  "henry": {"password_hash": &unused "$6$same"}
+  ida: {root: /$6$same, password_hash: $6$same}
+  kim: {password_hash: "\x24\x36$kim"}
+  lea:
+    password_hash: >-
+      $6$lea
 `
 	for _, tc := range []struct {
 		name    string
@@ -227,27 +238,36 @@ users:
 		oldnew  []string
 	}{
 		{"two", []Rehash{{"alice", "$6$old", "$argon2id$v=19$m=8,t=1$x"}, {"bob", "$6$bob", "$new"}}, "alice bob", "",
-			[]string{"$6$old", `"$argon2id$v=19$m=8,t=1$x"`, `"$6$bob"`, "$new"}},
-		{"changed-since", []Rehash{{"alice", "$6$older", "$new"}, {"bob", "$6$bob", "$new"}}, "bob", "", []string{`"$6$bob"`, "$new"}},
+			[]string{"$6$old", `"$argon2id$v=19$m=8,t=1$x"`, `"$6$bob"`, `"$new"`}},
+		{"changed-since", []Rehash{{"alice", "$6$older", "$new"}, {"bob", "$6$bob", "$new"}}, "bob", "", []string{`"$6$bob"`, `"$new"`}},
 		{"none", []Rehash{{"alice", "$6$older", "$new"}, {"nobody", "$6$x", "$new"}, {"gina", "$6$x", "$new"}}, "", "", nil},
 		{"shared-settings", []Rehash{{"carol", "$6$carol", "$new"}, {"alice", "$6$old", "$new"}}, "alice",
-			"users.carol is shared by a YAML anchor", []string{"$6$old", "$new"}},
+			"users.carol is shared by a YAML anchor", []string{"$6$old", `"$new"`}},
 		{"shared-hash", []Rehash{{"erin", "$6$erin", "$new"}, {"frank", "$6$erin", "$new"}}, "",
 			"users.erin.password_hash is shared by a YAML anchor", nil},
+		{"same-hash", []Rehash{{"henry", "$6$same", "$new"}, {"ida", "$6$same", "$newer"}}, "henry ida", "",
+			[]string{`"$6$same"`, `"$new"`, "h: $6$same", `h: "$newer"`}},
+		{"after-other-characters", []Rehash{{"e\u0301", "$6$é", "$new"}}, "e\u0301", "", []string{`'$6$é'`, `"$new"`}},
+		{"escaped", []Rehash{{"kim", "$6$kim", "$new"}}, "", "users.kim.password_hash cannot be replaced: write it in quotes", nil},
+		{"on-another-line", []Rehash{{"lea", "$6$lea", "$new"}, {"alice", "$6$old", "$new"}}, "alice",
+			"users.lea.password_hash cannot be replaced", []string{"$6$old", `"$new"`}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "users.yaml")
-			must.WriteFile(t, file, before)
-			users, err := WriteHashes(file, tc.changes)
-			if (tc.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.err) ||
-				strings.Join(users, " ") != tc.users {
-				t.Errorf("%s: %v", users, err)
-			}
-			want := strings.NewReplacer(tc.oldnew...).Replace(before)
-			if got := must.ReadFile(t, file); got != want {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
-		})
+		for _, lineEnd := range []string{"\n", "\r\n"} {
+			t.Run(tc.name+fmt.Sprintf("/%q", lineEnd), func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "users.yaml")
+				before := strings.ReplaceAll(before, "\n", lineEnd)
+				must.WriteFile(t, file, before)
+				users, err := WriteHashes(file, tc.changes)
+				if (tc.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.err) ||
+					strings.Join(users, " ") != tc.users {
+					t.Errorf("%s: %v", users, err)
+				}
+				want := strings.NewReplacer(tc.oldnew...).Replace(before)
+				if got := must.ReadFile(t, file); got != want {
+					t.Errorf("got\n%s\nwant\n%s", got, want)
+				}
+			})
+		}
 	}
 }
 
@@ -366,5 +386,17 @@ func TestChange(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 4 {
 		t.Errorf("unexpected files in the folder: %v, %v", entries, err)
+	}
+}
+
+// A file whose lines the parser counts in another way is refused, not damaged.
+func TestWriteHashesAfterOtherLineEnds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "users.yaml")
+	for _, before := range []string{"# a\r# b\rusers:\r  alice: {password_hash: $6$old}\n", "# a\u2028users: {alice: {password_hash: $6$old}}\n"} {
+		must.WriteFile(t, file, before)
+		users, err := WriteHashes(file, []Rehash{{"alice", "$6$old", "$new"}})
+		if got := must.ReadFile(t, file); err == nil && len(users) > 0 || got != before {
+			t.Errorf("%s, %v: %q", users, err, got)
+		}
 	}
 }

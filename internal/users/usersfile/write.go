@@ -20,14 +20,35 @@ const (
 
 // Edit edits a file, which need not exist: it parses the file, calls change, passes the new content to check, and
 // replaces the file. Another Edit in the same folder waits until this one is done. The file keeps its mode and
-// owner, and readers see either the old or the new content. check gets name unchanged.
+// owner, and readers see either the old or the new content. check gets name unchanged. If another program changes the
+// file without the lock, Edit begins again.
 func Edit(name string, change func(*Document) error, check func(name string, text []byte) error) error {
-	return apply(name, change, check, os.Rename)
+	return rewrite(name, edited(name, change, check), os.Rename)
 }
 
 // DryRun is like Edit, but does not replace the file. It returns the error that Edit would return.
 func DryRun(name string, change func(*Document) error, check func(name string, text []byte) error) error {
-	return apply(name, change, check, func(written, _ string) error { return os.Remove(written) })
+	return rewrite(name, edited(name, change, check), func(written, _ string) error { return os.Remove(written) })
+}
+
+// edited returns a function that returns the new content of a file that Edit edits.
+func edited(
+	name string, change func(*Document) error, check func(name string, text []byte) error,
+) func(before []byte) ([]byte, error) {
+	return func(before []byte) ([]byte, error) {
+		d, err := Parse(before)
+		if err == nil {
+			err = change(d)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		text, err := d.Text()
+		if err == nil {
+			err = check(name, text)
+		}
+		return text, err
+	}
 }
 
 // maxAttempts limits the attempts to change a file that another program keeps changing.
@@ -36,24 +57,22 @@ const maxAttempts = 5
 // errChanged is returned if another program, such as an editor, has changed the file without the lock.
 var errChanged = errors.New("another program has changed the file at the same time: try again")
 
-// apply implements Edit and DryRun. finish gets the name of a temporary file with the new content and the name of the
-// file to replace.
-func apply(
-	name string, change func(*Document) error, check func(name string, text []byte) error,
-	finish func(written, name string) error,
+// rewrite replaces the content of a file by the one that edit returns for the current one. finish gets the name of a
+// temporary file with the new content and the name of the file to replace.
+func rewrite(
+	name string, edit func(before []byte) ([]byte, error), finish func(written, name string) error,
 ) (err error) {
 	for range maxAttempts {
-		if err = applyOnce(name, change, check, finish); !errors.Is(err, errChanged) {
+		if err = rewriteOnce(name, edit, finish); !errors.Is(err, errChanged) {
 			break
 		}
 	}
 	return err
 }
 
-// applyOnce is like apply, but returns errChanged if the file has changed since it was read.
-func applyOnce(
-	name string, change func(*Document) error, check func(name string, text []byte) error,
-	finish func(written, name string) error,
+// rewriteOnce is like rewrite, but returns errChanged if the file has changed since it was read.
+func rewriteOnce(
+	name string, edit func(before []byte) ([]byte, error), finish func(written, name string) error,
 ) error {
 	target, err := filepath.EvalSymlinks(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,17 +93,7 @@ func applyOnce(
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot read %s: %w", name, yamlconf.WithoutPath(err))
 	}
-	d, err := Parse(before)
-	if err == nil {
-		err = change(d)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	text, err := d.Text()
-	if err == nil {
-		err = check(name, text)
-	}
+	text, err := edit(before)
 	if err != nil {
 		return err
 	}
