@@ -38,7 +38,7 @@ func (r *treeMove) directory(ctx context.Context) error {
 		return err
 	}
 	if r.copied.empty() {
-		return s3error.New(syscall.ESTALE, "another client has removed the content of the directory")
+		return s3error.New(syscall.ESTALE, "another client removed the content of the directory")
 	}
 	if r.keepsSource {
 		return nil
@@ -261,14 +261,14 @@ func (r *treeMove) delete(ctx context.Context) error {
 // gone.
 func (r *treeMove) deleteEntry(ctx context.Context, e mergeEntry) error {
 	if e.copy == nil {
-		return s3error.New(syscall.ESTALE, "another client has added the file, or removed its copy")
+		return s3error.New(syscall.ESTALE, "another client added the file, or removed its copy")
 	}
 	v, _, err := r.source.bucket.Head(ctx, e.source.Key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err == nil && !r.copied.has(v):
-		return s3error.New(syscall.ESTALE, "another client has replaced the file since it was copied")
+		return s3error.New(syscall.ESTALE, "another client replaced the file after it was copied")
 	case err != nil:
 		return err
 	}

@@ -237,7 +237,7 @@ func TestOverlayErrors(t *testing.T) {
 		{"number-unknown", "", plural(`"=01": "{Seconds}", "other": "{Seconds}"`),
 			[]string{`"idle-timeout"`, `"=01" is not a plural form; remove it`}},
 		{"nested-select", "", plural(`"other": {"select": {"cases": {"one": "1"}}}`),
-			[]string{`"idle-timeout"`, "make it a plain text"}},
+			[]string{`"idle-timeout"`, "write plain text"}},
 		{"select-by-gender", "",
 			`{"id": "goodbye", "translation": {"select": {"feature": "gender", "cases": {"other": "x"}}}}`,
 			[]string{`"goodbye"`, "use plural"}},

@@ -43,7 +43,7 @@ func (c *Cases) UnmarshalJSON(data []byte) error {
 	*c = make(Cases, len(texts))
 	for selector, text := range texts {
 		if text.Select != nil {
-			return errors.New("a form of a select is a select itself; make it a plain text")
+			return errors.New("nested select in a form; write plain text")
 		}
 		if text.Msg != "" {
 			(*c)[selector] = text.Msg

@@ -13,7 +13,7 @@ import (
 const fileName = "messages.gotext.json"
 
 var errNoCatalog = fmt.Errorf(
-	"no <language tag>/%s in the directory of catalogs; add one, such as fr/%[1]s", fileName)
+	"no <language tag>/%s in the catalog directory; add one, such as fr/%[1]s", fileName)
 
 // A catalog is a file in the JSON syntax of gotext, with the problems found so far.
 type catalog struct {

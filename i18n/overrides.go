@@ -69,7 +69,7 @@ func (b *Bundle) restrict(languages []language.Tag) ([]language.Tag, error) {
 		case slices.Contains(tags, tag):
 			errs = append(
 				errs, fmt.Errorf(
-					"the language %s is offered as %s, which is in the list already; remove one", want, tag))
+					"the language %s is offered as %s, which is already in the list; remove one", want, tag))
 		default:
 			tags = append(tags, tag)
 		}

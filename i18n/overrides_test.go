@@ -232,8 +232,8 @@ func TestWithOverridesErrors(t *testing.T) {
 		{"no-such-language", "fr is", []string{"no catalog for the language is; use one of en, ar, "}},
 		{"languages-joined", "is cy", []string{"language is;", "language cy;"}},
 		{"language-twice", "fr de fr",
-			[]string{"the language fr is offered as fr, which is in the list already; remove one"}},
-		{"relatives", "pt-BR pt", []string{"the language pt is offered as pt-BR, which is in the list already"}},
+			[]string{"the language fr is offered as fr, which is already in the list; remove one"}},
+		{"relatives", "pt-BR pt", []string{"the language pt is offered as pt-BR, which is already in the list"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			overridden, err := bundle.WithOverrides(tags(test.languages), nil)

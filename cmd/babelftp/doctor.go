@@ -21,9 +21,9 @@ import (
 	"github.com/babelftp/babelftp/internal/doctor"
 )
 
-// errWrong makes the command exit with 1 if doctor has found a problem. It is not printed, because the findings
+// errWrong makes the command exit with 1 if doctor found a problem. It is not printed, because the findings
 // are.
-var errWrong = errors.New("doctor has found a problem")
+var errWrong = errors.New("doctor found a problem")
 
 // doctorPassword is the environment variable with the password.
 const doctorPassword = "BABELFTP_DOCTOR_PASSWORD"

@@ -140,7 +140,7 @@ func TestNamesUsage(t *testing.T) {
 		"unknown-tenant": {[]string{"names", "acne", "--yes"}, 1, `unknown tenant "acne": want one of acme, plain`},
 		"no-charset":     {[]string{"names", "plain", "--yes"}, 1, "tenants.plain: no charset is configured: set compatibility.charset"},
 		"charset":        {[]string{"names", "plain", "--yes", "--charset", "gbk"}, 0, "0 names to rename"},
-		"wrong-charset":  {[]string{"names", "acme", "--yes", "--charset", "klingon"}, 2, `there is no charset "klingon"`},
+		"wrong-charset":  {[]string{"names", "acme", "--yes", "--charset", "klingon"}, 2, `unknown charset "klingon"`},
 		"utf-8":          {[]string{"names", "acme", "--yes", "--charset", "utf-8"}, 2, "invalid --charset utf-8"},
 		"nobody":         {[]string{"names", "acme"}, 2, "standard input is not a terminal: use --dry-run or --yes"},
 		"both":           {[]string{"names", "acme", "--dry-run", "--yes"}, 2, "--dry-run and --yes cannot be combined"},

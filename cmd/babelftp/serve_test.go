@@ -244,7 +244,7 @@ func TestCheckServices(t *testing.T) {
 	for lines, want := range map[string]string{
 		"    inspect: {clamd: \"unix:" + clamd + "\"}":                                        "tenant acme: inspect: ok\n",
 		"    inspect: {icap: \"icap://" + servicetest.StartCICAP(t, clamd) + "/virus_scan\"}": "tenant acme: inspect: ok\n",
-		"    inspect: {clamd: \"unix:" + clamd + "-missing\"}":                                "babelftp: tenant acme: inspect: the inspector could not judge",
+		"    inspect: {clamd: \"unix:" + clamd + "-missing\"}":                                "babelftp: tenant acme: inspect: the inspector returned no verdict",
 		"auth: {hook: {url: \"" + hook.URL + "\"}}":                                           "\nauth: ok\n",
 		"auth: {hook: {url: \"http://127.0.0.1:1\"}}":                                         "babelftp: auth: ",
 	} {

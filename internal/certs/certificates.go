@@ -259,7 +259,7 @@ func (s *Set) Warn(now time.Time) {
 		log := s.log.With("tenant", c.Tenant, "host", c.Host, "file", c.File, "end", c.NotAfter)
 		switch {
 		case c.Expired(now):
-			log.Error("certificate has expired, and clients refuse it; renew it")
+			log.Error("certificate expired; renew it, because clients refuse it")
 		case c.NotAfter.Sub(now) < verySoon:
 			log.Warn("certificate expires soon; renew it")
 		}

@@ -200,7 +200,7 @@ func TestEndingCertificates(t *testing.T) {
 	}
 	s.Warn(now)
 	for _, line := range []string{
-		`level=ERROR msg="certificate has expired, and clients refuse it; renew it" tenant=acme host=ftp.acme.example`,
+		`level=ERROR msg="certificate expired; renew it, because clients refuse it" tenant=acme host=ftp.acme.example`,
 		`level=WARN msg="certificate expires soon; renew it" tenant=umbrella host=ftp.umbrella.example`,
 	} {
 		if !strings.Contains(log.String(), line) {

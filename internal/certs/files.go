@@ -28,7 +28,7 @@ func OpenFiles(cert, key string, log *slog.Logger) (*Files, error) {
 				"file", cert, "err", err)
 			return
 		}
-		log.Info("changed certificate read", "file", cert)
+		log.Info("changed certificate loaded", "file", cert)
 	}
 	value, err := reload.Open(load, changed, cert, key)
 	if err != nil {

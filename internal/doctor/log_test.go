@@ -129,7 +129,7 @@ func TestReadLog(t *testing.T) {
 		{"wrong-tenant", logged + `"login refused; logged once a minute for each address and user" session=1 ` +
 			`remote=192.0.2.7:1 err="user \"alice\": the password is right, but auth names the tenant \"old\", and the client ` +
 			`requested \"acme\": no tenant for the user: login refused" more=0`, []string{"wrong-tenant 192.0.2.7 alice 1"}},
-		{"certificate", logged + `"client left after the TLS handshake, before a login; logged once a minute for each ` +
+		{"certificate", logged + `"client disconnected after the TLS handshake, before logging in; logged once a minute for each ` +
 			`address" session=1 remote=192.0.2.7:1 hint="the client may not trust the certificate, or the certificate may ` +
 			`not have the name that the client connects to" more=2`, []string{"certificate 192.0.2.7  3"}},
 		{"certificate-alert", logged + `"TLS handshake failed; logged once a minute for each address" session=1 ` +
@@ -149,7 +149,7 @@ func TestReadLog(t *testing.T) {
 		{"no-proxy-header", logged + `"connection without a PROXY header refused; let the load balancer send one, or remove its ` +
 			`network from proxy_protocol.trusted" from=192.0.2.7 others=0 err="no PROXY header: read tcp ` +
 			`10.0.0.7:21->192.0.2.7:1: i/o timeout"`, []string{"proxy-header 192.0.2.7  1"}},
-		{"proxy-header-that-is-not-believed", logged + `"client began with another protocol; logged once a minute for each ` +
+		{"proxy-header-that-is-not-believed", logged + `"client used another protocol; logged once a minute for each ` +
 			`address" session=1 remote=192.0.2.7:1 protocol=PROXY hint="" more=0` + "\n" + logged + `"TLS handshake failed; ` +
 			`logged once a minute for each address" session=2 remote=192.0.2.7:2 err=EOF hint="the client may not trust the ` +
 			`certificate, or the certificate may not have the name that the client connects to" more=0`,
@@ -193,7 +193,7 @@ func TestReadLog(t *testing.T) {
 		{"address-of-PASV", `level=ERROR msg="no public address for PASV; check passive.public_address"` + scanner +
 			` err="lookup ftp.acme.invalid: no such host"`, []string{"passive-address-unknown 192.0.2.7 scanner 1"}},
 		{"name-denied", logged + `transfer` + scanner + ` command=STOR code=553 storage="open /a.exe: permission denied: files.deny ` +
-			`in the configuration has the name"`, []string{"file-denied 192.0.2.7 scanner 1"}},
+			`in the configuration matches the name"`, []string{"file-denied 192.0.2.7 scanner 1"}},
 		{"too-large", logged + `transfer` + scanner + ` command=STOR code=552 storage="write /a.bin: file too large"`,
 			[]string{"file-too-large 192.0.2.7 scanner 1"}},
 		{"larger-than-max-size", logged + `transfer` + scanner + ` command=STOR code=552 storage="write /a.bin: the file is ` +
@@ -201,10 +201,10 @@ func TestReadLog(t *testing.T) {
 		{"too-many-parts", logged + `transfer` + scanner + ` command=STOR code=552 storage="write /a.bin: file needs more ` +
 			`than the 1000 parts that S3 accepts: configure a part_size above 5242880 bytes"`,
 			[]string{"file-too-large 192.0.2.7 scanner 1"}},
-		{"virus", logged + `transfer` + scanner + ` command=STOR code=550 storage="close /a.bin: the inspector has refused the ` +
+		{"virus", logged + `transfer` + scanner + ` command=STOR code=550 storage="close /a.bin: the inspector rejected the ` +
 			`file: Eicar"`, []string{"content-refused 192.0.2.7 scanner 1"}},
-		{"inspector-is-away", `level=ERROR msg="inspector failed" tenant=acme err="the inspector could not judge ` +
-			`the file: dial tcp 127.0.0.1:3310: connect: connection refused"`, []string{"not-judged   1"}},
+		{"inspector-is-away", `level=ERROR msg="inspector failed" tenant=acme err="the inspector returned no verdict: ` +
+			`dial tcp 127.0.0.1:3310: connect: connection refused"`, []string{"not-judged   1"}},
 		{"directory-is-away", logged + `"login failed because of an error, not a wrong password; logged once a minute for each ` +
 			`tenant" session=1 remote=192.0.2.7:1 tenant=acme err="ldap: dial tcp 10.0.0.3:636: connect: connection refused" more=0`,
 			[]string{"unavailable 192.0.2.7  1"}},

@@ -144,9 +144,9 @@ func TestParseEncoding(t *testing.T) {
 
 func TestParseEncodingRefuses(t *testing.T) {
 	tests := []struct{ label, says string }{
-		{"", "there is no charset"},
-		{"utf-9", "there is no charset"},
-		{"utf-7", "there is no charset"}, // registered, but without a codec in x/text
+		{"", "unknown charset"},
+		{"utf-9", "unknown charset"},
+		{"utf-7", "unknown charset"}, // registered, but without a codec in x/text
 		{"johab", "euc-jp, euc-kr, gb18030"},
 		{"ibm864", "windows-1255, windows-1256"},
 		{"utf-16", "does not extend ASCII"},

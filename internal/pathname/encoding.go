@@ -59,7 +59,7 @@ func ParseEncoding(labels ...string) (*Encoding, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(e.charsets, func(c *Charset) bool { return c.Name() == charset.Name() }) {
-			return nil, fmt.Errorf("%q is the charset %s, which the list has already; remove one", label, charset.Name())
+			return nil, fmt.Errorf("%q is the charset %s, which is already in the list; remove one", label, charset.Name())
 		}
 		e.charsets = append(e.charsets, charset)
 	}
@@ -81,7 +81,7 @@ func parseCharset(label string) (*Charset, error) {
 	codec, name := lookUp(label)
 	switch {
 	case codec == nil:
-		return nil, fmt.Errorf("there is no charset %q; write utf-8, raw, or one of %s",
+		return nil, fmt.Errorf("unknown charset %q; write utf-8, raw, or one of %s",
 			label, strings.Join(supportedCharsets(), ", "))
 	case name == utf8Name:
 		return nil, nil

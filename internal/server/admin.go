@@ -95,7 +95,7 @@ func (a *adminAccess) start(ctx context.Context, cfg *config.Config) (err error)
 
 func (a *adminAccess) serve(serve func(net.Listener) error, l net.Listener) {
 	if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
-		a.log.Error("admin listener ended", "address", l.Addr().String(), "err", err)
+		a.log.Error("admin listener stopped unexpectedly", "address", l.Addr().String(), "err", err)
 	}
 }
 

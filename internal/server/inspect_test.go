@@ -103,7 +103,7 @@ func TestInspect(t *testing.T) {
 		if line["event"] == "upload" {
 			outcomes = append(outcomes, line["outcome"].(string))
 		}
-		if line["outcome"] == "refused" && !strings.Contains(line["error"].(string), "refused the file: a bad file") {
+		if line["outcome"] == "refused" && !strings.Contains(line["error"].(string), "rejected the file: a bad file") {
 			t.Errorf("unexpected audit line %v", line)
 		}
 	}

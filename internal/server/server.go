@@ -168,7 +168,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	if s.metricsListener != nil {
 		panics.Go(func() {
 			if err := s.web.Serve(s.metricsListener); !errors.Is(err, http.ErrServerClosed) {
-				s.log.Error("metrics listener ended", "err", err)
+				s.log.Error("metrics listener stopped unexpectedly", "err", err)
 			}
 		})
 	}

@@ -119,7 +119,7 @@ func (j *Journal) trim(ctx context.Context, listed []s3api.Version, maxBytes int
 		if err := j.Delete(ctx, r); err != nil && !errors.Is(err, ErrTakenOver) {
 			return err
 		}
-		j.log.Info("older interrupted upload removed, because its user has a newer one of the file, or too many",
+		j.log.Info("older interrupted upload removed; the user has a newer upload of the file, or too many uploads",
 			"key", r.Key, "bytes", size)
 	}
 	return nil

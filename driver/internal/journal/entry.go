@@ -17,7 +17,7 @@ import (
 // used for uploads without a journal.
 type Entry struct {
 	journal        *Journal
-	cancel         context.CancelCauseFunc // called when another session has taken over the upload
+	cancel         context.CancelCauseFunc // called when another session took over the upload
 	stopHeartbeats context.CancelFunc
 	client         *ClientWait // nil for an upload without an owner, which cannot be taken over
 

@@ -68,7 +68,7 @@ func newest(records []s3api.Version, n int) []s3api.Version {
 
 var (
 	errInUse   = s3error.New(syscall.EBUSY, "upload is in use by a session, or was until recently")
-	errChanged = s3error.New(syscall.EBUSY, "upload has just changed: check it and try again")
+	errChanged = s3error.New(syscall.EBUSY, "upload just changed: check it and try again")
 )
 
 // Abort removes an upload that no session works on, with its parts. The error is fs.ErrNotExist if the upload does not

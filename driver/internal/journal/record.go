@@ -157,7 +157,7 @@ func nonce() string {
 }
 
 // ErrTakenOver is returned if a session cannot continue an upload because another session works on it or has ended it.
-var ErrTakenOver = s3error.New(syscall.EAGAIN, "another session has taken over the upload")
+var ErrTakenOver = s3error.New(syscall.EAGAIN, "another session took over the upload")
 
 // put writes a record whose body begins with tail, the bytes that belong at its TailOffset. The error is ErrTakenOver
 // if another holder has written the record since it was read or last written.

@@ -17,7 +17,7 @@ import (
 )
 
 // errReplaced reports that the key has another object than the expected version.
-var errReplaced = s3error.New(syscall.ESTALE, "another client has replaced the object")
+var errReplaced = s3error.New(syscall.ESTALE, "another client replaced the object")
 
 // DeleteVersion checks that an object is still this version and deletes it with [Bucket.DeleteCurrent].
 func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {

@@ -97,7 +97,7 @@ func (b *Bucket) checkBytes(
 	case aws.ToString(head.ContentEncoding) != encoding:
 		return nil, s3error.New(
 			syscall.EIO,
-			"a proxy has changed the encoding of the object to "+encoding+"; configure it to leave objects as they are")
+			"a proxy changed the encoding of the object to "+encoding+"; configure it to leave objects as they are")
 	case unknown:
 		return head.ContentLength, nil
 	case size == nil || *size != aws.ToInt64(head.ContentLength):
@@ -167,7 +167,7 @@ func (b *Body) Close() error {
 }
 
 // errOtherBytes reports that a response has another range than the request.
-var errOtherBytes = s3error.New(syscall.EIO, "the GetObject response has another range than requested")
+var errOtherBytes = s3error.New(syscall.EIO, "the GetObject response has a different range than requested")
 
 // rangeSize returns the size of the whole object, from the response to a request for a range that begins at from. It
 // returns nil if the response has another range. A proxy, for example, may drop the Range header and return the whole

@@ -71,7 +71,7 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	if l.Token == lostToken {
 		return nil, s3error.New(
 			syscall.EILSEQ,
-			"S3 cannot tell where the next page of a listing begins: the key has characters that XML does not have")
+			"S3 cannot return the start of the next page of a listing: the key contains characters that are invalid in XML")
 	}
 	in := &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &l.Prefix, EncodingType: types.EncodingTypeUrl}
 	if l.Delimiter != "" {
@@ -291,7 +291,7 @@ func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, err
 	return func(yield func(Version, error) bool) {
 		for page, err := range b.Pages(ctx, Listing{Prefix: prefix}) {
 			if err == nil && page.Unreadable > 0 {
-				err = s3error.New(syscall.EILSEQ, "S3 cannot list keys with characters that XML does not have")
+				err = s3error.New(syscall.EILSEQ, "S3 cannot list keys with characters that are invalid in XML")
 			}
 			if err != nil {
 				yield(Version{}, err)

@@ -67,7 +67,7 @@ func (c *pastReader) intercept(ctx context.Context, in any, send func() (any, er
 		in.VersionId = id
 	case *s3.RestoreObjectInput:
 	default:
-		err = s3error.New(syscall.EROFS, "the past of a bucket cannot be changed")
+		err = s3error.New(syscall.EROFS, "earlier versions of a bucket cannot be changed")
 	}
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ const (
 	maxProbePages = 20
 )
 
-var errNotChosen = s3error.New(fs.ErrNotExist, "no version of the key is chosen")
+var errNotChosen = s3error.New(fs.ErrNotExist, "the key has no version at the requested time")
 
 // find returns the ID of the chosen version of a key. The error is [fs.ErrNotExist] if no version is chosen.
 func (c *pastReader) find(ctx context.Context, key string) (*string, error) {

@@ -210,7 +210,7 @@ func isFromS3(response middleware.Metadata) bool {
 }
 
 // headCompleted returns the result of an upload that S3 has completed without returning an ETag, as Ceph does. The
-// result is empty if another client has replaced the object since.
+// result is empty if another client replaced the object since.
 func (b *Bucket) headCompleted(ctx context.Context, u Upload) Result {
 	object, err := b.headAfterWrite(ctx, u.Key)
 	if err != nil || !isNamed(object, u.Name) {

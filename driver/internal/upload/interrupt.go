@@ -97,7 +97,7 @@ func (w *Writer) abandon(e *journal.Entry, err error) phase {
 		return takenOver
 	}
 	w.u.Log.Warn(
-		"interrupted upload could not be kept; its client has to send it again, or to come back after two minutes",
+		"interrupted upload could not be kept; the client must send the file again, or reconnect after two minutes",
 		"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 	if w.kind != oneRequest && !e.Recorded() {
 		return w.removeParts() // the owner could not find the upload

@@ -62,7 +62,7 @@ type uploadOptions struct {
 
 	began  time.Time               // when the first session opened the file
 	client *journal.ClientWait     // nil without an owner
-	cancel context.CancelCauseFunc // called when another session has taken over the upload
+	cancel context.CancelCauseFunc // called when another session took over the upload
 }
 
 // createMultipart creates an upload and then writes its journal record, which contains the upload ID. until is the

@@ -21,7 +21,7 @@ import (
 )
 
 // ErrNone is returned if the client has sent no certificate.
-var ErrNone = errors.New("the client has shown no certificate")
+var ErrNone = errors.New("the client sent no certificate")
 
 // Authorities are the certificate authorities (CAs) that issue the certificates of clients.
 type Authorities struct {

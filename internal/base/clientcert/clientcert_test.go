@@ -58,7 +58,7 @@ func TestVerify(t *testing.T) {
 	}{
 		{"valid", root.Certificate, "", []string{alice}, ""},
 		{"any-use", root.Certificate, "", []string{anyUse}, ""},
-		{"none", root.Certificate, "", nil, "the client has shown no certificate"},
+		{"none", root.Certificate, "", nil, "the client sent no certificate"},
 		{"of-another-authority", other.Certificate, "", []string{alice}, "unknown authority"},
 		{"of-one-of-two", other.Certificate + root.Certificate, "", []string{alice}, ""},
 		{"expired", root.Certificate, "", []string{expired}, "expired"},

@@ -21,7 +21,7 @@ const (
 
 // ErrTooLarge is returned if the certificates of a client exceed the limits.
 var ErrTooLarge = errors.New(
-	"the client has shown more than 8 certificates, 16 KiB or 256 names; configure it to send only its own " +
+	"the client sent more than 8 certificates, 16 KiB or 256 names; configure it to send only its own " +
 		"certificate and intermediate ones")
 
 // CheckSize rejects a handshake if the certificates of the client exceed the limits. Use it as VerifyConnection of the

@@ -6,7 +6,7 @@
 //	f := inspector.Begin(ctx, "/invoices/1.pdf")
 //	defer f.Close()
 //	if _, err := io.Copy(f, upload); err != nil {
-//		return err // the inspector has refused the file early, or failed
+//		return err // the inspector rejected the file early, or failed
 //	}
 //	err := f.Verdict() // nil: accepted; a *Refusal: refused; otherwise ErrNotInspected
 //
@@ -28,7 +28,7 @@ import (
 )
 
 // ErrNotInspected is wrapped by the error for a file that could not be inspected.
-var ErrNotInspected = errors.New("the inspector could not judge the file")
+var ErrNotInspected = errors.New("the inspector returned no verdict")
 
 const (
 	// bufferSize is the maximum number of bytes that are sent at once. Each inspection uses one such buffer.
@@ -42,7 +42,7 @@ const (
 )
 
 // errEarly is the error for an inspector that accepts a file before it has received all of it.
-var errEarly = errors.New("it accepted the file before the last byte")
+var errEarly = errors.New("the inspector accepted the file before the last byte")
 
 // errClosed cancels the inspection of a file whose upload has ended.
 var errClosed = errors.New("the upload has ended")

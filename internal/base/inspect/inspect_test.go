@@ -134,10 +134,10 @@ func TestICAPResponses(t *testing.T) {
 		"unmodified":     {"REQMOD", "ICAP/1.0 204 No\r\n\r\n", ""},
 		"same-request":   {"REQMOD", message(put, file), ""},
 		"same-response":  {"RESPMOD", message(ok, file), ""},
-		"other-request":  {"REQMOD", message(put, "harmless"), "refused"},
-		"other-response": {"RESPMOD", message(ok, "a page"), "refused"},
-		"forbidden":      {"RESPMOD", message(forbidden, file), "refused"},
-		"page":           {"REQMOD", message(ok, file), "refused"},
+		"other-request":  {"REQMOD", message(put, "harmless"), "rejected"},
+		"other-response": {"RESPMOD", message(ok, "a page"), "rejected"},
+		"forbidden":      {"RESPMOD", message(forbidden, file), "rejected"},
+		"page":           {"REQMOD", message(ok, file), "rejected"},
 		"threat":         {"REQMOD", "ICAP/1.0 204 No\r\nX-Infection-Found: Type=0; Resolution=2; Threat=Worm;\r\n\r\n", "Worm"},
 		"error":          {"REQMOD", "ICAP/1.0 500 Bad\r\n\r\n", "500 Bad"},
 		"cut":            {"RESPMOD", message(ok, file)[:100], "EOF"},
@@ -210,7 +210,7 @@ func TestBrokenHooks(t *testing.T) {
 		"hangs":    {short, func(http.ResponseWriter, *http.Request) { <-stop }, "time"},
 		"silent":   {short, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-stop }, "timeout"},
 		"early":    {long, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"accept": true}`) }, inspect.ErrEarly.Error()},
-		"dies":     {long, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "judge"},
+		"dies":     {long, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "verdict"},
 		"redirect": {long, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusTemporaryRedirect) }, "307"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ const maxReason = 200
 
 // ErrRefused is wrapped by the error for a file that the inspector has refused. It wraps [fs.ErrInvalid], so the upload
 // cannot be resumed.
-var ErrRefused = fmt.Errorf("the inspector has refused the file: %w", fs.ErrInvalid)
+var ErrRefused = fmt.Errorf("the inspector rejected the file: %w", fs.ErrInvalid)
 
 // A Refusal is an [ErrRefused] with a reason.
 type Refusal struct {
@@ -28,9 +28,9 @@ type Refusal struct {
 // Error returns the reason in English, if there is one.
 func (r *Refusal) Error() string {
 	if reason := r.Text(language.English); reason != "" {
-		return "the inspector has refused the file: " + reason
+		return "the inspector rejected the file: " + reason
 	}
-	return "the inspector has refused the file"
+	return "the inspector rejected the file"
 }
 
 // Unwrap returns ErrRefused.

@@ -29,8 +29,8 @@ var ErrIntoItself = fmt.Errorf("%w: a directory into itself (%w)", ErrInvalid, s
 // ErrParentIsFile and ErrIsDirectory are returned by S3 servers on top of a file system, which cannot store a file and
 // a directory with the same name. They match EILSEQ, because no object can have this name, and ENOTDIR or EISDIR.
 var (
-	ErrParentIsFile = fmt.Errorf("%w: a part of the name is a file (%w)", syscall.EILSEQ, syscall.ENOTDIR)
-	ErrIsDirectory  = fmt.Errorf("%w: the name is that of a directory (%w)", syscall.EILSEQ, syscall.EISDIR)
+	ErrParentIsFile = fmt.Errorf("%w: a parent directory is a file (%w)", syscall.EILSEQ, syscall.ENOTDIR)
+	ErrIsDirectory  = fmt.Errorf("%w: the name belongs to a directory (%w)", syscall.EILSEQ, syscall.EISDIR)
 )
 
 // An Error is an error of a request to S3 together with its kind, an error value of the standard library.

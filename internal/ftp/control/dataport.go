@@ -127,10 +127,10 @@ func (s *session) prepareActive(address netip.AddrPort, err error) (wire.Reply, 
 	case s.data.epsvAll:
 		return s.reply(503, i18n.ExtendedPassiveOnly)
 	case !dataconn.LeadsTo(address.Addr(), s.dialogue.conn.Remote().WithZone("")):
-		s.log.Warn("data connection to another address than the client's refused", "address", address)
+		s.log.Warn("refused a data connection to an address other than the client's", "address", address)
 		return s.reply(501, i18n.DataAddressRefused)
 	case address.Port() < dataconn.FirstUserPort:
-		s.log.Warn("data connection to a port below 1024 refused", "address", address)
+		s.log.Warn("refused a data connection to a port below 1024", "address", address)
 		return s.reply(504, i18n.DataPortRefused)
 	default:
 		address = netip.AddrPortFrom(s.dialogue.conn.Remote(), address.Port())

@@ -46,8 +46,8 @@ func (d *dialogue) readable() bool { return !d.implicit || d.conn.Encrypted() }
 // Reasons why next returns no command.
 var (
 	errEnded     = errors.New("the session is over")
-	errIdle      = errors.New("the client has sent no command in time")
-	errLoginTime = errors.New("the client has not logged in in time")
+	errIdle      = errors.New("the client sent no command in time")
+	errLoginTime = errors.New("the client did not log in in time")
 )
 
 // next returns the next command, waiting for at most idle. If none arrives within awhile, it calls quiet once and

@@ -129,7 +129,7 @@ func TestUnfinishedCommands(t *testing.T) {
 					must.OK(t, near.Close())
 					synctest.Wait()
 					end()
-					if logged := strings.Contains(log.String(), "session ended within a command"); logged != (test.hint != "") ||
+					if logged := strings.Contains(log.String(), "session ended in the middle of a command"); logged != (test.hint != "") ||
 						!strings.Contains(log.String(), test.hint) {
 						t.Errorf("got log %s, want %q", &log, test.hint)
 					}

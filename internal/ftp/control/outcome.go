@@ -164,7 +164,7 @@ func (op *operation) failure(storage error) error {
 }
 
 // errUnknown is reported if a data connection failed without an error.
-var errUnknown = errors.New("no reason is known")
+var errUnknown = errors.New("unknown reason")
 
 // errorReply returns the reply to an error. Package reply maps it to a code and a message. A user who may not overwrite
 // files is told so, because uploading under another name helps.

@@ -113,7 +113,7 @@ func TestLogOfTLS(t *testing.T) {
 	c.startTLS()
 	c.do("FEAT", "211-")
 	c.Close()
-	if line := log.Next("client left after the TLS handshake"); !strings.Contains(
+	if line := log.Next("client disconnected after the TLS handshake"); !strings.Contains(
 		line, `hint="the client may not trust the certificate`) {
 		t.Errorf("unexpected log after the handshake: %q", line)
 	}

@@ -101,7 +101,7 @@ func (s *session) refuseForeign(protocol string) {
 			"name its network in proxy_protocol.trusted",
 	}[protocol]
 	if more, first := s.log.SampleStranger("foreign", protocol); first {
-		s.log.Info("client began with another protocol; logged once a minute for each address",
+		s.log.Info("client used another protocol; logged once a minute for each address",
 			"protocol", protocol, "hint", hint, "more", more)
 	}
 }
@@ -134,7 +134,7 @@ func (s *session) end(leave func()) {
 	s.sendLastReply()
 	if s.identity.onlyTLS && !s.dialogue.closing { // some clients leave to ask the user about the certificate
 		if more, first := s.log.SampleStranger("only TLS", ""); first {
-			s.log.Info("client left after the TLS handshake, before a login; logged once a minute for each address",
+			s.log.Info("client disconnected after the TLS handshake, before logging in; logged once a minute for each address",
 				"hint", sessionlog.CertificateHint, "more", more)
 		}
 	}
@@ -163,7 +163,7 @@ func (s *session) logUnfinishedLine() {
 		hint = "the client ended the command with CR: let it send CR LF"
 	}
 	if more, first := s.log.SampleStranger("unfinished line", hint); first {
-		s.log.Info("session ended within a command; logged once a minute for each address", "hint", hint, "more", more)
+		s.log.Info("session ended in the middle of a command; logged once a minute for each address", "hint", hint, "more", more)
 	}
 }
 

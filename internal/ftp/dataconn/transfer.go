@@ -20,7 +20,7 @@ var (
 	ErrStalled    = errors.New("the data connection stalled")
 	ErrPeerClosed = errors.New("the control connection has ended")
 	// ErrDisconnected wraps [context.Canceled], so that a transfer ends as in a shutdown.
-	ErrDisconnected = fmt.Errorf("an administrator has ended the session: %w", context.Canceled)
+	ErrDisconnected = fmt.Errorf("an administrator ended the session: %w", context.Canceled)
 	ErrLost         = errors.New("the data connection was lost")
 	ErrTLS          = errors.New("no TLS on the data connection")
 	ErrNotResumed   = errors.New("the data connection did not resume the TLS session of the control connection")

@@ -202,7 +202,7 @@ func (s *Server) serve(ctx context.Context, socket string) error {
 		defer close(s.served)
 		s.serveErr = api.ServeMultiPort(addresses)
 		if s.serving.Load() {
-			s.logger.Error("embedded S3 server ended by itself", "err", s.serveErr)
+			s.logger.Error("embedded S3 server stopped unexpectedly", "err", s.serveErr)
 		}
 	})
 	select {

@@ -61,7 +61,7 @@ func Read(text []byte) ([]Line, error) {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 		if first, twice := seen[l.Path]; twice && l.State == Rename {
-			return nil, fmt.Errorf("line %d: line %d renames %s already: keep one of them", number, first, quoted(l.Path))
+			return nil, fmt.Errorf("line %d: line %d already renames %s: keep one of them", number, first, quoted(l.Path))
 		}
 		if l.State == Rename {
 			seen[l.Path] = number
@@ -75,13 +75,13 @@ func readLine(line string) (l Line, err error) {
 	const fewest, most = 5, 6
 	fields := strings.Split(line, "\t")
 	if len(fields) < fewest || len(fields) > most {
-		return l, fmt.Errorf("has %d fields, not the %d of state, charset, objects, path and new name with tabs between them",
+		return l, fmt.Errorf("has %d fields, want %d: state, charset, objects, path and new name, separated by tabs",
 			len(fields), fewest)
 	}
 	for i, field := range fields {
 		if strings.HasPrefix(field, `"`) {
 			if fields[i], err = strconv.Unquote(field); err != nil {
-				return l, fmt.Errorf("%s is not a text in quotes", field)
+				return l, fmt.Errorf("%s is not a quoted string", field)
 			}
 		}
 	}

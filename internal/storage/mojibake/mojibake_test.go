@@ -383,9 +383,9 @@ func TestFile(t *testing.T) {
 		"slash":    {"rename\tgbk\t1\t/a\tb/c", "write the last segment only"},
 		"empty":    {"rename\tgbk\t1\t/a\t\"\"", "write the name of a file or directory"},
 		"parent":   {"rename\tgbk\t1\t/a\t..", "write the name of a file or directory"},
-		"quotes":   {"rename\tgbk\t1\t\"/a\tb", "is not a text in quotes"},
+		"quotes":   {"rename\tgbk\t1\t\"/a\tb", "is not a quoted string"},
 		"bytes":    {"rename\tgbk\t1\t/a\t\xff", "write a name in UTF-8"},
-		"twice":    {"rename\tgbk\t1\t/a\tb\nrename\tgbk\t1\t/a\tc", "line 2: line 1 renames /a already"},
+		"twice":    {"rename\tgbk\t1\t/a\tb\nrename\tgbk\t1\t/a\tc", "line 2: line 1 already renames /a"},
 	} {
 		if _, err := Read([]byte(tc.line)); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got error %v, want %q", name, err, tc.want)

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNameDenied reports a file that is not stored because of its name.
-var ErrNameDenied = fmt.Errorf("%w: files.deny in the configuration has the name", fs.ErrPermission)
+var ErrNameDenied = fmt.Errorf("%w: files.deny in the configuration matches the name", fs.ErrPermission)
 
 // A SizeError reports a file that is larger than the configuration allows. It is an EFBIG, so that no store keeps the
 // upload for its user to resume.

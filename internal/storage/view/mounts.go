@@ -85,7 +85,7 @@ func (m Mounts) in(name string) (own, hides []string) {
 }
 
 // ErrOtherAccount reports a move between mounts of two accounts. It wraps [errors.ErrUnsupported].
-var ErrOtherAccount = fmt.Errorf("no S3 account has both folders, so a client must download and upload: %w (%w)",
+var ErrOtherAccount = fmt.Errorf("the folders belong to different S3 accounts, so a client must download and upload: %w (%w)",
 	errors.ErrUnsupported, syscall.EXDEV)
 
 // withMounts inserts directories that lead to mounts into a listing, in the order of keys, and omits what they hide.

@@ -34,7 +34,7 @@ type Past struct {
 type Moment = driver.Moment
 
 // ErrPast reports an attempt to change an older version.
-var ErrPast = fmt.Errorf("%w: the past cannot be changed", fs.ErrPermission)
+var ErrPast = fmt.Errorf("%w: earlier versions cannot be changed", fs.ErrPermission)
 
 const (
 	// deletedName is the directory of deleted files. pastDays is the number of days in a listing.

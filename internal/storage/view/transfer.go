@@ -184,7 +184,7 @@ func (u *upload) publish() error {
 	return u.refused(event.End(u.files.ctx, u.etag(err), err))
 }
 
-// refused sends an event if the inspector has refused the file, even if its name is skipped. It returns the error of
+// refused sends an event if the inspector rejected the file, even if its name is skipped. It returns the error of
 // Close, joined with an error of the event.
 func (u *upload) refused(err error) error {
 	why := cmp.Or(u.refusal, err)

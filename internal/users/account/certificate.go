@@ -73,7 +73,7 @@ func (u *User) verify(shown []*x509.Certificate) error {
 	case len(shown) == 0 || u.Tenant.authorities == nil:
 		return fmt.Errorf("%w: %w", ErrCertificate, clientcert.ErrNone)
 	case !slices.ContainsFunc(u.Certificates, func(c value.ClientCertificate) bool { return c.Matches(shown[0]) }):
-		return fmt.Errorf("%w: %sis not one of the user's", ErrCertificate, describeCertificate(shown))
+		return fmt.Errorf("%w: %sis not a certificate of the user", ErrCertificate, describeCertificate(shown))
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (r *Registry) move(ctx context.Context, client netip.Prefix, u *User, req *
 	case errors.Is(err, errAlreadyStored):
 		return ""
 	case err != nil:
-		r.log.Error("storing a user of the old FTP server in users_file failed; the next login asks that server again",
+		r.log.Error("storing a user of the old FTP server in users_file failed; the next login checks the password on that server again",
 			append(about, "err", err)...)
 		return ""
 	}

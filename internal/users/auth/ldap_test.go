@@ -153,7 +153,7 @@ func TestDirectorySettings(t *testing.T) {
 		{"relative", "carol", cfg, false, "user.root: \"relative\" is not absolute"},
 		{"several-values", "dave", cfg, false, "ftpRoot has 2 values"},
 		{"twice", "frank", cfg, false, `: write each key once, as in charset=shift_jis`},
-		{"unknown-charset", "grace", cfg, false, `user.compatibility.charset: there is no charset "ebcdic"`},
+		{"unknown-charset", "grace", cfg, false, `user.compatibility.charset: unknown charset "ebcdic"`},
 		{"parent-as-name", "..", cfg, true, "cannot be used as a directory name"},
 		{"path-as-name", "a/b", cfg, true, "cannot be used as a directory name"},
 		{"no-group", "carol", grouped, true, "in none of the groups"},

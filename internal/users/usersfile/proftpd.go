@@ -25,7 +25,7 @@ func ProFTPD(raw []byte, strip string) (*Users, error) {
 	err = lines(text, func(line string) error {
 		fields := strings.Split(line, ":")
 		if len(fields) != passwdFields {
-			return fmt.Errorf("has %d fields, not the %d of an AuthUserFile (name:hash:uid:gid:comment:home:shell)",
+			return fmt.Errorf("has %d fields, want %d as in an AuthUserFile (name:hash:uid:gid:comment:home:shell)",
 				len(fields), passwdFields)
 		}
 		users.note(noOwners)

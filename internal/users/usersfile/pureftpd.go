@@ -41,7 +41,7 @@ func PureFTPd(raw []byte, strip string) (*Users, error) {
 	return users, lines(text, func(line string) error {
 		fields := strings.Split(line, ":")
 		if len(fields) <= pureHome || len(fields) > pureFields {
-			return fmt.Errorf("has %d fields, not the %d of a pureftpd.passwd", len(fields), pureFields)
+			return fmt.Errorf("has %d fields, want %d as in a pureftpd.passwd", len(fields), pureFields)
 		}
 		users.note(noOwners)
 		users.addPure(append(fields, make([]string, pureFields-len(fields))...))

@@ -55,7 +55,7 @@ func edited(
 const maxAttempts = 5
 
 // errChanged is returned if another program, such as an editor, has changed the file without the lock.
-var errChanged = errors.New("another program has changed the file at the same time: try again")
+var errChanged = errors.New("another program changed the file at the same time: try again")
 
 // rewrite replaces the content of a file by the one that edit returns for the current one. finish gets the name of a
 // temporary file with the new content and the name of the file to replace.
