@@ -53,8 +53,8 @@ func ParseSetting(t reflect.Type, text string) (Setting, error) {
 // entryName stands for the name of an entry in the keys of a map.
 const entryName = "NAME"
 
-// KeysOf returns the keys of all values in a section whose struct is t, including the keys of nested sections. A key of a
-// map ends in .NAME, a placeholder for the name of an entry.
+// KeysOf returns the keys of all values in a section whose struct is t, including the keys of nested sections. A key of
+// a map ends in .NAME, a placeholder for the name of an entry.
 func KeysOf(t reflect.Type) (keys []string) {
 	for _, f := range fieldsOf(t) {
 		key := f.Tag.Get("yaml")
