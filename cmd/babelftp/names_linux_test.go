@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
-// TestNamesAsks answers the question on a terminal.
-func TestNamesAsks(t *testing.T) {
+// TestNamesPrompt answers the question on a terminal.
+func TestNamesPrompt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		typed string // empty for Ctrl-C
 		code  int

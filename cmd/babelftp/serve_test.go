@@ -325,8 +325,8 @@ func TestCheckCertificates(t *testing.T) {
 	}
 }
 
-// TestLanguagesThatLeavePeopleOut checks the warnings about texts that some users cannot read.
-func TestLanguagesThatLeavePeopleOut(t *testing.T) {
+// TestLanguagesThatUsersCannotRead checks the warnings about texts that some users cannot read.
+func TestLanguagesThatUsersCannotRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
 	for name, tc := range map[string]struct{ server, tenant, want string }{
 		"english":  {"", "", ""},

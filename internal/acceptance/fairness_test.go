@@ -147,9 +147,9 @@ func TestSlowUploadInTheWay(t *testing.T) {
 	other.Reply(226)
 }
 
-// TestOneDoor checks that a user with one allowed transfer can still read and list with commands that need no data
+// TestOneTransferSlot checks that a user with one allowed transfer can still read and list with commands that need no data
 // connection. During the transfer it sends STAT repeatedly.
-func TestOneDoor(t *testing.T) {
+func TestOneTransferSlot(t *testing.T) {
 	t.Parallel()
 	s := (&site{env: []string{"BABELFTP_LIMITS_ADDRESS_COMMAND_RATE=2"}}).open(
 		t, s3test.Start(t, "minio"), mallory(), "    limits: {user: {transfers: 1, download_rate: 4KiB}}")

@@ -46,7 +46,7 @@ func TestListen(t *testing.T) {
 }
 
 // Listen creates a missing directory that only the user of the process can access.
-func TestListenMakesFolder(t *testing.T) {
+func TestListenCreatesFolder(t *testing.T) {
 	dir := servicetest.SocketDir(t)
 	folder := filepath.Join(dir, "babelftp", "admin")
 	l, err := Listen(t.Context(), filepath.Join(folder, "admin.sock"))

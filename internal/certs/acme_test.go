@@ -256,7 +256,7 @@ func TestCheck(t *testing.T) {
 
 // Check does not create the folder, because it would belong to root if root checks the configuration of a service.
 // The server creates it. A folder that belongs to root is reported.
-func TestCheckMakesNoFolder(t *testing.T) {
+func TestCheckCreatesNoFolder(t *testing.T) {
 	t.Parallel()
 	a := servicetest.StartAuthority(t, time.Hour)
 	cfg := configOf(t, a, "folder.acme.example")

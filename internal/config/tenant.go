@@ -189,8 +189,8 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	t.Limits.check(v, p.Child("limits"))
 	t.S3.check(v, p.Child("s3"), p[1:])
 	t.Auth.checkOfTenant(v, p.Child("auth"), t.UsersFile)
-	asked := t.Auth.IsSet() || v.cfg.Auth.IsSet() || v.broken(p.Child("auth"), "hook", "ldap", "ftp")
-	if len(t.Users) == 0 && !asked {
+	hasService := t.Auth.IsSet() || v.cfg.Auth.IsSet() || v.broken(p.Child("auth"), "hook", "ldap", "ftp")
+	if len(t.Users) == 0 && !hasService {
 		key := "users"
 		if t.UsersFile != "" {
 			key = "users_file"

@@ -225,8 +225,8 @@ func TestListOfCharsets(t *testing.T) {
 	}
 }
 
-// TestNoNameTakesThePlaceOfAnother: é and 辿 have different bytes in EUC-JP, and the second ones are é in UTF-8.
-func TestNoNameTakesThePlaceOfAnother(t *testing.T) {
+// TestNamesDoNotReplaceEachOther: é and 辿 have different bytes in EUC-JP, and the second ones are é in UTF-8.
+func TestNamesDoNotReplaceEachOther(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility_by_network: {127.0.0.0/8: {charset: euc-jp}}"})
 	names := []string{"\x8f\xab\xb1", "\xc3\xa9"}
 	for _, name := range names {

@@ -95,7 +95,7 @@ func TestCharsetOfANetwork(t *testing.T) {
 
 // RFC 2640 4.1: a client that sends LANG knows UTF-8. HOST alone proves nothing, because simple clients send it
 // too, and REIN resets the state.
-func TestWhatBringsUTF8(t *testing.T) {
+func TestCommandsThatSelectUTF8(t *testing.T) {
 	s := newSite(t, settings{acme: "compatibility: {charset: iso-8859-15}"})
 	s.put(t, "été", "x")
 	for _, tt := range []struct {

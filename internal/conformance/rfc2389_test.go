@@ -71,7 +71,7 @@ func TestFeaturesAreListedOnce(t *testing.T) {
 }
 
 // Section 3.2: FEAT names exactly the extensions that the server supports.
-func TestFEATNamesWhatIsThere(t *testing.T) {
+func TestFEATListsImplementedFeatures(t *testing.T) {
 	s := newSite(t, settings{})
 	known := map[string]string{ // beginning of the feature line by command
 		"AUTH TLS": "AUTH TLS", "PBSZ 0": "PBSZ", "PROT P": "PROT", "CLNT test": "CLNT",

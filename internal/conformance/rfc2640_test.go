@@ -312,7 +312,7 @@ func TestCRWithoutNUL(t *testing.T) {
 }
 
 // Annex A.1: a NUL does not end a name. Except after CR, it is an error.
-func TestNULIsNoPartOfAPathname(t *testing.T) {
+func TestNULInPathnames(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
 	c.Store("keep", "x")
@@ -541,7 +541,7 @@ func TestLANGAtAnyTime(t *testing.T) {
 }
 
 // Section 4.3: the FEAT line names the languages and marks one, and LANG accepts all of them.
-func TestFEATNamesTheLanguages(t *testing.T) {
+func TestFEATListsTheLanguages(t *testing.T) {
 	c := newSite(t, settings{}).connect(t)
 	grammar := regexp.MustCompile(`^LANG [A-Za-z]{1,8}(-[A-Za-z]{1,8})*\*?(;[A-Za-z]{1,8}(-[A-Za-z]{1,8})*\*?)*$`)
 	if f := c.feature("LANG"); !grammar.MatchString(f) {

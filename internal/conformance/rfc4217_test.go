@@ -37,7 +37,7 @@ func TestAUTH(t *testing.T) {
 }
 
 // RFC 4217 4: AUTH resets the user and the transfer parameters.
-func TestAUTHBeginsAnew(t *testing.T) {
+func TestAUTHResetsTheSession(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
 	c.Store("f", "a\nb")

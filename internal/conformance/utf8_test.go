@@ -113,7 +113,7 @@ func TestInvalidUTF8IsRefused(t *testing.T) {
 }
 
 // The draft <50>: forms that only a careless decoder reads as "." or "/" are not separators or parents.
-func TestInvalidUTF8IsNoPath(t *testing.T) {
+func TestInvalidUTF8IsRejected(t *testing.T) {
 	s := newSite(t, settings{})
 	s.put(t, "secret", "x")
 	s.put(t, "inner/f", "x")

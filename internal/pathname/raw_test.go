@@ -39,8 +39,8 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// TestRawNamesNothing tests names that do not represent any bytes.
-func TestRawNamesNothing(t *testing.T) {
+// TestRawNamesNoBytes tests names that do not represent any bytes.
+func TestRawNamesNoBytes(t *testing.T) {
 	e := parseEncoding(t, "raw")
 	for _, name := range []string{"‛", "a‛b", "‛F", "‛ff", "‛G0", "‛41", "‛C3‛A9", "‛2F", "‛‛‛", "‛‛‛E9‛", "caf\xe9"} {
 		if bytes, ok := e.Encode(name); ok {

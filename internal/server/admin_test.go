@@ -293,7 +293,7 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 
 // A bucket that is not usable or does not respond does not hide the uploads of other buckets, and is not reported as a
 // bucket without uploads.
-func TestAdministratorSeesUnansweredUploads(t *testing.T) {
+func TestAdministratorSeesUnresponsiveBuckets(t *testing.T) {
 	content := strings.Repeat("0123456789", 700_000)
 	s := s3test.Start(t, "sim-aws")
 	proxy := s3test.StartProxy(t, s)

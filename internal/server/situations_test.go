@@ -105,7 +105,7 @@ func TestRefusalsOfS3(t *testing.T) {
 }
 
 // If something cannot be moved, the reply says so. Between two accounts, it also suggests what to do instead.
-func TestWhatStays(t *testing.T) {
+func TestRefusedMoves(t *testing.T) {
 	t.Parallel()
 	s, cfg := simulated(t)
 	acme := cfg.Tenants["acme"]

@@ -141,11 +141,11 @@ func New(bytes int64) *Budget {
 func (b *Budget) For(group, member string) *Budget {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c, ofGroup := consumer{group, member}, fair(b.limit)
+	c, ofGroup := consumer{group, member}, threeQuarters(b.limit)
 	minimum := min(MinLimit, b.limit)
 	return &Budget{
 		memory: b.memory, consumer: c,
-		pools: []*pool{poolOf(b.members, c, max(minimum, fair(ofGroup))),
+		pools: []*pool{poolOf(b.members, c, max(minimum, threeQuarters(ofGroup))),
 			poolOf(b.groups, group, max(minimum, ofGroup)), b.all},
 		Listings: b.Listings.of(c), transfers: b.transfers.of(c), first: b.first.of(c),
 	}

@@ -3,9 +3,9 @@ package membudget
 // A consumer is a member of a group that uses memory. The zero value is limited only by the limit of all.
 type consumer struct{ group, member string }
 
-// fair returns how much of the bytes that others leave one consumer may hold: three quarters. So some bytes are always
+// threeQuarters returns how much of the bytes that others leave one consumer may hold: three quarters. So some bytes are always
 // left for the next consumer, and a consumer that is alone gets most of them.
-func fair(left int64) int64 { return left / 4 * 3 }
+func threeQuarters(left int64) int64 { return left / 4 * 3 }
 
 // holdings count the bytes that consumers hold.
 type holdings struct {
@@ -20,8 +20,8 @@ func (h *holdings) allows(limit int64, c consumer, bytes int64) bool {
 		return h.total+bytes <= limit
 	}
 	group, member := h.groups[c.group], h.members[c]
-	ofGroup := fair(limit - (h.total - group))
-	return member+bytes <= fair(ofGroup-(group-member))
+	ofGroup := threeQuarters(limit - (h.total - group))
+	return member+bytes <= threeQuarters(ofGroup-(group-member))
 }
 
 // add counts bytes that a consumer gets, or returns if bytes is negative.

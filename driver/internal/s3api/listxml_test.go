@@ -67,7 +67,7 @@ func FuzzContents(f *testing.F) {
 
 // Some servers write characters that XML does not allow where a listing repeats its own prefix. The decoder reads
 // everything else, and each such character becomes U+FFFD.
-func TestCharactersThatXMLDoesNotHave(t *testing.T) {
+func TestInvalidXMLCharacters(t *testing.T) {
 	for name, prefix := range map[string]string{
 		"raw": "d\x01", "reference": "d&#x01;", "decimal": "d&#27;", "noncharacter": "d\ufffe",
 		"surrogate": "d&#xD800;", "too-large": "d&#x110000;",
@@ -91,7 +91,7 @@ func TestCharactersThatXMLDoesNotHave(t *testing.T) {
 }
 
 // Ceph's continuation token is the last key of the page, without percent-encoding.
-func TestTokenWithCharactersThatXMLDoesNotHave(t *testing.T) {
+func TestTokenWithInvalidXMLCharacters(t *testing.T) {
 	for written, want := range map[string]string{
 		"d/&#x02;b": "d/\x02b", "d/&#x1b;&amp;\ufffe": "d/\x1b&\ufffe", "d/&#x0a;&#x0d;": "d/\n\r",
 		"b3BhcXVl": "b3BhcXVl",

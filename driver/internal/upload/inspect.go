@@ -83,7 +83,7 @@ func (w *Writer) commitStaged() error {
 		return err
 	}
 	w.phase = committing
-	_, err := w.upload.complete(w.ctx, s3api.Condition{}, w.isOurs)
+	_, err := w.upload.complete(w.ctx, s3api.Condition{}, w.isOwn)
 	if w.phase = w.phase.settled(err, live, assembled); err != nil {
 		return err
 	}

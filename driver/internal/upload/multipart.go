@@ -295,10 +295,10 @@ func (m *multipart) wait() error {
 
 // complete turns the parts into the object. The caller must have waited for all parts, and removes the record
 // afterwards. The request is not canceled if the session ends or if another copy in the same directory fails: S3 may
-// perform it anyway, and only the response shows whether it did. isOurs reports whether no other session can have
+// perform it anyway, and only the response shows whether it did. isOwn reports whether no other session can have
 // completed the upload.
 func (m *multipart) complete(
-	ctx context.Context, c s3api.Condition, isOurs func(context.Context) bool,
+	ctx context.Context, c s3api.Condition, isOwn func(context.Context) bool,
 ) (s3api.Result, error) {
 	if err := context.Cause(ctx); err != nil {
 		return s3api.Result{}, err
@@ -306,7 +306,7 @@ func (m *multipart) complete(
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer done()
 	defer m.cancel()
-	return m.bucket.CompleteUpload(ctx, m.upload, m.parts, c, isOurs)
+	return m.bucket.CompleteUpload(ctx, m.upload, m.parts, c, isOwn)
 }
 
 // abort removes the data of an upload in phase p from S3: the upload with its parts, or the staged object. It waits for

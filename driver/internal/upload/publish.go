@@ -131,15 +131,15 @@ func (w *Writer) completeParts(ctx context.Context) (s3api.Result, error) {
 		return s3api.Result{}, err
 	}
 	w.change.Send(w.offset)
-	made, err := w.upload.complete(ctx, w.condition, w.isOurs)
+	made, err := w.upload.complete(ctx, w.condition, w.isOwn)
 	if err == nil {
 		w.upload.entry.Remove(ctx)
 	}
 	return made, err
 }
 
-// isOurs reports whether no other session can have completed the upload, neither before this session nor since.
-func (w *Writer) isOurs(ctx context.Context) bool {
+// isOwn reports whether no other session can have completed the upload, neither before this session nor since.
+func (w *Writer) isOwn(ctx context.Context) bool {
 	return w.resumed.Upload == "" && w.upload.entry.IsHolder(ctx)
 }
 

@@ -226,7 +226,7 @@ func TestCheck(t *testing.T) {
 }
 
 // A refusal needs a concurrent change by another client.
-func TestGroundless(t *testing.T) {
+func TestUnexplainedRefusals(t *testing.T) {
 	t.Parallel()
 	other := stor("a", "y", 226)
 	other.Client = 1

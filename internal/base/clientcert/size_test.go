@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCheckShown checks the limits of the number, the size and the memory of certificates.
-func TestCheckShown(t *testing.T) {
+// TestCheckSize checks the limits of the number, the size and the memory of certificates.
+func TestCheckSize(t *testing.T) {
 	usual := &x509.Certificate{Raw: make([]byte, 1500), DNSNames: make([]string, 3)}
 	for name, tc := range map[string]struct {
 		shown []*x509.Certificate

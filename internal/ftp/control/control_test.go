@@ -171,7 +171,7 @@ func (b *backend) Admit([]*x509.Certificate) error { return nil }
 
 func (b *backend) RequiresTLS(req *account.LoginRequest) bool { return req.TLSRequired }
 
-func (b *backend) ByCertificate(*account.LoginRequest) bool { return false }
+func (b *backend) NeedsNoPassword(*account.LoginRequest) bool { return false }
 
 func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
 	if r.User == "broken" {

@@ -30,7 +30,7 @@ func (s *session) user(name string) (wire.Reply, error) {
 		s.shared.failures.Log(s.log.Logger, s.dialogue.conn.Remote(), account.ErrTLSRequired)
 		return s.reply(530, i18n.TLSRequired)
 	}
-	if s.cfg.Backend.ByCertificate(request) { // RFC 2228 4
+	if s.cfg.Backend.NeedsNoPassword(request) { // RFC 2228 4
 		return s.pass("")
 	}
 	return s.reply(331, i18n.PasswordRequired, s.identity.shown(name))

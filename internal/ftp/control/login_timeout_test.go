@@ -91,7 +91,7 @@ func (slowBackend) Charset(netip.Addr) *pathname.Encoding { return nil }
 func (slowBackend) Admit([]*x509.Certificate) error { return nil }
 
 func (slowBackend) RequiresTLS(req *account.LoginRequest) bool { return req.TLSRequired }
-func (slowBackend) ByCertificate(*account.LoginRequest) bool   { return false }
+func (slowBackend) NeedsNoPassword(*account.LoginRequest) bool { return false }
 
 func (slowBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
 	switch r.User {

@@ -25,8 +25,8 @@ import (
 	"github.com/babelftp/babelftp/internal/users/account"
 )
 
-// TestUploadsOfNoBytes: a file may be empty, and APPE may append nothing.
-func TestUploadsOfNoBytes(t *testing.T) {
+// TestEmptyUploads: a file may be empty, and APPE may append nothing.
+func TestEmptyUploads(t *testing.T) {
 	s := newSite(t, nil)
 	for _, format := range []string{"TYPE I", "TYPE A"} {
 		c := s.login()

@@ -605,7 +605,7 @@ func TestKilledRelay(t *testing.T) {
 }
 
 // The owner sends alive frames repeatedly, and nothing after the end frame.
-func TestOwnerSaysThatItLives(t *testing.T) {
+func TestOwnerSendsAlive(t *testing.T) {
 	owner := startReplica(t, 0, freePorts(t, 6), takeTimeout, stall)
 	owner.SetStallTimeout(40 * time.Millisecond)
 	conn, session := spoken(t, owner)

@@ -10,7 +10,7 @@ import (
 
 // If two rows match, the first one counts. ForError does not allocate, because a client may cause a thousand
 // errors per second.
-func TestForErrorMakesNothing(t *testing.T) {
+func TestForErrorDoesNotAllocate(t *testing.T) {
 	err := &fs.PathError{Op: "remove", Path: "in", Err: syscall.ENOTEMPTY} // also fs.ErrExist
 	if made := testing.AllocsPerRun(10, func() {
 		if code, id, _ := ForError(err); code != 550 || id != i18n.DirectoryNotEmpty {

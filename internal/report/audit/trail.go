@@ -75,13 +75,13 @@ func ReadEntries(in io.Reader, since time.Time) (entries []Entry, skipped int, e
 func Follow(entries []Entry, name string) []Entry {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Time.Compare(b.Time) })
-	asked := placesOf(entries, name)
+	requested := placesOf(entries, name)
 	about := make([]bool, len(entries))
-	forward := trail{asked: asked, live: slices.Clone(asked)}
+	forward := trail{requested: requested, live: slices.Clone(requested)}
 	for i := range entries {
 		about[i] = forward.step(&entries[i], false)
 	}
-	backward := trail{asked: asked, live: slices.Clone(asked)}
+	backward := trail{requested: requested, live: slices.Clone(requested)}
 	for i := range slices.Backward(entries) {
 		about[i] = backward.step(&entries[i], true) || about[i]
 	}
@@ -139,8 +139,8 @@ func placesOf(entries []Entry, name string) (places []string) {
 
 // A trail tracks the places of a file while the entries are read in one direction.
 type trail struct {
-	asked []string // places that the caller asked about; all entries about them count
-	live  []string // current places of the file and its copies
+	requested []string // places that the caller named; all entries about them count
+	live      []string // current places of the file and its copies
 	// past holds places where a restore can find the file after it is gone: its previous places when reading forward,
 	// and the places of restored versions when reading backward.
 	past []string
@@ -186,7 +186,7 @@ func (t *trail) step(e *Entry, backward bool) (about bool) {
 // it moves or removes the contents of the directory.
 func (t *trail) touches(places []string, at string, e *Entry) bool {
 	whole := e.ToURI != "" || strings.HasPrefix(e.Command, "SITE")
-	return slices.ContainsFunc(t.asked, func(asked string) bool { _, ok := below(at, asked); return ok }) ||
+	return slices.ContainsFunc(t.requested, func(asked string) bool { _, ok := below(at, asked); return ok }) ||
 		slices.ContainsFunc(places, func(live string) bool {
 			_, inside := below(at, live)
 			_, above := below(live, at)
@@ -216,7 +216,7 @@ func (t *trail) arriveAt(e *Entry, from, to string, backward bool) {
 	case e.ToURI == "" && !backward && e.Event != string(report.Upload):
 		return
 	}
-	for _, asked := range t.asked {
+	for _, asked := range t.requested {
 		if _, ok := below(asked, at); ok {
 			t.arrive(asked)
 		}

@@ -189,7 +189,7 @@ func lossy(
 
 // If the response to a write is lost, the server that wrote the lease holds it. It does not repeat the write, because
 // another server may have acquired the lease since then.
-func TestLostAnswers(t *testing.T) {
+func TestLostResponses(t *testing.T) {
 	b, lose, proxy := lossy(t)
 	once := func(what string, do func()) {
 		t.Helper()
@@ -220,7 +220,7 @@ func TestLostAnswers(t *testing.T) {
 }
 
 // If S3 temporarily refuses a write, the server repeats it.
-func TestRefusedForAMoment(t *testing.T) {
+func TestTemporaryRefusal(t *testing.T) {
 	on(t, func(t *testing.T, b leaseBucket) {
 		for _, code := range []string{"SlowDown", "ConditionalRequestConflict"} {
 			l := b.lease(t)
@@ -255,7 +255,7 @@ func (r *refusing) PutObject(
 }
 
 // Without any response, a server does not know whether it holds the lease. Later it finds what it wrote.
-func TestNoAnswers(t *testing.T) {
+func TestNoResponses(t *testing.T) {
 	b, lose, _ := lossy(t)
 	first, second := b.lease(t), b.lease(t)
 	for _, held := range []bool{false, true} {
@@ -381,7 +381,7 @@ func (s *torn) GetObject(
 // If another server acquires the lease while it is being read, that server keeps it, whatever the response contains.
 // If the text of the released lease were accepted with the ETag of the new version, a server could overwrite the new
 // holder.
-func TestHoldOnATornAnswer(t *testing.T) {
+func TestHoldOnATornResponse(t *testing.T) {
 	for name, tear := range map[string]func(before, now cas.Version) cas.Version{
 		"old-text": func(before, now cas.Version) cas.Version { return cas.Version{Data: before.Data, ETag: now.ETag} },
 		"old-etag": func(before, now cas.Version) cas.Version { return cas.Version{Data: now.Data, ETag: before.ETag} },

@@ -243,7 +243,7 @@ func TestServerDies(t *testing.T) {
 }
 
 // If the response to a write of the lease is lost, the server still holds the lease.
-func TestLeaseWithoutAnswer(t *testing.T) {
+func TestLeaseWithoutResponse(t *testing.T) {
 	server := s3test.Start(t, "minio")
 	proxy := s3test.StartProxy(t, server)
 	b, r := bucket{proxy.Server().Client(s3client.RetryUnstored("")), server.Bucket(t)}, newReceiver(t)
@@ -436,7 +436,7 @@ func TestRetiredQueueWithoutReceiver(t *testing.T) {
 
 // A webhook is removed and added again during a session. The new queue acquires the lease before the old one stores
 // its event in the bucket, and neither of them sweeps soon. The event is still sent at once.
-func TestQueueThatTakesThePlaceOfAnother(t *testing.T) {
+func TestQueueReplacesAnother(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
 	asked := make(chan struct{})
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {

@@ -69,7 +69,7 @@ func serveHalfAnUpload(dir string) error {
 
 // After a server was killed, the next one has all complete objects with their attributes, and nothing of the incomplete
 // uploads.
-func TestKilledServerLeavesNoHalves(t *testing.T) {
+func TestKilledServerLeavesNoPartialObjects(t *testing.T) {
 	dir := t.TempDir()
 	executable, err := os.Executable()
 	must.OK(t, err)

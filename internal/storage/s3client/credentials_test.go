@@ -46,9 +46,9 @@ func answers(t *testing.T, status int, contentType, body string) string {
 const stsError = `<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error>` +
 	`<RequestId>r</RequestId></ErrorResponse>`
 
-// TestWhyNoCredentials makes each provider of the SDK fail. The error names the provider and the reason. It contains
+// TestMissingCredentials makes each provider of the SDK fail. The error names the provider and the reason. It contains
 // "not found" only if no provider is configured.
-func TestWhyNoCredentials(t *testing.T) {
+func TestMissingCredentials(t *testing.T) {
 	sts := func(t *testing.T, status int, code, message string) {
 		t.Setenv("AWS_ENDPOINT_URL_STS", answers(t, status, "text/xml", fmt.Sprintf(stsError, code, message)))
 	}

@@ -27,7 +27,7 @@ func try[In, Out any](
 	if p.dry && len(codes) > 0 {
 		out = nil
 	}
-	return out, p.judge(in, err, codes)
+	return out, p.classify(in, err, codes)
 }
 
 // send sends a request. In a dry run the output is empty. Canceling ctx does not cancel the request: S3 may perform it
@@ -57,8 +57,8 @@ func (p *prober) allow(in any) {
 	}
 }
 
-// judge records what the result of a request shows about the policy.
-func (p *prober) judge(in any, err error, codes []string) bool {
+// classify records what the result of a request shows about the policy.
+func (p *prober) classify(in any, err error, codes []string) bool {
 	api, answered := errors.AsType[smithy.APIError](err)
 	denied, isDenied := errors.AsType[*DeniedError](err)
 	foreign, isForeign := errors.AsType[*s3error.ForeignError](err)

@@ -14,7 +14,7 @@ import (
 )
 
 // The check of a bucket leaves no objects behind, even if S3 performs a request and the response is lost.
-func TestVerifyWithoutAnAnswer(t *testing.T) {
+func TestVerifyWithoutAResponse(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for name, is := range map[string]func(in any) bool{
 		"put":      func(in any) bool { _, ok := in.(*s3.PutObjectInput); return ok },

@@ -246,7 +246,7 @@ func TestConfirmStoredByName(t *testing.T) {
 }
 
 // If a server keeps refusing a request, the request fails after maxAttempts.
-func TestStoreWhereDirectoryIs(t *testing.T) {
+func TestStoreOverDirectory(t *testing.T) {
 	s := s3test.Start(t, "versitygw")
 	bucket := s.Bucket(t)
 	reach := s.AWSConfig()

@@ -9,7 +9,7 @@ import (
 )
 
 // The rights in a listing are the rights that operations check.
-func TestRightsAreThoseOfTargets(t *testing.T) {
+func TestRightsMatchOperations(t *testing.T) {
 	store := struct{ pastStore }{}
 	for _, rules := range []string{"all", "-", "l", "r", "lr /in=wm", "- /in=lr", "- /in/*=r", "wm /in=lrwdnm",
 		"all /.then=", "all /.then/deleted=l"} {

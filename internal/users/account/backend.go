@@ -142,9 +142,9 @@ type Backend interface {
 	// RequiresTLS reports whether this login must be encrypted. It is called before the password is requested. The
 	// setting of the user takes precedence over the tenant's, which takes precedence over the server's.
 	RequiresTLS(req *LoginRequest) bool
-	// ByCertificate reports whether the user needs no password because the client has presented a certificate of this
+	// NeedsNoPassword reports whether the user needs no password because the client has presented a certificate of this
 	// user (RFC 2228, section 4).
-	ByCertificate(req *LoginRequest) bool
+	NeedsNoPassword(req *LoginRequest) bool
 	// Login checks the password or the certificate of a user, or both. It stops when ctx, the context of the command,
 	// is done. Resources of the login are released by its End, and by the contexts that are passed to its View.
 	Login(ctx context.Context, req *LoginRequest) (*Login, error)

@@ -83,8 +83,8 @@ func (u *User) needsNoPassword() bool {
 	return u.PasswordHash.Reveal() == "" && len(u.Certificates) > 0
 }
 
-// ByCertificate implements [Backend].
-func (r *Registry) ByCertificate(req *LoginRequest) bool {
+// NeedsNoPassword implements [Backend].
+func (r *Registry) NeedsNoPassword(req *LoginRequest) bool {
 	d := r.current.Load()
 	u := d.find(netaddr.Of(req.RemoteAddr), req.Host, req.User)
 	if u == nil || !u.needsNoPassword() {

@@ -248,7 +248,7 @@ func (who identity) tenant() *Tenant {
 
 // loginError adds the tenant and the user to the error of a login, as far as the log may contain them.
 func (who identity) loginError(err error) error {
-	if _, told := errors.AsType[*LoginError](err); told {
+	if _, isLogin := errors.AsType[*LoginError](err); isLogin {
 		return err
 	}
 	failed, t := LoginError{Err: err}, who.tenant()
