@@ -73,18 +73,16 @@ func TestIdentifiersAreTheEnglishMessages(t *testing.T) {
 	// Tests of internal/admin check the messages of the page, and tests of internal/ftp/control the words in
 	// syntax.
 	messages := slices.DeleteFunc(messageIDs(t), func(id i18n.ID) bool { return !id.InReply() || id.InSyntax() })
-	if ids := declaredIDs(t); !slices.Equal(ids, messages) {
-		for _, id := range ids {
-			if !slices.Contains(messages, id) {
-				t.Errorf("the English catalog lacks %q of id.go", id)
-			}
+	ids := declaredIDs(t)
+	for _, id := range ids {
+		if !slices.Contains(messages, id) {
+			t.Errorf("the English catalog lacks %q of id.go", id)
 		}
-		for _, id := range messages {
-			if !slices.Contains(ids, id) {
-				t.Errorf("id.go lacks %q of the English catalog", id)
-			}
+	}
+	for _, id := range messages {
+		if !slices.Contains(ids, id) {
+			t.Errorf("id.go lacks %q of the English catalog", id)
 		}
-		t.Error("id.go and the English catalog differ, in order or in content")
 	}
 }
 

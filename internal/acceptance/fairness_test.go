@@ -147,8 +147,8 @@ func TestSlowUploadInTheWay(t *testing.T) {
 	other.Reply(226)
 }
 
-// TestOneTransferSlot checks that a user with one allowed transfer can still read and list with commands that need no data
-// connection. During the transfer it sends STAT repeatedly.
+// TestOneTransferSlot checks that a user with one allowed transfer can still read and list with commands that need no
+// data connection. During the transfer it sends STAT repeatedly.
 func TestOneTransferSlot(t *testing.T) {
 	t.Parallel()
 	s := (&site{env: []string{"BABELFTP_LIMITS_ADDRESS_COMMAND_RATE=2"}}).open(

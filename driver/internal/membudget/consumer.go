@@ -3,8 +3,8 @@ package membudget
 // A consumer is a member of a group that uses memory. The zero value is limited only by the limit of all.
 type consumer struct{ group, member string }
 
-// threeQuarters returns how much of the bytes that others leave one consumer may hold: three quarters. So some bytes are always
-// left for the next consumer, and a consumer that is alone gets most of them.
+// threeQuarters returns how many of the bytes that others leave one consumer may hold. A quarter is always left for
+// the next consumer, and a consumer without competition gets most of the bytes.
 func threeQuarters(left int64) int64 { return left / 4 * 3 }
 
 // holdings count the bytes that consumers hold.
