@@ -56,8 +56,8 @@ func TenantPlaces(file string, environ []string) (map[string]*TenantPlace, error
 	return found, nil
 }
 
-// freePath returns the path, relative to dir, of a file with this name in dir or in the nearest folder above it that is
-// none of the folders.
+// freePath returns the path, relative to dir, of a file with this name in dir or in the nearest parent directory that
+// is not in folders.
 func freePath(dir string, folders []string, name string) string {
 	path := name
 	for isFolder(dir, folders) && absolute(dir) != filepath.Dir(absolute(dir)) {

@@ -96,8 +96,8 @@ func (b *Bucket) State(ctx context.Context, key string) (v Version, state string
 // second.
 const exactAttempts = 10
 
-// HeadExact is like HeadWithAge, for a caller that then makes a conditional request with the ETag. seen is what an
-// earlier response or a listing has shown for the key. Without an earlier response, it has only the key.
+// HeadExact is like HeadWithAge, for a caller that then makes a conditional request with the ETag. seen is
+// the version from an earlier response or a listing. Without an earlier response, it has only the key.
 //
 // If reads are not atomic (see the profile), a response may combine parts of two objects, one of which is replacing the
 // other. No part is older than the request, however. So if an earlier response has shown the same ETag, no part is

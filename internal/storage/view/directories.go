@@ -28,7 +28,7 @@ type Directories struct {
 	recent, older map[uint64]sighting
 }
 
-// A sighting is what the sessions know about a directory. The times are values of the clock, or 0 for never.
+// A sighting holds what the sessions know about a directory. The times are values of the clock, or 0 for never.
 type sighting struct {
 	seen    uint64 // when it last existed
 	removed uint64 // when a session last removed or renamed it, including its contents

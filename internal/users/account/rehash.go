@@ -27,14 +27,14 @@ type rehasher struct {
 
 	mu      sync.Mutex
 	waiting map[*User]string // verified passwords
-	running chan struct{}    // closed when the goroutine ends; nil if there is none
+	running chan struct{}    // closed when the goroutine ends; nil without a goroutine
 	closed  bool
-	told    map[string]string // the reason that was logged, by file
+	logged  map[string]string // the reason that was logged, by file
 }
 
 func newRehasher(log *slog.Logger) *rehasher {
 	return &rehasher{
-		log: log, closing: make(chan struct{}), waiting: map[*User]string{}, told: map[string]string{},
+		log: log, closing: make(chan struct{}), waiting: map[*User]string{}, logged: map[string]string{},
 	}
 }
 
@@ -161,9 +161,9 @@ func (r *rehasher) write(file string, users []*User, passwords map[*User]string)
 
 // tell logs once why the hashes in a file are not replaced.
 func (r *rehasher) tell(file string, reason error) {
-	if r.told[file] == reason.Error() {
+	if r.logged[file] == reason.Error() {
 		return
 	}
-	r.told[file] = reason.Error()
+	r.logged[file] = reason.Error()
 	r.log.Info("passwords are not rehashed", "file", file, "reason", reason)
 }

@@ -116,8 +116,8 @@ func TestRehash(t *testing.T) {
 	}
 }
 
-// hashIn returns "argon2id" if the hash of alice in a file is one of this kind that matches the password, "-" if there
-// is none, and else the hash.
+// hashIn returns "argon2id" if alice has a hash of this kind that matches the password, "-" if she has no hash, and
+// else the hash.
 func hashIn(t *testing.T, file, password string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
