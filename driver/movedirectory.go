@@ -67,13 +67,13 @@ func (r *treeMove) check(ctx context.Context) error {
 			case e.source == nil:
 				onlyCopy = true
 			case !isMarker(*e.source) || !isMarker(*e.copy):
-				submit(func() error { return r.named(e, r.mustBeCopy(ctx, e)) })
+				submit(func() error { return r.addName(e, r.mustBeCopy(ctx, e)) })
 			}
 			if onlySource && onlyCopy {
 				return syscall.ENOTEMPTY
 			}
 			if e.source != nil && e.source.IsArchived() {
-				submit(func() error { return r.named(e, r.source.bucket.CheckRestored(ctx, e.source.Key)) })
+				submit(func() error { return r.addName(e, r.source.bucket.CheckRestored(ctx, e.source.Key)) })
 			}
 		}
 		if !hasSource {
@@ -100,8 +100,8 @@ func (r *treeMove) mustBeCopy(ctx context.Context, e mergeEntry) error {
 	return err
 }
 
-// named adds the name of an entry to an error.
-func (r *treeMove) named(e mergeEntry, err error) error {
+// addName adds the name of an entry to an error.
+func (r *treeMove) addName(e mergeEntry, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (r *treeMove) copy(ctx context.Context) error {
 				return err
 			}
 			if e.source != nil {
-				submit(func() error { return r.named(e, r.copyEntry(ctx, e)) })
+				submit(func() error { return r.addName(e, r.copyEntry(ctx, e)) })
 			}
 		}
 		return nil
@@ -244,7 +244,7 @@ func (r *treeMove) delete(ctx context.Context) error {
 				continue
 			}
 			remove := func() error {
-				return r.named(e, r.stale.note(r.from, e.source.Key, r.deleteEntry(ctx, e)))
+				return r.addName(e, r.stale.note(r.from, e.source.Key, r.deleteEntry(ctx, e)))
 			}
 			if r.source.bucket.Profile.BatchDeletesMarkers || !isMarker(*e.source) {
 				submit(remove)

@@ -36,7 +36,7 @@ func (m *ACME) Check(ctx context.Context, now time.Time) (notes, warnings []stri
 	authority := m.issuer().IssuerKey()
 	var ended []error
 	for _, host := range m.cfg.Hosts {
-		c, err := m.stored(ctx, certmagic.StorageKeys.SiteCert(authority, host))
+		c, err := m.readStored(ctx, certmagic.StorageKeys.SiteCert(authority, host))
 		if errors.Is(err, fs.ErrNotExist) {
 			warnings = append(
 				warnings, fmt.Sprintf(
@@ -97,8 +97,8 @@ func (m *ACME) checkFolder(ctx context.Context) (warning string, err error) {
 	return "", nil
 }
 
-// stored reads a certificate from the folder.
-func (m *ACME) stored(ctx context.Context, key string) (*x509.Certificate, error) {
+// readStored reads a certificate from the folder.
+func (m *ACME) readStored(ctx context.Context, key string) (*x509.Certificate, error) {
 	text, err := m.storage.Load(ctx, key)
 	if err != nil {
 		return nil, err

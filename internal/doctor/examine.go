@@ -470,14 +470,14 @@ func (x *examination) fetch(ctx context.Context, s *session, name string, body [
 	x.Progress(fmt.Sprintf("RETR %s %d", name, offset))
 	if offset > 0 {
 		if r := s.send("REST " + strconv.Itoa(offset)); r.code != 350 {
-			x.missing(s, "REST", "REST", r.String())
+			x.addMissing(s, "REST", "REST", r.String())
 			return false
 		}
 	}
 	data, r := s.transfer(ctx, x.mode, "RETR "+name, nil)
 	switch want := body[offset:]; {
 	case offset > 0 && r.code >= 500 && r.code != 550:
-		x.missing(s, "REST", "REST", r.String())
+		x.addMissing(s, "REST", "REST", r.String())
 	case !r.ok():
 		x.add(x.refused("RETR "+name, r))
 	case offset > 0 && bytes.Equal(data, body):
@@ -495,9 +495,9 @@ func (x *examination) fetch(ctx context.Context, s *session, name string, body [
 	return false
 }
 
-// missing adds a finding for an unsupported command. If FEAT lists the command, it is broken, because clients rely
+// addMissing adds a finding for an unsupported command. If FEAT lists the command, it is broken, because clients rely
 // on FEAT.
-func (x *examination) missing(s *session, command, feature, evidence string) {
+func (x *examination) addMissing(s *session, command, feature, evidence string) {
 	id := featureMissing
 	if slices.Contains(strings.Fields(strings.ToUpper(s.features.text)), feature) {
 		id = commandBroken
@@ -530,7 +530,7 @@ func (x *examination) names(ctx context.Context, s *session) {
 	if r.code == 550 {
 		x.add(x.refused("MLSD", r))
 	} else if r.code >= 500 {
-		x.missing(s, "MLSD", "MLST", r.String())
+		x.addMissing(s, "MLSD", "MLST", r.String())
 		data, r = s.transfer(ctx, x.mode, "NLST", nil)
 	}
 	if !r.ok() {

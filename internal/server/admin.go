@@ -46,7 +46,7 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 	api := admin.NewHandler(admin.Options{
 		Source: admin.NewOverview(s.control, admin.Parts{
 			Version: s.opts.Version, Replica: s.ports.number, Replicas: max(1, cfg.Cluster.Replicas),
-			Started: time.Now(), Loaded: s.loaded, Health: s.health,
+			Started: time.Now(), Loaded: s.configVersion, Health: s.health,
 			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate,
 			Refusals: s.metrics.RefusalsByLimit, Recent: recent,
 		}),
@@ -64,8 +64,8 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 	return a, err
 }
 
-// loaded returns the hash of the current configuration, and the time when it was read.
-func (s *Server) loaded() (string, time.Time) {
+// configVersion returns the hash of the current configuration, and the time when it was read.
+func (s *Server) configVersion() (string, time.Time) {
 	a := s.active.Load()
 	hash := a.cfg.Hash()
 	return hex.EncodeToString(hash[:]), a.at

@@ -75,7 +75,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		factory: clients,
 		memory:  driver.NewBudget(int64(cfg.Memory)),
 		limits:  limits.NewServer(limits.Bounds{}, limits.Bounds{}), // configured by apply, like bans and control
-		bans:    bans.New(config.Bans{}, config.Networks{}, log, func(b bans.Ban) { s.banned(b) }),
+		bans:    bans.New(config.Bans{}, config.Networks{}, log, func(b bans.Ban) { s.recordBan(b) }),
 		upkeep:  make(chan struct{}, maxParallel),
 
 		eventMemory: events.NewMemory(),
@@ -121,8 +121,8 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	return s, nil
 }
 
-// banned counts a ban, and writes it to the audit log unless an administrator set it, which is already logged.
-func (s *Server) banned(b bans.Ban) {
+// recordBan counts a ban, and writes it to the audit log unless an administrator set it, which is already logged.
+func (s *Server) recordBan(b bans.Ban) {
 	s.metrics.Banned(b.Kind())
 	if !b.ByAdministrator() {
 		s.auditLog.Write(&audit.Action{

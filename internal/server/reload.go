@@ -59,7 +59,7 @@ func (s *Server) Reload(cause ReloadCause, load func() (*config.Config, error)) 
 
 // auditReload writes the audit line of a reload, with the hash of the configuration in use after it.
 func (s *Server) auditReload(cause ReloadCause, users config.UserChanges, err error) {
-	hash, _ := s.loaded()
+	hash, _ := s.configVersion()
 	about := []any{"config_hash", hash}
 	for _, of := range []struct {
 		key   string

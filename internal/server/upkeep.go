@@ -56,12 +56,12 @@ func (s *Server) sweepUploads(ctx context.Context) {
 		return
 	}
 	repeat(ctx, min(maxSweepInterval, age), func() {
-		forEach(s.journaled(), func(b *s3client.Bucket) { s.sweepBucket(ctx, b) })
+		forEach(s.journaledBuckets(), func(b *s3client.Bucket) { s.sweepBucket(ctx, b) })
 	})
 }
 
-// journaled returns the buckets with a journal, including those that reloads removed.
-func (s *Server) journaled() []*s3client.Bucket {
+// journaledBuckets returns the buckets with a journal, including those that reloads removed.
+func (s *Server) journaledBuckets() []*s3client.Bucket {
 	all := slices.DeleteFunc(slices.Clone(s.buckets()), func(b *s3client.Bucket) bool {
 		return !b.Usable() || b.Journal == nil
 	})
@@ -104,7 +104,7 @@ func (s *Server) sweepBucket(ctx context.Context, b *s3client.Bucket) {
 
 // removeChangedUploads removes interrupted uploads to names that sessions changed recently.
 func (s *Server) removeChangedUploads(ctx context.Context) {
-	forEach(s.journaled(), func(b *s3client.Bucket) {
+	forEach(s.journaledBuckets(), func(b *s3client.Bucket) {
 		ctx := account.InTenant(ctx, b.Tenant)
 		err := panics.Catch(func() error { return b.Journal.RemoveChanged(ctx) })
 		if err != nil && ctx.Err() == nil {

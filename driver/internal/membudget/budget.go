@@ -276,7 +276,7 @@ func (m *memory) grant(w *waiter) bool {
 		}
 		return false
 	}
-	m.queue.removed(w)
+	m.queue.countRemoved(w)
 	w.buffer.hold(w.bytes)
 	close(w.ready)
 	return true

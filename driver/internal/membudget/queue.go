@@ -59,12 +59,12 @@ func (q *queue) remove(w *waiter) {
 	l := q.lanes[w.buffer.budget.pools[0]]
 	list := l.list(w)
 	*list = slices.DeleteFunc(*list, func(other *waiter) bool { return other == w })
-	q.removed(w)
+	q.countRemoved(w)
 	q.forget(l)
 }
 
-// removed updates the count after a buffer was removed from its list.
-func (q *queue) removed(w *waiter) {
+// countRemoved updates the count after a buffer was removed from its list.
+func (q *queue) countRemoved(w *waiter) {
 	q.waiting--
 	w.queued = false
 }

@@ -78,8 +78,8 @@ func (t *Usages) Forget(age time.Duration) {
 	maps.DeleteFunc(t.byPrefix, func(_ string, u *Usage) bool { return time.Since(u.requested) > age })
 }
 
-// locked calls do while holding the lock. It does nothing if the table is nil.
-func (t *Usages) locked(do func()) {
+// withLock calls do while holding the lock. It does nothing if the table is nil.
+func (t *Usages) withLock(do func()) {
 	if t != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -215,7 +215,7 @@ func (u *Usage) count(ctx context.Context, rest time.Duration) (counted bool, er
 // list does the counting. If a request for a key overlaps with the count, the listing may contain the old or the new
 // object, and the sum uses the larger size.
 func (u *Usage) list(ctx context.Context) error {
-	u.table.locked(func() {
+	u.table.withLock(func() {
 		u.forget()
 		u.late = 0
 		for _, e := range u.entries {
@@ -227,7 +227,7 @@ func (u *Usage) list(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		u.table.locked(func() {
+		u.table.withLock(func() {
 			for _, v := range page.Versions {
 				if s3object.IsReserved(v.Key) { // not stored by users
 					continue
@@ -239,7 +239,7 @@ func (u *Usage) list(ctx context.Context) error {
 			}
 		})
 	}
-	u.table.locked(func() {
+	u.table.withLock(func() {
 		for _, e := range u.entries {
 			e.size, e.sized = max(e.size, e.listed), true
 			if e.sent > 0 {

@@ -105,7 +105,7 @@ func (c *Reservation) usages() (all []*held) {
 
 // each calls do for each usage that contains the key, while holding the lock.
 func (c *Reservation) each(do func(*held)) {
-	c.quotas.Usages.locked(func() {
+	c.quotas.Usages.withLock(func() {
 		for _, u := range c.quotas.Usages.containing(c.key) {
 			if !slices.ContainsFunc(c.held, func(h *held) bool { return h.Usage == u }) {
 				c.join(u)

@@ -45,8 +45,8 @@ func (c *Clock) Jump(by time.Duration) bool {
 	return true
 }
 
-// shown converts a time of the S3 server into the time that a replica sees.
-func (c *Clock) shown(t time.Time) time.Time {
+// replicaTime converts a time of the S3 server into the time that a replica sees.
+func (c *Clock) replicaTime(t time.Time) time.Time {
 	if c == nil {
 		return t
 	}
@@ -69,7 +69,7 @@ var stamps = regexp.MustCompile(`(<(?:LastModified|Initiated)>)([^<]*)(</)`)
 func (c *Clock) adjust(response *http.Response, body []byte, skew time.Duration, xml bool) []byte {
 	for _, name := range []string{"Date", "Last-Modified"} {
 		if t, err := http.ParseTime(response.Header.Get(name)); err == nil {
-			response.Header.Set(name, c.shown(t).Add(skew).UTC().Format(http.TimeFormat))
+			response.Header.Set(name, c.replicaTime(t).Add(skew).UTC().Format(http.TimeFormat))
 		}
 	}
 	if !xml || len(body) == 0 {
@@ -81,7 +81,7 @@ func (c *Clock) adjust(response *http.Response, body []byte, skew time.Duration,
 		if err != nil {
 			return found
 		}
-		return []byte(string(m[1]) + c.shown(t).Add(skew).UTC().Format("2006-01-02T15:04:05.000Z") + string(m[3]))
+		return []byte(string(m[1]) + c.replicaTime(t).Add(skew).UTC().Format("2006-01-02T15:04:05.000Z") + string(m[3]))
 	})
 	if response.Header.Get("Content-Length") != "" {
 		response.Header.Set("Content-Length", strconv.Itoa(len(body)))

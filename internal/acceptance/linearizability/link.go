@@ -130,7 +130,7 @@ func (l *Link) respond(e *s3test.Exchange, response *http.Response) {
 		e.Reset()
 	}
 	if response.Header.Get("Date") == "" {
-		response.Header.Set("Date", l.faults.Clock.shown(time.Now()).Add(l.skew).UTC().Format(http.TimeFormat))
+		response.Header.Set("Date", l.faults.Clock.replicaTime(time.Now()).Add(l.skew).UTC().Format(http.TimeFormat))
 	}
 	_ = e.Respond(response, response.Body) // the replica may have hung up
 }

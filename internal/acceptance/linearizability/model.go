@@ -329,7 +329,7 @@ func (r Rules) steps(number int, h History, names map[string]int) []step {
 	done := c.Code/100 == 2
 	switch {
 	case c.Verb == "MLSD":
-		return r.listed(h, p, names)
+		return r.mlsdSteps(h, p, names)
 	case c.Settled && c.Verb != "RNTO":
 		return nil
 	case isDirectory(c.Name):
@@ -391,8 +391,8 @@ func (r Rules) refusal(c *Command) stepKind {
 	return never
 }
 
-// listed returns the steps of MLSD: one read for each name.
-func (r Rules) listed(h History, p step, names map[string]int) []step {
+// mlsdSteps returns the steps of MLSD: one read for each name.
+func (r Rules) mlsdSteps(h History, p step, names map[string]int) []step {
 	p.below = nil
 	var steps []step
 	for name, number := range names {

@@ -183,7 +183,7 @@ func (d *decoder) documentsIn(folder string) ([]document, error) {
 			files = append(files, d.document(filepath.Join(folder, e.Name())))
 		}
 	}
-	for _, name := range d.sources.added(folder, entries) {
+	for _, name := range d.sources.addedDocuments(folder, entries) {
 		files = append(files, d.document(name))
 	}
 	if len(files) == 0 {

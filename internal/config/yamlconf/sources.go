@@ -32,8 +32,8 @@ func (s *Sources) replaced(name string) bool {
 	return found
 }
 
-// added returns the replaced documents that belong to a folder, but are not among its entries.
-func (s *Sources) added(folder string, entries []os.DirEntry) (names []string) {
+// addedDocuments returns the replaced documents that belong to a folder, but are not among its entries.
+func (s *Sources) addedDocuments(folder string, entries []os.DirEntry) (names []string) {
 	for name := range s.replacements {
 		there := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == filepath.Base(name) })
 		if filepath.Dir(name) == filepath.Clean(folder) && IsDocument(filepath.Base(name)) && !there {

@@ -11,7 +11,7 @@ import (
 // directoryChanged makes the directory of CWD the working directory, spelled as in the storage.
 func directoryChanged(r *fileRequest) wire.Reply {
 	r.directory = r.Path
-	return r.named(250, r.Path, i18n.CurrentDirectory)
+	return r.pathReply(250, r.Path, i18n.CurrentDirectory)
 }
 
 // cdup handles CDUP as a CWD to the parent directory.
@@ -21,11 +21,13 @@ func (s *session) cdup(string) (wire.Reply, error) {
 
 // pwd handles PWD.
 func (s *session) pwd(string) (wire.Reply, error) {
-	return s.request().named(257, s.state.directory, i18n.CurrentDirectory), nil
+	return s.request().pathReply(257, s.state.directory, i18n.CurrentDirectory), nil
 }
 
 // directoryCreated returns the reply to MKD.
-func directoryCreated(r *fileRequest) wire.Reply { return r.named(257, r.Path, i18n.DirectoryCreated) }
+func directoryCreated(r *fileRequest) wire.Reply {
+	return r.pathReply(257, r.Path, i18n.DirectoryCreated)
+}
 
 // renameReady records the source of RNFR for RNTO.
 func renameReady(r *fileRequest) wire.Reply {

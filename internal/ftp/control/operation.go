@@ -103,8 +103,8 @@ func (op *operation) note(n view.Note) {
 	}
 }
 
-// noted returns the recorded storage request. A command that was left running may still add requests.
-func (op *operation) noted() view.Note {
+// recordedNote returns the recorded storage request. A command that was left running may still add requests.
+func (op *operation) recordedNote() view.Note {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	return op.lastNote

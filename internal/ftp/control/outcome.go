@@ -71,7 +71,7 @@ func (s *session) outcome(r wire.Reply, err error) *report.Outcome {
 	if op == nil || op.ended { // an observer panicked after the outcome was reported
 		return o
 	}
-	n := op.noted()
+	n := op.recordedNote()
 	o.Command, o.Path, o.To, o.URI, o.ToURI = op.command, n.Path, n.To, n.URI, n.ToURI
 	if op.Names != nil && !s.dialogue.closing {
 		o.Charset = string(op.Names.Read)

@@ -193,8 +193,8 @@ func (r *fileRequest) echo(arg string) string { return r.codec.Echo(r.directory,
 
 func (r *fileRequest) text(id i18n.ID, args ...string) string { return r.locale.Text(id, args...) }
 
-// named returns a reply that begins with a quoted pathname, like 257 (RFC 959, 4.2.2 and appendix II).
-func (r *fileRequest) named(code int, pathname string, id i18n.ID) wire.Reply {
+// pathReply returns a reply that begins with a quoted pathname, like 257 (RFC 959, 4.2.2 and appendix II).
+func (r *fileRequest) pathReply(code int, pathname string, id i18n.ID) wire.Reply {
 	return wire.NewReply(code, wire.Quote(r.codec.EncodePath(pathname))+" "+r.locale.Words(id))
 }
 

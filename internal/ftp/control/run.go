@@ -51,7 +51,7 @@ func (s *session) Run() {
 		if l == nil {
 			return
 		}
-		s.received(l)
+		s.handleLine(l)
 	}
 }
 
@@ -67,8 +67,8 @@ func (s *session) begin() bool {
 	return true
 }
 
-// received handles a line from the client.
-func (s *session) received(l *wire.Line) {
+// handleLine handles a line from the client.
+func (s *session) handleLine(l *wire.Line) {
 	if l.Foreign != "" {
 		s.refuseForeign(l.Foreign)
 		return

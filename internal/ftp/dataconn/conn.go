@@ -115,7 +115,7 @@ func (c *Conn) Close() error {
 	if err != nil && relayed {
 		return c.failed(err)
 	}
-	c.transfer.delivered()
+	c.transfer.setComplete()
 	return nil
 }
 
@@ -174,7 +174,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	n, err := c.receive(b[:c.transfer.Pace.Chunk(len(b))])
-	c.transfer.moved(n)
+	c.transfer.addBytes(n)
 	if waitErr := c.pace(n); err == nil {
 		err = waitErr
 	}
@@ -198,7 +198,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 		_ = c.raw.SetWriteDeadline(time.Now().Add(c.transfer.StallTimeout))
 		n, err := c.Conn.Write(b[written : written+c.transfer.Pace.Chunk(min(len(b)-written, maxDataWrite))])
 		written += n
-		c.transfer.moved(n)
+		c.transfer.addBytes(n)
 		if err == nil {
 			err = c.pace(n)
 		}

@@ -112,8 +112,8 @@ func (t *Transfer) Size() (bytes int64, known bool) {
 	return max(0, n-1), n > 0
 }
 
-// moved counts transferred bytes.
-func (t *Transfer) moved(n int) {
+// addBytes counts transferred bytes.
+func (t *Transfer) addBytes(n int) {
 	if t.bytes.Add(int64(n)) == int64(n) && n > 0 {
 		t.firstByte.Store(int64(time.Since(t.began)))
 	}
@@ -264,8 +264,8 @@ func (t *Transfer) Stored() {
 	t.complete = true
 }
 
-// delivered records that a download or a listing was sent completely, unless something has failed.
-func (t *Transfer) delivered() {
+// setComplete records that a download or a listing was sent completely, unless something has failed.
+func (t *Transfer) setComplete() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.complete = !t.failed()

@@ -84,7 +84,7 @@ func (w *waiter) end(err error) {
 			w.ports.Missed()
 		}
 	}
-	w.settle(nil, w.missing(err))
+	w.settle(nil, w.newMissingError(err))
 }
 
 func (w *waiter) expire() {
@@ -123,12 +123,12 @@ func (w *waiter) Missing() error {
 	case <-w.settled:
 		return nil
 	default:
-		return w.missing(net.ErrClosed)
+		return w.newMissingError(net.ErrClosed)
 	}
 }
 
-// missing returns the error for a client that has not connected so far. The mutex of ports must be locked.
-func (w *waiter) missing(because error) error {
+// newMissingError returns the error for a client that has not connected so far. The mutex of ports must be locked.
+func (w *waiter) newMissingError(because error) error {
 	return &missingError{w.listener.address.Port(), time.Since(w.began), w.other, because}
 }
 

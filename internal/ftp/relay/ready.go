@@ -19,7 +19,7 @@ const readyTimeout = time.Minute
 // cache an old address. AwaitPeers waits for at most a minute, because the replica can work without relays. It
 // returns early when ctx ends.
 func (c *Cluster) AwaitPeers(ctx context.Context) {
-	c.awaitPeers(ctx, netaddr.NewHost(c.Peers[c.Replica], netaddr.SystemLookup), c.local, c.refusing)
+	c.awaitPeers(ctx, netaddr.NewHost(c.Peers[c.Replica], netaddr.SystemLookup), c.local, c.refusingPeers)
 }
 
 func (c *Cluster) awaitPeers(
@@ -58,8 +58,8 @@ func (c *Cluster) awaitPeers(
 	}
 }
 
-// refusing returns the names of running peers that refuse relays from this replica.
-func (c *Cluster) refusing(ctx context.Context) []string {
+// refusingPeers returns the names of running peers that refuse relays from this replica.
+func (c *Cluster) refusingPeers(ctx context.Context) []string {
 	var names []string
 	for n, host := range c.Peers {
 		if n != c.Replica && c.refusedBy(ctx, n) {

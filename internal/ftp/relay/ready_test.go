@@ -68,7 +68,7 @@ func TestRefusing(t *testing.T) {
 		c := New(
 			t.Context(), Options{Replica: 2, Peers: replicas(), Ports: ports, Address: netip.MustParseAddr(address)})
 		c.within = stall
-		if got := c.refusing(t.Context()); !slices.Equal(got, want) {
+		if got := c.refusingPeers(t.Context()); !slices.Equal(got, want) {
 			t.Errorf("got %v that refuse relays from %s, want %v", got, address, want)
 		}
 	}

@@ -142,7 +142,7 @@ func (r *Reader) next() *Line {
 			if command == nil {
 				break
 			}
-			if l := r.interrupted(command); l != nil {
+			if l := r.handleInterrupt(command); l != nil {
 				return l
 			}
 			continue
@@ -195,8 +195,8 @@ func (r *Reader) endsAtLF() bool {
 	return r.lenient || !r.argument || !TakesPathname(verb)
 }
 
-// interrupted handles a Telnet command within a line. It returns a Line if the client may wait for a reply to it.
-func (r *Reader) interrupted(command []byte) *Line {
+// handleInterrupt handles a Telnet command within a line. It returns a Line if the client may wait for a reply to it.
+func (r *Reader) handleInterrupt(command []byte) *Line {
 	r.refuse(command)
 	if !r.argument {
 		r.certain = len(r.refusals)

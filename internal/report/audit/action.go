@@ -38,20 +38,20 @@ const EventAdministrator = "admin_login"
 // It does nothing if l is nil.
 func (l *Log) AdministratorRefused(name string, client netip.AddrPort) {
 	if name == "" {
-		l.refused(client, "unknown_user")
+		l.writeRefused(client, "unknown_user")
 		return
 	}
-	l.refused(client, "wrong_password", "administrator", name)
+	l.writeRefused(client, "wrong_password", "administrator", name)
 }
 
 // CertificateRefused writes that a client certificate was accepted as a login in the TLS handshake, but is no longer
 // valid. It does nothing if l is nil.
 func (l *Log) CertificateRefused(subject string, client netip.AddrPort) {
-	l.refused(client, "certificate", "certificate", subject)
+	l.writeRefused(client, "certificate", "certificate", subject)
 }
 
-// refused writes a refused login of an administrator.
-func (l *Log) refused(client netip.AddrPort, reason string, about ...any) {
+// writeRefused writes a refused login of an administrator.
+func (l *Log) writeRefused(client netip.AddrPort, reason string, about ...any) {
 	if l == nil {
 		return
 	}

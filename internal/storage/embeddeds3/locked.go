@@ -30,21 +30,21 @@ type locked struct {
 
 func lock(backend *posix.Posix) *locked { return &locked{Posix: backend, seed: maphash.MakeSeed()} }
 
-// of returns the index of the lock of an object.
-func (l *locked) of(bucket, key string) int {
+// index returns the index of the lock of an object.
+func (l *locked) index(bucket, key string) int {
 	return int(maphash.String(l.seed, bucket+"/"+key) % uint64(len(l.keys)))
 }
 
 // change locks an object for writing.
 func (l *locked) change(bucket, key *string) (unlock func()) {
-	object := &l.keys[l.of(*bucket, *key)]
+	object := &l.keys[l.index(*bucket, *key)]
 	object.Lock()
 	return object.Unlock
 }
 
 // read locks an object for reading.
 func (l *locked) read(bucket, key string) (unlock func()) {
-	object := &l.keys[l.of(bucket, key)]
+	object := &l.keys[l.index(bucket, key)]
 	object.RLock()
 	return object.RUnlock
 }
@@ -69,7 +69,7 @@ func (l *locked) CopyObject(ctx context.Context, in s3response.CopyObjectInput) 
 	if err != nil {
 		return l.Posix.CopyObject(ctx, in) // versitygw reports the error
 	}
-	from, to := l.of(bucket, key), l.of(*in.Bucket, *in.Key)
+	from, to := l.index(bucket, key), l.index(*in.Bucket, *in.Key)
 	if from < to {
 		l.keys[from].RLock()
 	}
@@ -107,7 +107,7 @@ func (l *locked) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s
 func (l *locked) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput) (s3response.DeleteResult, error) {
 	var changed [len(l.keys)]bool
 	for _, object := range in.Delete.Objects {
-		changed[l.of(*in.Bucket, *object.Key)] = true
+		changed[l.index(*in.Bucket, *object.Key)] = true
 	}
 	for i := range changed {
 		if changed[i] {
@@ -137,16 +137,16 @@ func (l *locked) GetObjectAttributes(
 }
 
 func (l *locked) ListObjects(ctx context.Context, in *s3.ListObjectsInput) (s3response.ListObjectsResult, error) {
-	return l.ListObjectsParametrized(ctx, in, l.listed)
+	return l.ListObjectsParametrized(ctx, in, l.describeListed)
 }
 
 func (l *locked) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input) (s3response.ListObjectsV2Result, error) {
-	return l.ListObjectsV2Parametrized(ctx, in, l.listed)
+	return l.ListObjectsV2Parametrized(ctx, in, l.describeListed)
 }
 
-// listed returns a function that describes the objects in a listing. It locks each object, so that its attributes
-// belong to the same content.
-func (l *locked) listed(bucket string, fetchOwner bool) backend.GetObjFunc {
+// describeListed returns a function that describes the objects in a listing. It locks each object, so that its
+// attributes belong to the same content.
+func (l *locked) describeListed(bucket string, fetchOwner bool) backend.GetObjFunc {
 	describe := l.FileToObj(bucket, fetchOwner)
 	return func(key string, file fs.DirEntry) (s3response.Object, error) {
 		defer l.read(bucket, key)()

@@ -32,7 +32,7 @@ func (f *Files) mkdir(t *target) error {
 		return t.fail("mkdir", fs.ErrExist)
 	}
 	if err := t.mount.Store.Mkdir(f.ctx, t.inner); err != nil {
-		return t.named(err)
+		return t.replacePath(err)
 	}
 	f.Directories.seePath(t.name)
 	return nil
@@ -67,7 +67,7 @@ func (f *Files) mkdirAll(t *target) error {
 			continue
 		}
 		if _, err := f.StatDir(dir); err != nil {
-			return t.denied("mkdir")
+			return t.deniedError("mkdir")
 		}
 	}
 	if err := f.printable("mkdir", t); err != nil {
@@ -78,7 +78,7 @@ func (f *Files) mkdirAll(t *target) error {
 	}
 	if !t.fixed {
 		if err := t.mount.Store.MkdirAll(f.ctx, t.inner); err != nil {
-			return t.named(err)
+			return t.replacePath(err)
 		}
 	}
 	f.Directories.seePath(t.name)
@@ -101,7 +101,7 @@ func (f *Files) removeFile(t *target) error {
 	}
 	remove := func() error {
 		if err := t.mount.Store.RemoveFile(f.ctx, t.inner); err != nil {
-			return t.named(err)
+			return t.replacePath(err)
 		}
 		f.Directories.noteRemoval(t.name)
 		return nil
@@ -129,7 +129,7 @@ func (f *Files) removeDir(t *target) error {
 	err := t.mount.Store.RemoveDir(f.ctx, t.inner)
 	if err != nil {
 		if seen, _ := f.Directories.seen(t.name); !seen || !errors.Is(err, fs.ErrNotExist) {
-			return t.named(err)
+			return t.replacePath(err)
 		}
 	}
 	f.Directories.remove(t.name)
@@ -153,7 +153,7 @@ func (f *Files) removeAll(t *target) error {
 	}
 	return f.change(FileChange{Kind: Delete, Path: t.name, URI: t.uri(), Steps: true}, func() error {
 		if err := t.mount.Store.RemoveAll(f.ctx, t.inner); err != nil {
-			return t.named(err)
+			return t.replacePath(err)
 		}
 		f.Directories.remove(t.name)
 		f.Directories.noteRemoval(t.name)
@@ -249,7 +249,7 @@ func (f *Files) allowMove(op string, from, to *target, permitted func(from, to, 
 // the user could not list them before.
 func (f *Files) permitMove(op string, from, to *target, permitted func(from, to, most Rights) bool) error {
 	if !f.canSee(from) {
-		return from.denied(op)
+		return from.deniedError(op)
 	}
 	old, _ := f.bounds(from)
 	least, most := f.bounds(to)
@@ -257,7 +257,7 @@ func (f *Files) permitMove(op string, from, to *target, permitted func(from, to,
 		return nil
 	}
 	if !permitted(from.rights, to.rights, to.rights) {
-		return from.denied(op)
+		return from.deniedError(op)
 	}
 	// Only a directory makes the move fail.
 	_, err := f.statDir(from)
@@ -265,7 +265,7 @@ func (f *Files) permitMove(op string, from, to *target, permitted func(from, to,
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err == nil:
-		return from.denied(op)
+		return from.deniedError(op)
 	}
 	return err
 }
@@ -285,5 +285,5 @@ func (f *Files) SetTime(name string, modified time.Time) error {
 	if !t.rights.Write || !f.canSee(t) {
 		return f.report(t, t.deniedChange("chtimes"))
 	}
-	return f.report(t, t.named(t.mount.Store.SetTime(f.ctx, t.inner, modified)))
+	return f.report(t, t.replacePath(t.mount.Store.SetTime(f.ctx, t.inner, modified)))
 }

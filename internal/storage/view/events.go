@@ -90,7 +90,7 @@ func (f *Files) move(kind Kind, from, to *target, do func() error) error {
 	case errors.Is(err, fs.ErrNotExist): // a directory, or nothing with this name
 		return f.change(c, do)
 	case err != nil:
-		return from.named(err)
+		return from.replacePath(err)
 	case hides && (hidden || kind != Rename):
 		return do()
 	case hides:

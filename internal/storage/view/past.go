@@ -172,7 +172,7 @@ func (t *target) deniedChange(op string) error {
 	if t.past {
 		return t.fail(op, ErrPast)
 	}
-	return t.denied(op)
+	return t.deniedError(op)
 }
 
 // withPast adds Dir to the entries that lead to mounts.

@@ -14,7 +14,7 @@ import (
 func (f *Files) Stat(name string) (fs.FileInfo, error) {
 	t := f.resolve(name)
 	if !f.canSee(t) {
-		return nil, t.denied("stat")
+		return nil, t.deniedError("stat")
 	}
 	f.await(t)
 	info, err := f.orMount(t, t.mount.Store.Stat)
@@ -35,7 +35,7 @@ func (f *Files) StatToRename(name string) (fs.FileInfo, error) {
 	case t.name == "/" || f.Fixed(name):
 		return nil, t.fail("rename", ErrFixed)
 	case !f.Rights(name).Rename:
-		return nil, t.denied("rename")
+		return nil, t.deniedError("rename")
 	}
 	return f.Stat(name)
 }
@@ -44,12 +44,12 @@ func (f *Files) StatToRename(name string) (fs.FileInfo, error) {
 func (f *Files) StatFile(name string) (fs.FileInfo, error) {
 	t := f.resolve(name)
 	if !f.canSee(t) {
-		return nil, t.denied("stat")
+		return nil, t.deniedError("stat")
 	}
 	f.await(t)
 	info, err := t.mount.Store.StatFile(f.ctx, t.inner)
 	if err != nil {
-		return nil, t.named(err)
+		return nil, t.replacePath(err)
 	}
 	f.Directories.seeParent(t.name)
 	return info, nil
@@ -62,7 +62,7 @@ func (f *Files) StatDir(name string) (fs.FileInfo, error) {
 		return f.statDir(t)
 	}
 	if _, most := f.bounds(t); most == (Rights{}) {
-		return nil, t.denied("stat")
+		return nil, t.deniedError("stat")
 	}
 	// The name must be in the form in which it would be created, and must be possible for an object.
 	if f.Form(t.name) != t.name || t.uri() == "" {
@@ -94,7 +94,7 @@ func (f *Files) orMount(
 	if t.fixed && errors.Is(err, fs.ErrNotExist) {
 		return Directory(path.Base(t.name)), nil
 	}
-	return info, t.named(err)
+	return info, t.replacePath(err)
 }
 
 // vanished reports whether err only means that S3 has nothing below a directory that the sessions know. A file that
@@ -130,7 +130,7 @@ func (f *Files) List(name string) (iter.Seq2[fs.FileInfo, error], error) {
 				return nil, err
 			}
 		}
-		return nil, t.denied("readdir")
+		return nil, t.deniedError("readdir")
 	}
 	if t.past && t.name == f.Past.Dir {
 		return f.Past.list, nil
@@ -145,7 +145,7 @@ func (f *Files) List(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		return noEntries, nil
 	}
 	if err != nil {
-		return nil, t.named(err)
+		return nil, t.replacePath(err)
 	}
 	if len(own)+len(hides) > 0 {
 		entries = withMounts(entries, own, hides)
@@ -156,7 +156,7 @@ func (f *Files) List(name string) (iter.Seq2[fs.FileInfo, error], error) {
 			if err == nil && info.IsDir() {
 				f.Directories.see(path.Join(t.name, info.Name()))
 			}
-			if !yield(info, t.named(err)) {
+			if !yield(info, t.replacePath(err)) {
 				return
 			}
 		}
@@ -173,7 +173,7 @@ func (f *Files) PendingUpload(name string) (fs.FileInfo, error) {
 	f.await(t)
 	info, err := t.mount.Store.PendingUpload(f.ctx, t.inner)
 	if err != nil {
-		return nil, t.named(err)
+		return nil, t.replacePath(err)
 	}
 	if !f.canSee(t) {
 		f.unseen.report(t.canonical, info.Size())
@@ -186,10 +186,10 @@ func (f *Files) PendingUpload(name string) (fs.FileInfo, error) {
 func (f *Files) Hash(name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
 	t := f.resolve(name)
 	if !t.rights.Read {
-		return nil, 0, t.denied("hash")
+		return nil, 0, t.deniedError("hash")
 	}
 	sum, end, err = t.mount.Store.Hash(f.ctx, t.inner, algorithm, from, to)
-	return sum, end, t.named(err)
+	return sum, end, t.replacePath(err)
 }
 
 // Presign returns an HTTPS link to a file, which is valid for this time. It needs the right to read, because the link
@@ -200,5 +200,5 @@ func (f *Files) Presign(name string, valid time.Duration) (string, error) {
 		return "", f.report(t, t.deniedChange("presign"))
 	}
 	link, err := t.mount.Store.Presign(f.ctx, t.inner, valid)
-	return link, f.report(t, t.named(err))
+	return link, f.report(t, t.replacePath(err))
 }

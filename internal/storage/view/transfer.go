@@ -24,11 +24,11 @@ func (f *Files) OpenReader(name string, offset int64) (Reader, error) {
 
 func (f *Files) openReader(t *target, offset int64) (Reader, error) {
 	if !t.rights.Read {
-		return nil, t.denied("open")
+		return nil, t.deniedError("open")
 	}
 	file, err := t.mount.Store.OpenReader(f.ctx, t.inner, offset)
 	if err != nil {
-		return nil, t.named(err)
+		return nil, t.replacePath(err)
 	}
 	f.Directories.seeParent(t.name)
 	return &download{Reader: file, target: t}, nil
@@ -42,15 +42,15 @@ type download struct {
 
 func (d *download) Read(b []byte) (int, error) {
 	n, err := d.Reader.Read(b)
-	return n, d.target.named(err)
+	return n, d.target.replacePath(err)
 }
 
 func (d *download) WriteTo(w io.Writer) (int64, error) {
 	n, err := d.Reader.WriteTo(w)
-	return n, d.target.named(err)
+	return n, d.target.replacePath(err)
 }
 
-func (d *download) Close() error { return d.target.named(d.Reader.Close()) }
+func (d *download) Close() error { return d.target.replacePath(d.Reader.Close()) }
 
 // OpenWriter opens a file for an upload that starts at offset bytes. flag contains os.O_CREATE, os.O_APPEND and
 // os.O_TRUNC as needed.
@@ -84,7 +84,7 @@ func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 	remember := !seen && (!appends || f.unseen.hasReported(t.canonical))
 	file, err := t.mount.Store.OpenWriter(f.ctx, t.inner, flag, offset)
 	if err != nil {
-		return nil, t.named(err)
+		return nil, t.replacePath(err)
 	}
 	u := &upload{Writer: file, files: f, target: t, remember: remember, bound: bound{most: f.MaxSize, size: offset}}
 	if !appends || f.MaxSize == 0 {
@@ -119,7 +119,7 @@ type upload struct {
 func (u *upload) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		n, err := u.Writer.Write(b)
-		return n, u.target.named(err)
+		return n, u.target.replacePath(err)
 	}
 	n, err := u.ReadFrom(bytes.NewReader(b))
 	return int(n), err
@@ -130,7 +130,7 @@ func (u *upload) ReadFrom(r io.Reader) (int64, error) {
 	if errors.Is(err, inspect.ErrRefused) {
 		u.refusal = err
 	}
-	return n, u.target.named(err)
+	return n, u.target.replacePath(err)
 }
 
 // Abort ends the upload without a change.
@@ -166,7 +166,7 @@ func (u *upload) publish() error {
 	defer u.end()()
 	sink := u.files.Events
 	if sink == nil || u.aborted.Load() || u.files.Skip.match(u.target.canonical) {
-		return u.target.named(u.refused(u.Writer.Close()))
+		return u.target.replacePath(u.reportRefusal(u.Writer.Close()))
 	}
 	change := FileChange{Kind: Upload, User: u.files.User, Path: u.target.name, URI: u.target.uri()}
 	if info, err := u.Stat(); err == nil {
@@ -179,14 +179,14 @@ func (u *upload) publish() error {
 		_ = u.Writer.Close() // returns the cause, or the cause of an earlier abort
 		return err
 	}
-	err = u.target.named(u.Writer.Close())
+	err = u.target.replacePath(u.Writer.Close())
 	u.end()()
-	return u.refused(event.End(u.files.ctx, u.etag(err), err))
+	return u.reportRefusal(event.End(u.files.ctx, u.etag(err), err))
 }
 
-// refused sends an event if the inspector rejected the file, even if its name is skipped. It returns the error of
+// reportRefusal sends an event if the inspector rejected the file, even if its name is skipped. It returns the error of
 // Close, joined with an error of the event.
-func (u *upload) refused(err error) error {
+func (u *upload) reportRefusal(err error) error {
 	why := cmp.Or(u.refusal, err)
 	if u.files.Events == nil || !errors.Is(why, inspect.ErrRefused) {
 		return err

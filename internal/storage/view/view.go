@@ -130,11 +130,11 @@ var ErrFixed = fmt.Errorf("%w: the directory is the root, or leads to a mount", 
 // errPolicy distinguishes in the log what the configuration refused from what S3 refused.
 var errPolicy = fmt.Errorf("%w by the permissions in the configuration", fs.ErrPermission)
 
-// denied returns the error of an operation that the policy refuses.
-func (t *target) denied(op string) error { return t.fail(op, errPolicy) }
+// deniedError returns the error of an operation that the policy refuses.
+func (t *target) deniedError(op string) error { return t.fail(op, errPolicy) }
 
-// named replaces the path in an error of the store by the path that the user sees.
-func (t *target) named(err error) error {
+// replacePath replaces the path in an error of the store by the path that the user sees.
+func (t *target) replacePath(err error) error {
 	if err == nil || t.inner == t.name {
 		return err
 	}

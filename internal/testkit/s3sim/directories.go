@@ -25,7 +25,7 @@ func (s *Server) failWhileEmptied(b *bucket, q *request, e *Event) *reply {
 		delete(b.uploads, q.UploadID)
 	case s.opts.Profile.FalseSuccess && e.Old == nil && b.timesEmptied(q.Key)%2 == 0:
 		e.New = e.Old
-		return s.unstored(q)
+		return s.unstoredReply(q)
 	}
 	status := map[string]int{"AccessDenied": http.StatusForbidden,
 		"InternalError": http.StatusInternalServerError}[code]
@@ -35,8 +35,8 @@ func (s *Server) failWhileEmptied(b *bucket, q *request, e *Event) *reply {
 	return refuse(status, code)
 }
 
-// unstored is the response to a request that the server did not perform. It contains no checksum type.
-func (s *Server) unstored(q *request) *reply {
+// unstoredReply is the response to a request that the server did not perform. It contains no checksum type.
+func (s *Server) unstoredReply(q *request) *reply {
 	etag := fmt.Sprintf(`"unstored-%s"`, s.next())
 	result := ok()
 	switch q.Name {
@@ -52,8 +52,8 @@ func (s *Server) unstored(q *request) *reply {
 	return result
 }
 
-// emptied records the directories that a deleted key leaves empty.
-func (b *bucket) emptied(key string) {
+// recordEmptied records the directories that a deleted key leaves empty.
+func (b *bucket) recordEmptied(key string) {
 	for dir := range directories(key) {
 		if !b.holds(dir) {
 			b.empty[dir]++

@@ -233,7 +233,7 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 	switch {
 	case refusal != nil && s.opts.FailWhileEmptied && s.opts.Profile.FalseSuccess && !known && e.Old != nil:
 		e.New = e.Old
-		return s.unstored(q)
+		return s.unstoredReply(q)
 	case refusal != nil:
 		return refusal
 	case !wellFormed:

@@ -50,7 +50,7 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 	}
 	if s.overtaken(b, q) {
 		e.New = e.Old
-		return s.unperformed(q)
+		return s.unperformedReply(q)
 	}
 	if result := s.failWhileEmptied(b, q, e); result != nil {
 		return result
@@ -126,8 +126,8 @@ func (s *Server) overtaken(b *bucket, q *request) bool {
 	return s.opts.Profile.OvertakenSuccess && (q.Name == "PutObject" || q.Name == "CopyObject") && b.changes[q.Key] != q.changes
 }
 
-// unperformed is the response to a request that was overtaken.
-func (s *Server) unperformed(q *request) *reply {
+// unperformedReply is the response to a request that was overtaken.
+func (s *Server) unperformedReply(q *request) *reply {
 	if q.Name == "CopyObject" {
 		return replyXML(http.StatusOK, &copyResult{XMLName: xmlName("CopyObjectResult"), ETag: `"None"`, LastModified: stamp(s.now())})
 	}

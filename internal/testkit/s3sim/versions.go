@@ -64,7 +64,7 @@ func (s *Server) nextVersion() string {
 // remove deletes the current object of a key. It returns the delete marker if versioning is or was enabled.
 func (s *Server) remove(b *bucket, key string) (marker *Object) {
 	if b.current(key) != nil {
-		defer b.emptied(key)
+		defer b.recordEmptied(key)
 	}
 	if b.versioning == "" {
 		b.changes[key]++

@@ -45,11 +45,11 @@ func startCeph(ctx context.Context, d descriptor, p workspace) (*Server, func() 
 		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
 	}
 	if err := all.startCeph(ctx, s, port); err != nil {
-		return nil, nil, all.failed(err)
+		return nil, nil, all.fail(err)
 	}
 	s, stop, err := all.serve(ctx, s)
 	if err != nil {
-		return nil, nil, all.failed(err)
+		return nil, nil, all.fail(err)
 	}
 	var mu sync.Mutex
 	s.restrict = func(ctx context.Context, policy string) (login, error) {

@@ -125,8 +125,8 @@ func (d *daemons) stop() error {
 	return errors.Join(errs...)
 }
 
-// failed stops all daemons and adds their output to an error.
-func (d *daemons) failed(err error) error {
+// fail stops all daemons and adds their output to an error.
+func (d *daemons) fail(err error) error {
 	err = errors.Join(err, d.stop())
 	for _, log := range d.logs {
 		if said := tail(log); len(said) > 0 {

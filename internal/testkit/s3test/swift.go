@@ -31,11 +31,11 @@ func startSwift(ctx context.Context, d descriptor, p workspace) (*Server, func()
 		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
 	}
 	if err := all.startSwift(ctx, s, port); err != nil {
-		return nil, nil, all.failed(err)
+		return nil, nil, all.fail(err)
 	}
 	s, stop, err := all.serve(ctx, s)
 	if err != nil {
-		return nil, nil, all.failed(err)
+		return nil, nil, all.fail(err)
 	}
 	return s, stop, nil
 }

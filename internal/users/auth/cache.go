@@ -42,7 +42,7 @@ func newCache(s Source, ttl time.Duration) *cache {
 // Authenticate implements [Source].
 func (c *cache) Authenticate(ctx context.Context, req *Request) (*Response, error) {
 	mac := c.mac(req)
-	if response := c.known(mac); response != nil {
+	if response := c.lookup(mac); response != nil {
 		return response, nil
 	}
 	requested := c.now() // before the request, because the response is at least this old
@@ -64,7 +64,7 @@ func (c *cache) mac(req *Request) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-func (c *cache) known(mac [sha256.Size]byte) *Response {
+func (c *cache) lookup(mac [sha256.Size]byte) *Response {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.accepted[mac]

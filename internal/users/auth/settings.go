@@ -38,7 +38,7 @@ func (t *template) settings(
 		}
 		*directory = strings.ReplaceAll(*directory, config.UserPlaceholder, name)
 	}
-	own, err := t.own(values)
+	own, err := t.userSettings(values)
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +82,9 @@ func (t *template) tenant(values func(string) []string) (string, error) {
 	}
 }
 
-// own returns the settings that the service has for the user. An attribute without a value is an error rather than
-// the default, because the default may grant more.
-func (t *template) own(values func(string) []string) (*config.User, error) {
+// userSettings returns the settings that the service has for the user. An attribute without a value is an error rather
+// than the default, because the default may grant more.
+func (t *template) userSettings(values func(string) []string) (*config.User, error) {
 	object := map[string]any{}
 	for _, key := range []config.LDAPSetting{config.LDAPRoot, config.LDAPHome, config.LDAPQuota} {
 		name := t.names[key]
