@@ -61,7 +61,7 @@ func (q *Queue) Run(ctx context.Context) {
 // runWithSettings does the work of Run until the settings change. It returns true if the queue has ended.
 func (q *Queue) runWithSettings(ctx context.Context) (ended bool) {
 	shortest := q.interval()
-	q.lease.expiry = leaseSweeps * shortest
+	q.lease.Expiry = leaseSweeps * shortest
 	interval := shortest
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -9,7 +9,7 @@
 // as unconfirmed.
 //
 // A [Sender] runs the queues of a server. It sends confirmed events directly from memory in batches, taking turns
-// between users. Events in the bucket are only sent by regular sweeps of one server, the holder of a [lease].
+// between users. Events in the bucket are only sent by regular sweeps of one server, the holder of a [cas.Lease].
 package events
 
 import (
@@ -33,6 +33,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/storage/cas"
 	"github.com/babelftp/babelftp/internal/storage/view"
 )
 
@@ -40,6 +41,8 @@ const (
 	// requestTimeout limits requests to S3 that may outlive a command.
 	requestTimeout = 30 * time.Second
 
+	// maxLease limits the size of the lease, in bytes.
+	maxLease = 1 << 10
 	// maxObject limits the size of an event in the bucket, in bytes.
 	maxObject = 64 << 10
 
@@ -126,7 +129,7 @@ type Queue struct {
 	seen map[string]time.Time // when a sweep first saw an unconfirmed event
 	// Lease of the server that sweeps. If S3 has no conditional requests, two servers may sweep at the same time, and
 	// the receiver gets events twice.
-	lease *lease
+	lease *cas.Lease
 }
 
 // NewQueue returns a queue. It sends no request.
@@ -143,7 +146,11 @@ func NewQueue(o Options, s *Settings) *Queue {
 		seen: map[string]time.Time{}, unused: make(chan struct{}),
 	}
 	q.backlog.bytes = report.NewShares(q.maxBacklog())
-	q.lease = newLease(func() Client { return q.settings().Client }, q.Bucket, q.folder()+"lease", q.Log)
+	bucket := &cas.Bucket{
+		Client: func() cas.Client { return q.settings().Client }, Name: q.Bucket, MaxSize: maxLease,
+		Unconditional: true,
+	}
+	q.lease = cas.NewLease(bucket, q.folder()+"lease", 0, q.Log)
 	return q
 }
 

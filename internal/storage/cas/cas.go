@@ -70,10 +70,6 @@ type Version struct{ Data, ETag string }
 // Exists reports whether there is an object.
 func (v Version) Exists() bool { return v.ETag != "" }
 
-// SetBareETags makes conditions contain ETags without quotes, as Ceph requires. Without this call, Write detects
-// whether the server requires it.
-func (b *Bucket) SetBareETags() { b.bareETags.Store(true) }
-
 // Write replaces the version before, and returns the new version. ok is false if another server has replaced it first.
 // data must differ from all earlier versions of the object, for example by random bytes: if the response to the
 // request is lost, Write reads the object and compares.

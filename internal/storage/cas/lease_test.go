@@ -1,4 +1,4 @@
-package events
+package cas
 
 import (
 	"context"
@@ -15,11 +15,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
-	"github.com/babelftp/babelftp/internal/storage/cas"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
+
+func TestMain(m *testing.M) { s3test.Main(m) }
 
 // never is an expiry that no test reaches.
 const never = time.Hour
@@ -31,10 +32,9 @@ type leaseBucket struct {
 }
 
 // lease returns the view of another server on the lease.
-func (b leaseBucket) lease(t *testing.T) *lease {
-	l := newLease(func() Client { return b.client }, b.name, "leases/name", slog.New(slog.NewTextHandler(t.Output(), nil)))
-	l.expiry = never
-	return l
+func (b leaseBucket) lease(t *testing.T) *Lease {
+	bucket := &Bucket{Client: func() Client { return b.client }, Name: b.name, MaxSize: 1 << 10, Unconditional: true}
+	return NewLease(bucket, "leases/name", never, slog.New(slog.NewTextHandler(t.Output(), nil)))
 }
 
 func startLeaseBucket(t *testing.T, name string) leaseBucket {
@@ -85,7 +85,7 @@ func (u unconditional) PutObject(
 }
 
 // wantHeld acquires or renews a lease, and checks whether that succeeds as expected.
-func wantHeld(t *testing.T, l *lease, want bool) {
+func wantHeld(t *testing.T, l *Lease, want bool) {
 	t.Helper()
 	if held, err := l.Hold(t.Context()); err != nil || held != want || l.Held() != want {
 		t.Errorf("Hold() = %v, %v; Held() = %v; want %v", held, err, l.Held(), want)
@@ -108,7 +108,7 @@ func TestHold(t *testing.T) {
 		}
 		wantHeld(t, second, true)
 		wantHeld(t, first, false)
-		first.expiry = 0
+		first.Expiry = 0
 		wantHeld(t, first, true)
 		wantHeld(t, second, false)
 		if err := second.Release(t.Context()); err != nil {
@@ -227,9 +227,9 @@ func TestTemporaryRefusal(t *testing.T) {
 			wantHeld(t, l, true)
 			wantHeld(t, l, true)
 			refuses := &refusing{Client: b.client, code: code}
-			l.bucket.Client = func() cas.Client { return refuses }
+			l.bucket.Client = func() Client { return refuses }
 			wantHeld(t, l, true)
-			l.bucket.Client = func() cas.Client { return b.client }
+			l.bucket.Client = func() Client { return b.client }
 			if err := l.Release(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -286,7 +286,7 @@ func TestReleaseIsNotRepeated(t *testing.T) {
 	on(t, func(t *testing.T, b leaseBucket) {
 		first, next := b.lease(t), b.lease(t)
 		wantHeld(t, first, true)
-		first.bucket.Client = func() cas.Client { return overtaken{b.client, func() { wantHeld(t, next, true) }} }
+		first.bucket.Client = func() Client { return overtaken{b.client, func() { wantHeld(t, next, true) }} }
 		if err := first.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -305,7 +305,7 @@ func TestNotStored(t *testing.T) {
 	b := leaseBucket{server.Client(s3client.RetryUnstored("")), server.Bucket(t)}
 	other := b.lease(t)
 	l := b.lease(t)
-	l.bucket.Client = func() cas.Client { return notStored{b.client, func() { wantHeld(t, other, true) }} }
+	l.bucket.Client = func() Client { return notStored{b.client, func() { wantHeld(t, other, true) }} }
 	if held, err := l.Hold(t.Context()); held || l.Held() {
 		t.Errorf("Hold() = %v, %v", held, err)
 	}
@@ -357,8 +357,8 @@ func TestErrors(t *testing.T) {
 // torn is an S3 server whose responses may combine two versions. tear combines the previous and the current version.
 type torn struct {
 	Client
-	tear   func(before, now cas.Version) cas.Version // nil to return the current version
-	before cas.Version
+	tear   func(before, now Version) Version // nil to return the current version
+	before Version
 }
 
 func (s *torn) GetObject(
@@ -372,7 +372,7 @@ func (s *torn) GetObject(
 	if err != nil {
 		return nil, err
 	}
-	answer := s.tear(s.before, cas.Version{Data: string(text), ETag: *out.ETag})
+	answer := s.tear(s.before, Version{Data: string(text), ETag: *out.ETag})
 	s.tear = nil
 	out.Body, out.ETag = io.NopCloser(strings.NewReader(answer.Data)), &answer.ETag
 	return out, nil
@@ -382,11 +382,11 @@ func (s *torn) GetObject(
 // If the text of the released lease were accepted with the ETag of the new version, a server could overwrite the new
 // holder.
 func TestHoldOnATornResponse(t *testing.T) {
-	for name, tear := range map[string]func(before, now cas.Version) cas.Version{
-		"old-text": func(before, now cas.Version) cas.Version { return cas.Version{Data: before.Data, ETag: now.ETag} },
-		"old-etag": func(before, now cas.Version) cas.Version { return cas.Version{Data: now.Data, ETag: before.ETag} },
-		"cut-text": func(before, now cas.Version) cas.Version {
-			return cas.Version{Data: now.Data[:len(before.Data)], ETag: now.ETag}
+	for name, tear := range map[string]func(before, now Version) Version{
+		"old-text": func(before, now Version) Version { return Version{Data: before.Data, ETag: now.ETag} },
+		"old-etag": func(before, now Version) Version { return Version{Data: now.Data, ETag: before.ETag} },
+		"cut-text": func(before, now Version) Version {
+			return Version{Data: now.Data[:len(before.Data)], ETag: now.ETag}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package events
+package cas
 
 import (
 	"context"
@@ -6,20 +6,16 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-
-	"github.com/babelftp/babelftp/internal/storage/cas"
 )
 
 const (
 	// releaseAttempts limits the attempts to release the lease.
 	releaseAttempts = 3
-	// maxVersion limits the size of a version, in bytes.
-	maxVersion = 1 << 10
 	// noHolder is the holder in a released lease. IDs of servers contain no lower-case letters.
 	noHolder = "released"
 )
 
-// A lease lets only one of several servers do something at a time. It is an object in S3, which is read with GetObject
+// A Lease lets only one of several servers do something at a time. It is an object in S3, which is read with GetObject
 // and written with PutObject.
 //
 // The object contains the ID of the server that holds the lease. Each renewal writes a new version. Each server
@@ -33,38 +29,35 @@ const (
 // acquire the lease at the same moment both hold it, until the one that wrote first checks again.
 //
 // The struct holds what one server knows about the lease. It is not safe for concurrent use.
-type lease struct {
-	bucket *cas.Bucket
+type Lease struct {
+	// Expiry is the time without a new version after which the holder is presumed dead.
+	Expiry time.Duration
+
+	bucket *Bucket
 	key    string
-	// expiry is the time without a new version after which the holder is presumed dead.
-	expiry time.Duration
 	log    *slog.Logger // logs that the lease of a dead server is taken over
 
 	id    string
 	held  bool
-	other cas.Version // last version of another server
-	since time.Time   // when this server first saw other
+	other Version   // last version of another server
+	since time.Time // when this server first saw other
 }
 
-// newLease returns a lease that this server does not hold. It sends no request.
-func newLease(client func() Client, bucket, key string, log *slog.Logger) *lease {
-	return &lease{
-		bucket: &cas.Bucket{
-			Client: func() cas.Client { return client() }, Name: bucket, MaxSize: maxVersion, Unconditional: true,
-		},
-		key: key, log: log, id: rand.Text(),
-	}
+// NewLease returns a lease that this server does not hold. It sends no request. Another server takes the lease over if
+// no version was written for expiry.
+func NewLease(bucket *Bucket, key string, expiry time.Duration, log *slog.Logger) *Lease {
+	return &Lease{Expiry: expiry, bucket: bucket, key: key, log: log, id: rand.Text()}
 }
 
 // String returns the URL of the object.
-func (l *lease) String() string { return l.bucket.URL(l.key) }
+func (l *Lease) String() string { return l.bucket.URL(l.key) }
 
 // Held reports whether this server held the lease after the last Hold and has not released it.
-func (l *lease) Held() bool { return l.held }
+func (l *Lease) Held() bool { return l.held }
 
 // Hold acquires or renews the lease, and reports whether this server holds it now. After an error, its state is
 // unchanged.
-func (l *lease) Hold(ctx context.Context) (held bool, err error) {
+func (l *Lease) Hold(ctx context.Context) (held bool, err error) {
 	now, err := l.read(ctx)
 	if err != nil {
 		return false, err
@@ -75,7 +68,7 @@ func (l *lease) Hold(ctx context.Context) (held bool, err error) {
 			return false, nil
 		}
 		if isHeld(now) {
-			l.log.Warn("webhook: lease of another server expired; taking it over", "lease", l.String())
+			l.log.Warn("lease of another server expired; taking it over", "lease", l.String())
 		}
 	}
 	if written, err := l.write(ctx, l.id, now); err != nil || !written {
@@ -87,7 +80,7 @@ func (l *lease) Hold(ctx context.Context) (held bool, err error) {
 }
 
 // Release releases the lease if this server holds it.
-func (l *lease) Release(ctx context.Context) error {
+func (l *Lease) Release(ctx context.Context) error {
 	l.held = false
 	var failed error
 	for range releaseAttempts {
@@ -103,24 +96,24 @@ func (l *lease) Release(ctx context.Context) error {
 }
 
 // isOwn reports whether this server wrote a version as the holder.
-func (l *lease) isOwn(v cas.Version) bool { return strings.HasPrefix(v.Data, l.id+" ") }
+func (l *Lease) isOwn(v Version) bool { return strings.HasPrefix(v.Data, l.id+" ") }
 
 // isHeld reports whether a server holds the lease in this version.
-func isHeld(v cas.Version) bool { return v.Data != "" && !strings.HasPrefix(v.Data, noHolder+" ") }
+func isHeld(v Version) bool { return v.Data != "" && !strings.HasPrefix(v.Data, noHolder+" ") }
 
 // expired reports whether the server that wrote a version is presumed dead.
-func (l *lease) expired(v cas.Version) bool {
+func (l *Lease) expired(v Version) bool {
 	if v != l.other {
 		l.other, l.since = v, time.Now()
 	}
-	return time.Since(l.since) >= l.expiry
+	return time.Since(l.since) >= l.Expiry
 }
 
 // write replaces a version by one with this holder. It returns false if another server was faster.
-func (l *lease) write(ctx context.Context, holder string, before cas.Version) (written bool, err error) {
+func (l *Lease) write(ctx context.Context, holder string, before Version) (written bool, err error) {
 	_, written, err = l.bucket.Write(ctx, l.key, holder+" "+rand.Text(), before)
 	return written, err
 }
 
 // read returns the current version in S3.
-func (l *lease) read(ctx context.Context) (cas.Version, error) { return l.bucket.Read(ctx, l.key) }
+func (l *Lease) read(ctx context.Context) (Version, error) { return l.bucket.Read(ctx, l.key) }
