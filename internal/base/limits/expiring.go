@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"encoding/json"
 	"iter"
 	"maps"
 	"math"
@@ -49,6 +50,21 @@ func (m *Expiring[K, V]) All() iter.Seq2[K, V] { return maps.All(m.entries) }
 type Score struct {
 	points float64
 	at     time.Time // when the score had these points
+}
+
+// MarshalJSON returns the points and their time in milliseconds since 1970, as an array.
+func (s Score) MarshalJSON() ([]byte, error) {
+	return json.Marshal([2]float64{s.points, float64(s.at.UnixMilli())})
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *Score) UnmarshalJSON(text []byte) error {
+	var fields [2]float64
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	*s = Score{fields[0], time.UnixMilli(int64(fields[1]))}
+	return nil
 }
 
 // At returns the points that are left at the given time.

@@ -6,7 +6,7 @@
 // [List.Check] and [List.LogIn] refuse logins, all with a [limits.Error]. A new ban also ends sessions that are in
 // progress.
 //
-// The list is kept in memory and is not shared with other replicas.
+// The list is kept in memory. With [List.Share], replicas exchange bans and scores through a [state.Store].
 package bans
 
 import (
@@ -75,6 +75,8 @@ type List struct {
 	log    *slog.Logger
 	banned func(Ban)
 	key    []byte // for the hashes of unknown user names
+
+	sharing *Sharing // nil if nothing is shared
 
 	mu       sync.Mutex
 	scores   *limits.Expiring[string, limits.Score]
@@ -268,11 +270,11 @@ func (l *List) count(reason string, points float64, addr netip.Addr, user string
 	}
 }
 
-// add adds points to a score, and bans the name when the score reaches the maximum.
+// add adds points to a score, and bans the name when the scores of all replicas reach the maximum.
 func (l *List) add(reason string, points float64, name string, maximum int) {
 	now := time.Now()
 	s := l.scores.Get(name).Add(points, now, l.cfg.HalfLife)
-	if l.points(s, now) < float64(maximum)-forgotten {
+	if l.points(s, now)+l.sharing.points(name, now, l.cfg.HalfLife) < float64(maximum)-forgotten {
 		l.scores.Set(name, s)
 		return
 	}
@@ -291,6 +293,7 @@ func (l *List) ban(b Ban) {
 	l.put(b)
 	l.cut()
 	l.banned(b)
+	l.sharing.set(b.Name, &b)
 	l.log.Warn("banned", "kind", b.Kind(), "name", b.Name, "until", b.Until, "reason", b.Reason)
 }
 
@@ -346,6 +349,7 @@ func (l *List) Remove(name string) bool {
 	found := l.isBanned(name)
 	l.remove(name)
 	l.scores.Delete(name)
+	l.sharing.set(name, nil)
 	return found
 }
 
