@@ -36,6 +36,9 @@ type ACMEOptions struct {
 	// Observe is called with nil after a certificate was issued, and with an error if issuing one failed.
 	Observe func(err error)
 
+	// Storage stores accounts, certificates and challenges instead of the configured folder, unless it is nil.
+	Storage certmagic.Storage
+
 	// Logger receives log messages. By default they are discarded.
 	Logger *slog.Logger
 
@@ -47,8 +50,8 @@ type ACMEOptions struct {
 // 8555).
 //
 // It answers HTTP-01 and TLS-ALPN-01 (RFC 8737) challenges on addresses of its own, because an FTP server does not
-// listen on ports 80 and 443. The account, the keys and the certificates are stored in a folder. Servers that share
-// the folder use the same certificates, take turns renewing them, and answer each other's challenges.
+// listen on ports 80 and 443. The account, the keys and the certificates are stored in a folder or in the shared state.
+// Servers that share it use the same certificates, take turns renewing them, and answer each other's challenges.
 //
 // The protocol is implemented by certmagic, which retries if the authority fails. Existing certificates stay in use.
 type ACME struct {
@@ -82,9 +85,9 @@ func NewACME(cfg config.ACME, opts ACMEOptions) (*ACME, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &ACME{
-		cfg: cfg, hosts: cfg.Hosts, opts: opts, roots: roots, storage: &certmagic.FileStorage{Path: cfg.Folder},
-		stop: func() {},
+	m := &ACME{cfg: cfg, hosts: cfg.Hosts, opts: opts, roots: roots, storage: opts.Storage, stop: func() {}}
+	if m.storage == nil {
+		m.storage = &certmagic.FileStorage{Path: cfg.Folder}
 	}
 	logger := zap.New(&core{log: opts.Logger})
 	m.cache = certmagic.NewCache(certmagic.CacheOptions{
@@ -261,8 +264,8 @@ func (m *ACME) manage(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		m.opts.Logger.Error("loading ACME certificates failed; check that the server can write to the folder",
-			"folder", m.cfg.Folder, "err", err)
+		m.opts.Logger.Error("loading ACME certificates failed; check that the server can write to the folder or the state",
+			"storage", m.storage, "err", err)
 		select {
 		case <-ctx.Done():
 			return

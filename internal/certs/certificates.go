@@ -30,6 +30,7 @@ type Set struct {
 	issued  Issuer // nil if ACME is not configured
 	log     *slog.Logger
 	current atomic.Pointer[set]
+	tickets atomic.Pointer[[][32]byte] // set by SetTicketKeys, or nil
 }
 
 // A set holds the certificates of one configuration.
@@ -70,7 +71,10 @@ type Change struct {
 }
 
 // Apply makes the new certificates current.
-func (c *Change) Apply() { c.of.current.Store(c.next) }
+func (c *Change) Apply() {
+	c.of.current.Store(c.next)
+	c.of.useTicketKeys()
+}
 
 // Prepare reads the certificates of a configuration without using them. Errors name the file.
 func (s *Set) Prepare(cfg *config.Config) (c *Change, err error) {

@@ -19,19 +19,21 @@ import (
 // because the first attempt is made when a third is left.
 const overdue = 6
 
-// Check verifies that the server can write to the ACME folder, and reports the certificates in it. Notes have the
-// expiry of each certificate. Warnings name certificates that are missing or overdue for renewal. It returns an error
-// if the folder cannot be used or certificates have expired.
+// Check verifies that the server can write to the ACME folder, if there is one, and reports the stored certificates.
+// Notes have the expiry of each certificate. Warnings name certificates that are missing or overdue for renewal. It
+// returns an error if the folder cannot be used or certificates have expired.
 //
 // Check does not create the folder, because it would belong to the user who runs the check instead of the user of the
 // server.
 func (m *ACME) Check(ctx context.Context, now time.Time) (notes, warnings []string, err error) {
-	warning, err := m.checkFolder(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if warning != "" {
-		warnings = append(warnings, warning)
+	if m.opts.Storage == nil {
+		warning, err := m.checkFolder(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if warning != "" {
+			warnings = append(warnings, warning)
+		}
 	}
 	authority := m.issuer().IssuerKey()
 	var ended []error

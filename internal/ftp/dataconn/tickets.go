@@ -84,8 +84,8 @@ func lastRecords(b []byte, n int) int {
 	return starts[len(starts)-n]
 }
 
-// forHandshake returns the configuration of one handshake. It encrypts and decrypts tickets with the keys of cfg,
-// which all handshakes share.
+// forHandshake returns the configuration of one handshake, a copy of cfg. It encrypts and decrypts session tickets with
+// the current keys of tickets.
 //
 // A control connection may resume any session, and its tickets are marked with the control connection. A data
 // connection may only resume the session of its own control connection (RFC 4217, 10.2). Its tickets are marked as
@@ -94,7 +94,7 @@ func lastRecords(b []byte, n int) int {
 //
 // Under TLS 1.2 a data connection that resumes gets no new ticket. Clients that use OpenSSL would replace the
 // session of the control connection with it, and Net::FTP of Ruby could resume only once.
-func forHandshake(h *Handshake, cfg *tls.Config) *tls.Config {
+func forHandshake(h *Handshake, cfg, tickets *tls.Config) *tls.Config {
 	own := cfg.Clone()
 	own.WrapSession = func(state tls.ConnectionState, session *tls.SessionState) ([]byte, error) {
 		// tickets of TLS 1.2 are a part of the handshake, which every client reads
@@ -107,18 +107,15 @@ func forHandshake(h *Handshake, cfg *tls.Config) *tls.Config {
 		if h.data && state.DidResume && state.Version < tls.VersionTLS13 {
 			return nil, nil // empty ticket (RFC 5077, 3.3)
 		}
-		return cfg.EncryptTicket(state, session)
+		return tickets.EncryptTicket(state, session)
 	}
-	if h.data {
-		own.UnwrapSession = func(identity []byte, state tls.ConnectionState) (*tls.SessionState, error) {
-			session, err := cfg.DecryptTicket(identity, state)
-			if err != nil || session == nil || !slices.ContainsFunc(session.Extra, func(b []byte) bool {
-				return bytes.Equal(b, h.mark())
-			}) {
-				return nil, err // leads to a full handshake
-			}
-			return session, nil
+	own.UnwrapSession = func(identity []byte, state tls.ConnectionState) (*tls.SessionState, error) {
+		session, err := tickets.DecryptTicket(identity, state)
+		isOwn := func(extra []byte) bool { return bytes.Equal(extra, h.mark()) }
+		if err != nil || session == nil || h.data && !slices.ContainsFunc(session.Extra, isOwn) {
+			return nil, err // leads to a full handshake
 		}
+		return session, nil
 	}
 	return own
 }

@@ -50,8 +50,9 @@ func (h *Handshake) check(state tls.ConnectionState, requireReuse bool) error {
 
 // TLSConfig returns a copy of cfg for handshakes with a context of WithHandshake. If the session has sent HOST
 // before the handshake (RFC 7151, 4), a client without SNI gets the certificate of that host, and a client whose
-// SNI names another host fails the handshake.
+// SNI names another host fails the handshake. Session tickets have the keys of cfg, which may change later.
 func TLSConfig(cfg *tls.Config) *tls.Config {
+	tickets := cfg
 	cfg = cfg.Clone()
 	configFor, certificate := cfg.GetConfigForClient, cfg.GetCertificate
 	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -68,7 +69,7 @@ func TLSConfig(cfg *tls.Config) *tls.Config {
 				return chosen, err
 			}
 		}
-		return forHandshake(h, cfg), nil
+		return forHandshake(h, cfg, tickets), nil
 	}
 	if certificate != nil {
 		cfg.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
