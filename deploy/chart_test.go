@@ -433,6 +433,7 @@ func TestChangesReachThePod(t *testing.T) {
 		{"memory", "config.memory=128MiB", true},
 		{"abandoned-uploads", "config.abandoned_uploads=48h", true},
 		{"audit", "config.audit.file=-", true},
+		{"state", "config.state.bucket=acme-data,config.state.keys=" + strings.Repeat("A", 43) + "=", true},
 		{"proxy-protocol", "config.proxy_protocol.trusted={10.0.0.0/8}", true},
 		{"ports", "passive.ports=40000-40039", true},
 		{"several-pods", "maxReplicas=8", true},
@@ -596,6 +597,30 @@ func checkServicePerPod(t *testing.T, r release, annotations func(pod int) map[s
 		}
 		if want := annotations(pod); !reflect.DeepEqual(o.Metadata.Annotations, want) {
 			t.Errorf("the Service of pod %d has the annotations %v, want %v", pod, o.Metadata.Annotations, want)
+		}
+	}
+}
+
+// With shared state, pods have a volume for its copy, and need no shared volume for certificates of ACME.
+func TestState(t *testing.T) {
+	values := filepath.Join(chart, "ci", "metallb-values.yaml")
+	state := "config.state.bucket=acme-data,config.state.keys=" + strings.Repeat("A", 43) + "="
+	for set, want := range map[string]string{
+		state: "/var/lib/babelftp/state",
+		state + ",config.tls.acme.http_listen=:8080,tls.existingSecret=":                        "/var/lib/babelftp/state",
+		state + ",config.state.folder=copy":                                                     "/var/lib/babelftp/copy",
+		state + ",extraVolumeMounts[0].name=x,extraVolumeMounts[0].mountPath=/var/lib/babelftp": "",
+		"replicas=2": "",
+	} {
+		r := render(t, values, set)
+		got := ""
+		for _, m := range r.pod().Containers[0].VolumeMounts {
+			if m.Name == "state" {
+				got = m.MountPath
+			}
+		}
+		if got != want {
+			t.Errorf("--set %s: the copy is mounted at %q, want %q", set, got, want)
 		}
 	}
 }

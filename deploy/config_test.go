@@ -115,6 +115,8 @@ func secretData(t *testing.T, r release, v volume) map[string]string {
 		return nil
 	case "babelftp-s3":
 		return map[string]string{"access_key_id": "AKIAIOSFODNN7EXAMPLE", "secret_access_key": "hidden\n"}
+	case "babelftp-state":
+		return map[string]string{"keys": strings.Repeat("A", 43) + "="}
 	case "babelftp-ldap":
 		return map[string]string{"password": "hidden\n"}
 	case "acme-ftp-users":

@@ -205,7 +205,7 @@ func load(t *testing.T, text string) error {
 	cert, key := must.Certificate(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 	clients := must.NewAuthority(t, "clients")
 	files := map[string]string{
-		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "ldap": "secret",
+		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "state.keys": strings.Repeat("A", 43) + "=", "ldap": "secret",
 		"s3.id": "AKIAEXAMPLE", "s3.key": "secret",
 		"collector": "Authorization: Bearer 3f2a", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
 		"scanner.hash": hash, "store-ca.crt": cert, "old.pem": cert, "administrators": "ann:" + hash,

@@ -15,7 +15,7 @@ func newBansCommand() *cobra.Command {
 		Use:   "bans",
 		Short: "Show and change the bans of a running server",
 		Long: "Show and change the addresses, networks and users that a running server has banned (limits.bans).\n" +
-			"Each replica has its own bans.\n\n" + howToConnect,
+			"Replicas share their bans if the configuration has a state section.\n\n" + howToConnect,
 		Example: "  babelftp bans list\n" +
 			"  babelftp bans add 203.0.113.7 --time 24h\n" +
 			"  babelftp bans remove alice@acme\n" +

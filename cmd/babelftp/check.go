@@ -35,13 +35,13 @@ func newCheckCommand() *cobra.Command {
 			"With --probe, it also lists, reads, stores, copies and deletes test objects in the bucket of each tenant and " +
 			"folder, as far as users may do so,\n" +
 			"and names the actions that the IAM policy lacks. It connects to the services of auth, binds to an LDAP " +
-			"directory as bind_dn, and sends a small file to the inspector of each tenant.",
+			"directory as bind_dn, sends a small file to the inspector of each tenant, and writes and deletes an item of the shared state.",
 		Example: "  babelftp check --config babelftp.yaml\n" +
 			"  babelftp check --config babelftp.yaml --probe",
 		Args: noArguments,
 	}
 	file := addConfigFlag(cmd)
-	probe := cmd.Flags().Bool("probe", false, "test the buckets, auth services and inspectors of all tenants")
+	probe := cmd.Flags().Bool("probe", false, "test the buckets, auth services and inspectors of all tenants, and the shared state")
 	asJSON := cmd.Flags().Bool("json", false, "with --probe: print a line of JSON for each bucket")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *asJSON && !*probe {
@@ -59,8 +59,8 @@ func newCheckCommand() *cobra.Command {
 			return err
 		}
 		if *probe {
-			err := errors.Join(probeBuckets(cmd, cfg, *asJSON), probeAuth(cmd.Context(), cfg, out),
-				probeInspectors(cmd.Context(), cfg, out))
+			err := errors.Join(probeBuckets(cmd, cfg, *asJSON), probeState(cmd.Context(), cfg, out),
+				probeAuth(cmd.Context(), cfg, out), probeInspectors(cmd.Context(), cfg, out))
 			if err != nil {
 				return err
 			}
@@ -136,6 +136,23 @@ func probeBuckets(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
 		}
 	})
 	return errors.Join(append(problems, err)...)
+}
+
+// probeState tests the shared state, and prints a line if it works.
+func probeState(ctx context.Context, cfg *config.Config, out io.Writer) error {
+	srv, err := server.New(ctx, cfg, server.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil // probeBuckets has returned it
+	}
+	place, err := srv.ProbeState(ctx)
+	if place == "" {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("state %s: %w", place, err)
+	}
+	_, err = fmt.Fprintf(out, "state %s: ok\n", place)
+	return err
 }
 
 // probeAuth tests the services of auth. It prints a line for each that works, and the error has a line for

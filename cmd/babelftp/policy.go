@@ -18,21 +18,30 @@ import (
 func newPolicyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy TENANT [--config FILE]",
-		Short: "Print the minimal IAM policy for a tenant",
+		Short: "Print the minimal IAM policy for a tenant or the shared state",
 		Long: "Print the minimal IAM policy (JSON) for the credentials of a tenant. It allows the actions that the configuration " +
 			"needs, and access to\nthe objects that the server itself stores in the bucket. The command does not connect to S3.\n\n" +
-			"A folder with other credentials or another role needs its own policy: see --folder.\n\n" +
+			"A folder with other credentials or another role needs its own policy: see --folder. With --state, the command prints\n" +
+			"the policy for the shared state.\n\n" +
 			"With --bucket, it reads no configuration and prints the policy for a tenant with this bucket, users with " +
 			"all\npermissions, and default values for all other keys.",
 		Example: "  babelftp policy acme --config babelftp.yaml > policy.json\n" +
 			"  babelftp policy acme --folder /archive --config babelftp.yaml\n" +
+			"  babelftp policy --state --config babelftp.yaml\n" +
 			"  babelftp policy --bucket acme-data --prefix inbox/ > policy.json",
 	}
 	file := addConfigFlag(cmd)
 	var b bucketFlags
 	b.add(cmd)
 	folder := cmd.Flags().String("folder", "", "print the policy for the credentials of the folder at this `DIRECTORY`")
+	ofState := cmd.Flags().Bool("state", false, "print the policy for the shared state")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if *ofState {
+			if len(args) > 0 || b.bucket != "" || *folder != "" {
+				return newUsageError(cmd, "--state cannot be combined with TENANT, --bucket or --folder")
+			}
+			return nil
+		}
 		if b.bucket != "" {
 			if len(args) > 0 || cmd.Flags().Changed("config") || *folder != "" {
 				return newUsageError(cmd, "--bucket cannot be combined with TENANT, --config or --folder")
@@ -45,7 +54,7 @@ func newPolicyCommand() *cobra.Command {
 			}
 		}
 		if len(args) != 1 {
-			return newUsageError(cmd, "expected one TENANT or --bucket")
+			return newUsageError(cmd, "expected one TENANT, --bucket or --state")
 		}
 		return nil
 	}
@@ -61,9 +70,33 @@ func newPolicyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if *ofState {
+			return printStatePolicy(cmd, cfg)
+		}
 		return printPolicy(cmd, cfg, args[0], *folder)
 	}
 	return cmd
+}
+
+// printStatePolicy prints the policy for the shared state.
+func printStatePolicy(cmd *cobra.Command, cfg *config.Config) error {
+	srv, err := server.New(cmd.Context(), cfg, server.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	policy, err := srv.StatePolicy()
+	if err != nil {
+		return err
+	}
+	return writePolicy(cmd, policy)
+}
+
+// writePolicy writes a policy as JSON.
+func writePolicy(cmd *cobra.Command, policy s3client.Policy) error {
+	out := json.NewEncoder(cmd.OutOrStdout())
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(policy)
 }
 
 // bucketFlags describe a tenant without a configuration file.
@@ -147,8 +180,5 @@ func printPolicy(cmd *cobra.Command, cfg *config.Config, tenant, folder string) 
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 		}
 	}
-	out := json.NewEncoder(cmd.OutOrStdout())
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(s3client.PolicyFor(cmd.Context(), reached...))
+	return writePolicy(cmd, s3client.PolicyFor(cmd.Context(), reached...))
 }

@@ -141,7 +141,10 @@ tenants:
 	}{
 		{[]string{"acne"}, 1, "babelftp: unknown tenant \"acne\": want one of acme, umbrella, xerus, yak, zebra\n"},
 		{[]string{"acme", "--folder", "/none"}, 1, "babelftp: tenant acme: unknown folder \"/none\"\n"},
-		{nil, 2, "babelftp: expected one TENANT or --bucket (see babelftp policy --help)\n"},
+		{nil, 2, "babelftp: expected one TENANT, --bucket or --state (see babelftp policy --help)\n"},
+		{[]string{"acme", "--state"}, 2,
+			"babelftp: --state cannot be combined with TENANT, --bucket or --folder (see babelftp policy --help)\n"},
+		{[]string{"--state"}, 1, "babelftp: state is missing in the configuration\n"},
 	} {
 		if code, stdout, stderr := output(
 			t, "", append(

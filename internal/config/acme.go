@@ -28,7 +28,7 @@ type ACME struct {
 	CAFile string
 	// Folder for the account, keys and certificates. Servers that share it use the same certificates. A relative path
 	// starts in `/var/lib/babelftp`.
-	Folder string `yaml:"folder" default:"/var/lib/babelftp/acme"`
+	Folder string `yaml:"folder" default:"the shared state, or /var/lib/babelftp/acme without state"`
 	// Address for HTTP-01 challenges, host:port. The certificate authority must reach it on port 80.
 	HTTPListen string `yaml:"http_listen" default:"none"`
 	// Address for TLS-ALPN-01 challenges (RFC 8737), host:port. The certificate authority must reach it on port 443.

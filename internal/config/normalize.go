@@ -29,7 +29,10 @@ func (c *Config) normalize() {
 			u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
 		}
 	}
-	c.TLS.ACME.normalizeFolder()
+	c.State.normalize()
+	if !c.State.IsSet() {
+		c.TLS.ACME.normalizeFolder()
+	}
 	c.acmeHosts()
 }
 

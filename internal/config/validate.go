@@ -95,6 +95,7 @@ func (v *validator) settings() {
 	v.durations()
 	v.cfg.Limits.check(v, yamlconf.Path{"limits"})
 	v.uploads()
+	v.cfg.State.check(v, yamlconf.Path{"state"})
 	v.cfg.Audit.check(v, yamlconf.Path{"audit"})
 	v.cfg.Passive.check(v, yamlconf.Path{"passive"})
 }

@@ -7,19 +7,28 @@ import (
 
 	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/storage/state"
 )
 
-// newACME returns the ACME client, or nil if the configuration has no tls.acme section.
-func newACME(cfg *config.Config, issued func(error), log *slog.Logger) (*certs.ACME, error) {
+// newACME returns the ACME client, or nil if the configuration has no tls.acme section. Certificates are stored in the
+// shared state, unless it is nil or the configuration names a folder.
+func newACME(cfg *config.Config, shared *sharedState, issued func(error), log *slog.Logger) (*certs.ACME, error) {
 	if !cfg.TLS.ACME.IsSet() {
 		return nil, nil
 	}
-	return certs.NewACME(cfg.TLS.ACME, certs.ACMEOptions{Observe: issued, Logger: log})
+	opts := certs.ACMEOptions{Observe: issued, Logger: log}
+	if shared != nil && cfg.TLS.ACME.Folder == "" {
+		opts.Storage = state.NewCertificates(shared.store)
+	}
+	return certs.NewACME(cfg.TLS.ACME, opts)
 }
 
 // CheckACME checks the ACME folder; see [certs.ACME.Check].
 func CheckACME(ctx context.Context, cfg *config.Config) (notes, warnings []string, err error) {
-	m, err := newACME(cfg, nil, slog.New(slog.DiscardHandler))
+	if cfg.State.IsSet() && cfg.TLS.ACME.Folder == "" {
+		return nil, nil, nil // without --probe, nothing is read from S3
+	}
+	m, err := newACME(cfg, nil, nil, slog.New(slog.DiscardHandler))
 	if m == nil || err != nil {
 		return nil, nil, err
 	}

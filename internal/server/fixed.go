@@ -34,6 +34,7 @@ func KeepFixed(old, next *config.Config) (cfg *config.Config, keys []string, err
 		{"tls.acme", &c.TLS.ACME, &acme},
 		{"proxy_protocol", &c.ProxyProtocol, &old.ProxyProtocol},
 		{"cluster", &c.Cluster, &old.Cluster},
+		{"state", &c.State, &old.State},
 		{"passive.ports", &c.Passive.Ports, &old.Passive.Ports},
 		{"memory", &c.Memory, &old.Memory},
 		{"abandoned_uploads", &c.AbandonedUploads, &old.AbandonedUploads},

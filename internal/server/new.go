@@ -51,7 +51,11 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	clients := s3client.NewFactory(opts.AWS, func(stack *middleware.Stack) error {
 		return errors.Join(traces.Observe(stack), m.S3.Observe(stack))
 	}, log)
-	obtain, err := newACME(cfg, m.Issued, log)
+	shared, err := newState(cfg, clients, log)
+	if err != nil {
+		return nil, err
+	}
+	obtain, err := newACME(cfg, shared, m.Issued, log)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +89,12 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		guard:        guard,
 		certificates: shown,
 		acme:         obtain,
+		state:        shared,
 		debug:        &sessionlog.Switch{},
 		traces:       traces,
+	}
+	if err := shared.shareBans(cfg, s.bans); err != nil {
+		return nil, err
 	}
 	s.limits.Guard = s.bans
 	s.tenants = account.NewRegistry(log, s.bans)

@@ -95,6 +95,7 @@ type Server struct {
 	memory  *driver.Budget
 	limits  *limits.Server
 	bans    *bans.List
+	state   *sharedState // nil without a state section
 
 	active    atomic.Pointer[active]
 	retired   sync.Map // buckets that reloads removed, until they have no unfinished upload; values are unused
@@ -240,6 +241,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		s.probeInspectors(working)
 		repeat(working, inspectorInterval, func() { s.probeInspectors(working) })
 	})
+	s.state.run(working, s.certificates.SetTicketKeys)
 	panics.Go(func() { keepIdleHeap(working) })
 	panics.Go(func() {
 		s.certificates.Warn(time.Now())
@@ -275,6 +277,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.stopACME()
 	defer s.events.End()
 	defer s.tenants.Close()
+	defer s.state.save()
 	defer s.ports.Shutdown(ctx)
 	for _, l := range []net.Listener{s.explicit, s.implicit} {
 		if kept, ok := l.(inheritedListener); ok {

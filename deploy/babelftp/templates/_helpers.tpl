@@ -155,7 +155,7 @@ admin: 9122
 {{/* The parts of the configuration that need a restart, except those in environment variables of the pod. */}}
 {{- define "babelftp.fixed" -}}
 {{- $config := .Values.config -}}
-{{- $fixed := pick $config "memory" "abandoned_uploads" "audit" "proxy_protocol" -}}
+{{- $fixed := pick $config "memory" "abandoned_uploads" "audit" "proxy_protocol" "state" -}}
 {{- $_ := set $fixed "log" (pick ($config.log | default dict) "format") -}}
 {{- $_ := set $fixed "admin" (pick ($config.admin | default dict) "listen") -}}
 {{- $_ := set $fixed "acme" (omit (dig "acme" dict ($config.tls | default dict) | default dict) "hosts") -}}
@@ -264,7 +264,7 @@ admin: 9122
 {{- if and $open (ne .Values.service.type "ClusterIP") -}}
 {{- fail (printf "service.type: %s without a certificate exposes passwords and files to the network: set tls.existingSecret, tls.certificate.enabled or config.tls.acme, or set config.tls.required: false to allow it" .Values.service.type) -}}
 {{- end -}}
-{{- if $tls.acme -}}
+{{- if and $tls.acme (or $tls.acme.folder (not $config.state)) -}}
 {{- $folder := $tls.acme.folder | default "acme" -}}
 {{- if not (isAbs $folder) -}}
 {{- $folder = printf "/var/lib/babelftp/%s" $folder | clean -}}
@@ -276,10 +276,26 @@ admin: 9122
 {{- end -}}
 {{- end -}}
 {{- if not $mounted -}}
-{{- fail (printf "config.tls.acme needs a persistent volume that all pods share: mount one at %s with extraVolumes and extraVolumeMounts, or let cert-manager obtain the certificate with tls.certificate" $folder) -}}
+{{- fail (printf "config.tls.acme needs a persistent volume that all pods share: mount one at %s with extraVolumes and extraVolumeMounts, share the certificates in a bucket with config.state, or let cert-manager obtain the certificate with tls.certificate" $folder) -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $config -}}
+{{- end -}}
+
+{{/* The folder with the copy of the shared state. It is empty without config.state, and if extraVolumeMounts has it. */}}
+{{- define "babelftp.stateFolder" -}}
+{{- with .Values.config.state -}}
+{{- $folder := .folder | default "state" -}}
+{{- if not (isAbs $folder) -}}
+{{- $folder = printf "/var/lib/babelftp/%s" $folder | clean -}}
+{{- end -}}
+{{- range $.Values.extraVolumeMounts -}}
+{{- if or (eq $folder .mountPath) (hasPrefix (printf "%s/" .mountPath) $folder) -}}
+{{- $folder = "" -}}
+{{- end -}}
+{{- end -}}
+{{- $folder -}}
+{{- end -}}
 {{- end -}}
 
 {{/* The part of the spec that all Services for clients have in common. */}}

@@ -71,6 +71,10 @@ in babelftp.volumes. */}}
   readOnly: true
 - name: admin
   mountPath: /run/babelftp/admin
+{{- with include "babelftp.stateFolder" .root }}
+- name: state
+  mountPath: {{ . }}
+{{- end }}
 {{- if and (include "babelftp.certificateSecret" .root) (not (and .check .root.Values.tls.certificate.enabled)) }}
 - name: tls
   mountPath: /run/babelftp/tls
@@ -102,6 +106,10 @@ check that runs before the objects of the release exist. */}}
     {{- end }}
 - name: admin # for admin_socket
   emptyDir: {}
+{{- if include "babelftp.stateFolder" .root }}
+- name: state # copy of the shared state, for restarts of the container while S3 is down
+  emptyDir: {}
+{{- end }}
 {{- if not (and .check .root.Values.tls.certificate.enabled) }}
 {{- with include "babelftp.certificateSecret" .root }}
 - name: tls

@@ -29,6 +29,7 @@ var errNoRegion = errors.New("unknown region")
 type Bucket struct {
 	Tenant    string
 	Folder    string // a directory of the tenant; empty for the bucket of the tenant itself
+	forState  bool   // the bucket of the shared state, which belongs to no tenant
 	Name      string
 	Prefix    string // prepended to all keys
 	Client    *s3.Client

@@ -44,6 +44,15 @@ func (f *Factory) Buckets(cfg *config.Config) (map[string]*Bucket, error) {
 	return buckets, nil
 }
 
+// StateBucket returns the bucket of the shared state. It sends no requests to S3. The error says that its region is
+// unknown, or that its known server lacks conditional writes.
+func (f *Factory) StateBucket(cfg *config.Config) (*Bucket, error) {
+	storage := cfg.State.S3.Inherit(cfg.S3)
+	b := newBucket(&config.Tenant{}, storage, []layer{{"state.s3", cfg.State.S3}, {"s3", cfg.S3}})
+	b.forState, b.Name, b.Prefix, b.keys.bucket = true, cfg.State.Bucket, cfg.State.Prefix, "state.bucket"
+	return b, b.connect(f, storage, 0)
+}
+
 // newBucket returns a bucket of tenant t. storage is the result of merging layers.
 func newBucket(t *config.Tenant, storage config.S3, layers []layer) *Bucket {
 	return &Bucket{

@@ -68,6 +68,21 @@ func PolicyFor(ctx context.Context, buckets ...*Bucket) Policy {
 	return newPolicy(all)
 }
 
+// PolicyForState returns the minimal policy for the bucket of the shared state.
+func PolicyForState(b *Bucket) Policy {
+	region := b.region()
+	var all []allowance
+	for _, action := range []string{GetObject, PutObject, DeleteObject} {
+		all = append(all, allowance{Permission: Permission{
+			Action: action, Resource: region.objectARN(b.Name, literal(b.Prefix)+"*"),
+		}})
+	}
+	return newPolicy(append(all, allowance{
+		Permission{Action: ListBucket, Resource: region.bucketARN(b.Name)},
+		clause{"StringLike", "s3:prefix", literal(b.Prefix) + "*"},
+	}))
+}
+
 // PolicyNote returns a note for operators about the policy of [PolicyFor] for this bucket, or "".
 func (b *Bucket) PolicyNote() string {
 	if b.Profile.Name != "" || b.Prefix == "" {

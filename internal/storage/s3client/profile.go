@@ -20,7 +20,7 @@ func (b *Bucket) findProfile(ctx context.Context, s *scratch, header http.Header
 	known, _ := driver.ProfileNamed(name)
 	b.setProfile(known)
 	auto := b.account.profile == ""
-	if auto && name == "strict" && (b.resumeRequired || b.deniesOverwrite()) {
+	if auto && name == "strict" && (b.resumeRequired || b.deniesOverwrite() || b.forState) {
 		var err error
 		if b.Profile, err = detectProfile(ctx, s, b.Prefix, b.Profile); err != nil {
 			return b.explain(err)
@@ -105,6 +105,9 @@ func (b *Bucket) checkSupported() error {
 			b.keys.endpoint)
 	case b.Profile.NoTags && len(b.Objects.Tags) > 0:
 		return b.failed(nil, server+"does not support tags, which objects.tags requires", "remove objects.tags")
+	case b.forState && !b.Profile.ConditionalPut:
+		return b.failed(nil, server+"has no conditional writes, which state requires",
+			"use a bucket on another server, see docs/s3-servers.md, or remove state")
 	case b.resumeRequired && !b.Profile.Resumes():
 		return b.failed(nil, server+"cannot resume uploads, which resume: keep requires",
 			"set resume: discard, or use a server or bucket type that can")

@@ -53,6 +53,9 @@ func (b *Bucket) RoleARN() string {
 
 // String names the bucket in errors.
 func (b *Bucket) String() string {
+	if b.forState {
+		return fmt.Sprintf("state: bucket %q", b.Name)
+	}
 	if b.Folder != "" {
 		return fmt.Sprintf("tenant %s: folder %s: bucket %q", b.Tenant, b.Folder, b.Name)
 	}
