@@ -24,8 +24,8 @@ type passwords struct {
 	checks chan struct{}
 	key    string
 
-	mu    sync.Mutex
-	right map[string][sha256.Size]byte // by name
+	mu      sync.Mutex
+	correct map[string][sha256.Size]byte // by name
 }
 
 func newPasswords(hashes map[string]string) (*passwords, error) {
@@ -35,7 +35,7 @@ func newPasswords(hashes map[string]string) (*passwords, error) {
 	}
 	return &passwords{
 		hashes: hashes, set: set, checks: make(chan struct{}, set.Parallel(maxChecks)), key: rand.Text(),
-		right: map[string][sha256.Size]byte{},
+		correct: map[string][sha256.Size]byte{},
 	}, nil
 }
 
@@ -49,7 +49,7 @@ func (p *passwords) remembered(name, password string) bool {
 	sum := sha256.Sum256([]byte(p.key + password))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before, found := p.right[name]
+	before, found := p.correct[name]
 	return found && subtle.ConstantTimeCompare(before[:], sum[:]) == 1
 }
 
@@ -67,6 +67,6 @@ func (p *passwords) match(ctx context.Context, name, password string) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.right[name] = sha256.Sum256([]byte(p.key + password))
+	p.correct[name] = sha256.Sum256([]byte(p.key + password))
 	return true
 }

@@ -141,7 +141,7 @@ func (o *Overview) uploadsIn(ctx context.Context, b *s3client.Bucket) (uploads [
 		user, found := owners[p.OwnerID]
 		if !found {
 			if others == nil {
-				others = o.ownersBeside(b)
+				others = o.otherOwners(b)
 			}
 			if _, theirs := others[p.OwnerID]; theirs {
 				all--
@@ -182,8 +182,8 @@ func (o *Overview) owners(b *s3client.Bucket, name string) map[string]string {
 	return owners
 }
 
-// ownersBeside returns the users of other tenants that share the prefix of the bucket, by their owner IDs.
-func (o *Overview) ownersBeside(b *s3client.Bucket) map[string]string {
+// otherOwners returns the users of other tenants that share the prefix of the bucket, by their owner IDs.
+func (o *Overview) otherOwners(b *s3client.Bucket) map[string]string {
 	owners := map[string]string{}
 	for _, other := range o.parts.Buckets() {
 		if other.Tenant == b.Tenant || other.Prefix != b.Prefix || !other.SamePlace(b) {

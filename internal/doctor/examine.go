@@ -285,7 +285,7 @@ func (x *examination) passivePorts(ctx context.Context, s *session) {
 		case slices.ContainsFunc(all, broken): // the ports work
 		default:
 			for port, why := range t.missed {
-				x.missed(local, port, why)
+				x.addMissed(local, port, why)
 			}
 		}
 		switch {
@@ -298,8 +298,8 @@ func (x *examination) passivePorts(ctx context.Context, s *session) {
 	}
 }
 
-// missed adds a port that could not be reached. If servers differ, it may belong to another server.
-func (x *examination) missed(local netip.Addr, port uint16, why string) {
+// addMissed adds a port that could not be reached. If servers differ, it may belong to another server.
+func (x *examination) addMissed(local netip.Addr, port uint16, why string) {
 	if x.serversDiffer {
 		x.note(dataElsewhere, nil, why)
 		return
@@ -316,7 +316,7 @@ func (x *examination) sample(ctx context.Context, s *session, t *trial) (usable 
 		return true
 	case r.code/100 == 4: // the server reports the failure itself
 		r.command = t.verb
-		x.add(x.refused(t.verb, r))
+		x.add(x.classifyReply(t.verb, r))
 		return r.code != 421
 	case !address.IsValid():
 		t.evidence = append(t.evidence, t.verb+": "+r.String())
@@ -334,7 +334,7 @@ func (x *examination) sample(ctx context.Context, s *session, t *trial) (usable 
 	}
 	defer conn.Close()
 	_, last := s.run("LIST", nil, func() (net.Conn, error) { return conn, nil })
-	f := x.refused("LIST", last)
+	f := x.classifyReply("LIST", last)
 	switch {
 	case f == nil, last.code == 450: // some servers reply 450 for an empty directory
 		t.good++
@@ -378,7 +378,7 @@ func (x *examination) open(
 // mode.
 func (x *examination) active(_ context.Context, s *session) {
 	_, r := s.activeTransfer("LIST", nil)
-	f := x.refused("LIST", r)
+	f := x.classifyReply("LIST", r)
 	switch {
 	case f == nil, r.code == 450:
 		if x.mode == "" {
@@ -430,7 +430,7 @@ func scripts() []string {
 // files uploads a file and names, and checks whether they come back unchanged.
 func (x *examination) files(ctx context.Context, s *session) {
 	name, body := x.prefix+".bin", content()
-	if f := x.refused("STOR "+name, x.store(ctx, s, name, body)); f != nil {
+	if f := x.classifyReply("STOR "+name, x.store(ctx, s, name, body)); f != nil {
 		if f.ID == transferCut {
 			x.inNewSession(ctx, "MTU", func(ctx context.Context, s *session) {
 				if r := x.store(ctx, s, x.prefix+"-small.bin", body[:64]); r.ok() { // a tunnel may lose large packets
@@ -454,7 +454,7 @@ func (x *examination) files(ctx context.Context, s *session) {
 		command = "RNTO " + to
 		r = s.send(command)
 	}
-	x.add(x.refused(command, r))
+	x.add(x.classifyReply(command, r))
 }
 
 // store uploads a file.
@@ -479,7 +479,7 @@ func (x *examination) fetch(ctx context.Context, s *session, name string, body [
 	case offset > 0 && r.code >= 500 && r.code != 550:
 		x.addMissing(s, "REST", "REST", r.String())
 	case !r.ok():
-		x.add(x.refused("RETR "+name, r))
+		x.add(x.classifyReply("RETR "+name, r))
 	case offset > 0 && bytes.Equal(data, body):
 		x.note(commandBroken, []string{"REST"}, fmt.Sprintf("REST %d: 350, RETR: %d bytes", offset, len(data)))
 	case !bytes.Equal(data, want):
@@ -513,7 +513,7 @@ func (x *examination) names(ctx context.Context, s *session) {
 		if ctx.Err() != nil {
 			return
 		}
-		switch f := x.refused("STOR "+name, x.store(ctx, s, name, []byte(script))); {
+		switch f := x.classifyReply("STOR "+name, x.store(ctx, s, name, []byte(script))); {
 		case f == nil:
 			kept = append(kept, name)
 		case f.ID == commandRefused:
@@ -528,7 +528,7 @@ func (x *examination) names(ctx context.Context, s *session) {
 	x.Progress("MLSD")
 	data, r := s.transfer(ctx, x.mode, "MLSD", nil)
 	if r.code == 550 {
-		x.add(x.refused("MLSD", r))
+		x.add(x.classifyReply("MLSD", r))
 	} else if r.code >= 500 {
 		x.addMissing(s, "MLSD", "MLST", r.String())
 		data, r = s.transfer(ctx, x.mode, "NLST", nil)

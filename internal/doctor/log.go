@@ -124,7 +124,7 @@ func ReadLog(ctx context.Context, in io.Reader, filter Filter) (*Findings, error
 		return nil, ErrNoLog
 	}
 	for _, s := range r.sessions {
-		r.ended(s)
+		r.checkEnd(s)
 	}
 	r.conclude()
 	return &r.found, nil
@@ -333,8 +333,8 @@ func (r *logReader) follow(l *line, client, user string) {
 	}
 }
 
-// ended adds a finding if the last reply of a session made the client stop.
-func (r *logReader) ended(s *logged) {
+// checkEnd adds a finding if the last reply of a session made the client stop.
+func (r *logReader) checkEnd(s *logged) {
 	verb, _, _ := strings.Cut(s.command, " ")
 	if slices.Contains([]int{500, 501, 502, 504}, s.code) {
 		r.found.add(newFinding(clientStops, []string{verb}, s.command, s.reply).seenBy(s.client, s.user))

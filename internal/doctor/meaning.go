@@ -129,9 +129,9 @@ func (x *examination) loginFailed(command string, r reply) *Finding {
 	return newFinding(commandRefused, []string{command}, evidence...)
 }
 
-// refused returns the finding for the reply to a command, or nil if the command succeeded. Servers other than
+// classifyReply returns the finding for the reply to a command, or nil if the command succeeded. Servers other than
 // babelftp are judged by the reply codes of RFC 959, 4.2 and RFC 4217, which do not depend on a language.
-func (x *examination) refused(command string, r reply) *Finding {
+func (x *examination) classifyReply(command string, r reply) *Finding {
 	command = cmp.Or(r.command, command)
 	verb, _, _ := strings.Cut(command, " ")
 	switch {

@@ -147,7 +147,7 @@ func (x *examination) connect(ctx context.Context, address netip.AddrPort, newes
 		return nil, f
 	}
 	s := &session{conn: ftpclient.New(ctx, conn), remote: address}
-	s.missed = func(port uint16, err error) { x.missed(s.local(), port, err.Error()) }
+	s.missed = func(port uint16, err error) { x.addMissed(s.local(), port, err.Error()) }
 	if f := x.greet(ctx, s, newest); f != nil {
 		_ = s.conn.Close()
 		return nil, f
@@ -279,7 +279,7 @@ func (x *examination) logIn(s *session) *Finding {
 		return newFinding(transferCut, nil, "OPTS UTF8 ON", r.String())
 	}
 	if x.dir != "" {
-		return x.refused("CWD", s.send("CWD "+x.dir))
+		return x.classifyReply("CWD", s.send("CWD "+x.dir))
 	}
 	return nil
 }

@@ -167,11 +167,11 @@ func (m *multipart) explainRefusal(part *s3api.Part, size int64, previous *partR
 // reserve waits for a slot for the next part, unless one is already reserved. A slot that is still reserved when the
 // upload ends need not be returned. It is then a slot of the upload itself, because shared slots are returned first.
 func (m *multipart) reserve(s *slots) error {
-	if err := m.ended(); err != nil || s.reserved {
+	if err := m.stopReason(); err != nil || s.reserved {
 		return err
 	}
 	if !s.acquire(m.ctx, m.session) {
-		return m.ended()
+		return m.stopReason()
 	}
 	s.reserved = true
 	return nil
@@ -224,8 +224,8 @@ func (m *multipart) tooManyParts(parts, bytes int64, cause error) error {
 // waitToFill waits until the next part can be sent, so that the session does not fill buffers that only wait.
 func (m *multipart) waitToFill() error { return m.reserve(m.slots) }
 
-// ended returns the reason why the upload sends no more parts, or nil if it still does.
-func (m *multipart) ended() error {
+// stopReason returns the reason why the upload sends no more parts, or nil if it still does.
+func (m *multipart) stopReason() error {
 	if err := context.Cause(m.ctx); err != nil {
 		return err
 	}

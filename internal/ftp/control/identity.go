@@ -69,8 +69,8 @@ func (id *identity) charset() *pathname.Encoding {
 	return id.networkCharset
 }
 
-// shown decodes text that the client sent before login, to repeat it in a reply.
-func (id *identity) shown(text string) string {
+// decodeForReply decodes text that the client sent before login, to repeat it in a reply.
+func (id *identity) decodeForReply(text string) string {
 	if utf8.ValidString(text) {
 		return text
 	}

@@ -33,7 +33,7 @@ func (s *session) user(name string) (wire.Reply, error) {
 	if s.cfg.Backend.NeedsNoPassword(request) { // RFC 2228 4
 		return s.pass("")
 	}
-	return s.reply(331, i18n.PasswordRequired, s.identity.shown(name))
+	return s.reply(331, i18n.PasswordRequired, s.identity.decodeForReply(name))
 }
 
 // pass handles PASS.

@@ -113,7 +113,7 @@ func (c *Conn) Close() error {
 		return nil
 	}
 	if err != nil && relayed {
-		return c.failed(err)
+		return c.recordFailure(err)
 	}
 	c.transfer.setComplete()
 	return nil
@@ -143,7 +143,7 @@ func (c *Conn) handshake() error {
 	case !broken && !errors.Is(err, ErrLost) && !errors.Is(err, net.ErrClosed) && !isTimeout(err):
 		c.transfer.fail(ErrTLS)
 	}
-	return c.failed(err)
+	return c.recordFailure(err)
 }
 
 // cutConn is the connection below TLS. A complete stream ends with close_notify of the client. If it ends without
@@ -179,7 +179,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 		err = waitErr
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return n, c.failed(err)
+		return n, c.recordFailure(err)
 	}
 	if err != nil {
 		c.ended = time.Now()
@@ -203,7 +203,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 			err = c.pace(n)
 		}
 		if err != nil {
-			return written, c.failed(err)
+			return written, c.recordFailure(err)
 		}
 	}
 	return written, nil
@@ -217,8 +217,8 @@ func (c *Conn) pace(n int) error {
 	return c.transfer.Pace.Wait(c.ctx, n)
 }
 
-// failed records why the connection failed.
-func (c *Conn) failed(err error) error {
+// recordFailure records why the connection failed.
+func (c *Conn) recordFailure(err error) error {
 	switch {
 	case c.ctx.Err() != nil: // the storage has stopped reading the upload
 		c.transfer.fail(context.Cause(c.ctx))

@@ -53,8 +53,8 @@ func (q *Queue) reserve(e Event) bool {
 	return true
 }
 
-// released subtracts an event that was deleted.
-func (q *Queue) released(e Event) {
+// releaseBytes subtracts an event that was deleted.
+func (q *Queue) releaseBytes(e Event) {
 	q.backlog.mu.Lock()
 	defer q.backlog.mu.Unlock()
 	q.backlog.bytes.Add(q.ownerOf(e.ID), -e.bytes)

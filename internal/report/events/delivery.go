@@ -162,7 +162,7 @@ func (q *Queue) send(ctx context.Context, batch []Event) error {
 		if err := q.remove(ctx, e); err != nil {
 			q.Log.Warn("webhook: deleting a delivered event failed; it will be sent again", "id", e.ID, "err", err)
 		} else {
-			q.released(e)
+			q.releaseBytes(e)
 		}
 		q.setOwned(e.ID, false)
 	}

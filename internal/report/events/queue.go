@@ -317,7 +317,7 @@ func (q *Queue) cancel(ctx context.Context, e Event) {
 		q.Log.Warn("webhook: deleting the event of a failed command failed", "id", e.ID, "err", err)
 		return
 	}
-	q.released(e)
+	q.releaseBytes(e)
 }
 
 // postpone stores an event as confirmed, so that a sweep of any server sends it.

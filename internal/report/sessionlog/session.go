@@ -104,13 +104,13 @@ func (s *Session) CommandEnded(ctx context.Context, o *report.Outcome) {
 	case o.Transfer != nil:
 		s.transferEnded(ctx, o)
 	case o.Err != nil:
-		s.failed(ctx, o)
+		s.logFailure(ctx, o)
 	}
 	s.PreliminaryReply(ctx, o.Command, o.Code, o.Lines)
 }
 
-// failed logs why a command failed. Repeated failures of a session are limited to a few lines per minute.
-func (s *Session) failed(ctx context.Context, o *report.Outcome) {
+// logFailure logs why a command failed. Repeated failures of a session are limited to a few lines per minute.
+func (s *Session) logFailure(ctx context.Context, o *report.Outcome) {
 	if !s.Enabled(ctx, slog.LevelInfo) {
 		return
 	}

@@ -83,7 +83,7 @@ func (s *scan) directory(ctx context.Context, p *Place, dir string, above []*fin
 		s.seen.Add(1)
 		name := path.Join(dir, entry.Name())
 		if !entry.IsDir() {
-			for _, f := range slices.Concat(above, s.look(dir, entry.Name(), name)) {
+			for _, f := range slices.Concat(above, s.check(dir, entry.Name(), name)) {
 				f.objects.Add(1)
 			}
 			continue
@@ -91,7 +91,7 @@ func (s *scan) directory(ctx context.Context, p *Place, dir string, above []*fin
 		if p.skips(name) {
 			continue
 		}
-		within := slices.Concat(above, s.look(dir, entry.Name(), name+"/"))
+		within := slices.Concat(above, s.check(dir, entry.Name(), name+"/"))
 		below := func() error {
 			return panics.Catch(func() error { return s.directory(ctx, p, name, within) })
 		}
@@ -112,8 +112,8 @@ func (p *Place) skips(dir string) bool {
 	return slices.ContainsFunc(p.Skip, func(other string) bool { return norm.NFC.String(other) == dir })
 }
 
-// look adds a line for each reading of a name in a directory.
-func (s *scan) look(dir, name, whole string) []*finding {
+// check adds a line for each reading of a name in a directory.
+func (s *scan) check(dir, name, whole string) []*finding {
 	var found []*finding
 	for _, line := range s.readings(dir, name, whole) {
 		found = append(found, &finding{Line: line})

@@ -124,10 +124,10 @@ func (b *Bucket) reach(ctx context.Context) (header http.Header, err error) {
 	// server.
 	if _, err := b.Client.Options().Credentials.Retrieve(ctx); err != nil {
 		if refused, ok := errors.AsType[*roleError](err); ok {
-			return nil, b.failed(err, refused.problem, "%s", refused.advice)
+			return nil, b.newError(err, refused.problem, "%s", refused.advice)
 		}
 		problem, advice := explainCredentials(err, b.keys.credentials)
-		return nil, b.failed(err, problem, "%s", advice)
+		return nil, b.newError(err, problem, "%s", advice)
 	}
 	begin := time.Now()
 	head, err := b.Client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name})
@@ -151,7 +151,7 @@ func (b *Bucket) reach(ctx context.Context) (header http.Header, err error) {
 	return header, nil
 }
 
-// failed returns a bucketError for this bucket. The advice is a format for args.
-func (b *Bucket) failed(cause error, problem, advice string, args ...any) error {
+// newError returns a bucketError for this bucket. The advice is a format for args.
+func (b *Bucket) newError(cause error, problem, advice string, args ...any) error {
 	return &bucketError{bucket: b, problem: problem, advice: fmt.Sprintf(advice, args...), cause: cause}
 }

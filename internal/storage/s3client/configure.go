@@ -107,7 +107,7 @@ func (b *Bucket) connect(factory *Factory, storage config.S3, presign time.Durat
 		}
 	}
 	if err != nil {
-		return b.failed(err, "its region is unknown", "set %s.region or AWS_REGION", b.keys.region)
+		return b.newError(err, "its region is unknown", "set %s.region or AWS_REGION", b.keys.region)
 	}
 	// Errors that follow from the configuration alone stop the server. Errors found by requests only make one bucket
 	// unusable.

@@ -58,13 +58,13 @@ func explanations() []explanation {
 // explain turns an error of S3 into a bucketError.
 func (b *Bucket) explain(err error) error {
 	if foreign, ok := errors.AsType[*s3error.ForeignError](err); ok {
-		return b.failed(
+		return b.newError(
 			err, fmt.Sprintf("%s at %s: %s", s3error.Operation(err), b.server(), foreign.Problem()), "%s", foreign.What())
 	}
 	status, code := s3error.Status(err), s3error.Code(err)
 	if status == 0 {
 		problem := fmt.Sprintf("cannot reach S3 at %s: %s", b.server(), reason(err, checkTimeout))
-		return b.failed(err, problem, "%s", b.adviseNetwork(err))
+		return b.newError(err, problem, "%s", b.adviseNetwork(err))
 	}
 	if code == "" || code == "NotFound" {
 		code = map[int]string{
@@ -86,7 +86,7 @@ func (b *Bucket) explain(err error) error {
 	if problem == "" {
 		problem = fmt.Sprintf("%s returned %d for %s", b.server(), status, s3error.Operation(err))
 	}
-	return b.failed(err, fmt.Sprintf("%s (%s)", problem, describe(err)), "%s", advice)
+	return b.newError(err, fmt.Sprintf("%s (%s)", problem, describe(err)), "%s", advice)
 }
 
 // server names the S3 server of the bucket.

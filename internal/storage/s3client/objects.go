@@ -40,7 +40,7 @@ func (b *Bucket) checkChecksum(ctx context.Context, s *scratch) error {
 		b.setProfile(b.Profile)
 		return nil
 	case err == nil, status == http.StatusBadRequest, status == http.StatusNotImplemented:
-		return b.failed(
+		return b.newError(
 			err, "its S3 server ("+b.Profile.Name+") does not keep checksums, which objects.checksum requires",
 			"remove objects.checksum")
 	}

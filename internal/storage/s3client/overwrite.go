@@ -64,9 +64,9 @@ func (b *Bucket) checkVersioning(ctx context.Context) error {
 	case err == nil && kept == types.BucketVersioningStatusEnabled:
 		return nil
 	case err == nil, status == http.StatusNotImplemented, status == http.StatusMethodNotAllowed:
-		return b.failed(err, "versioning is not enabled, which "+why+" requires", "%s", advice)
+		return b.newError(err, "versioning is not enabled, which "+why+" requires", "%s", advice)
 	case status == http.StatusForbidden:
-		return b.failed(
+		return b.newError(
 			err,
 			"the credentials lack permission to read its versioning status, which "+why+" requires",
 			"%s", b.adviseDenied(err))
@@ -86,7 +86,7 @@ func (b *Bucket) checkCondition(ctx context.Context, s *scratch) error {
 	case kept:
 		return nil
 	case err == nil, s3error.Status(err) == http.StatusNotImplemented:
-		return b.failed(
+		return b.newError(
 			err, "its S3 server does not support If-None-Match, which overwrite: deny requires: files would be overwritten",
 			"use a server that supports it, or set overwrite: allow or overwrite: version")
 	}

@@ -101,15 +101,15 @@ func (b *Bucket) checkSupported() error {
 	server := "its S3 server (" + b.Profile.Name + ") "
 	switch {
 	case b.Profile.VirtualHosts && b.account.pathStyle:
-		return b.failed(nil, server+"accepts the bucket name only in the host name", "set %s.path_style: false",
+		return b.newError(nil, server+"accepts the bucket name only in the host name", "set %s.path_style: false",
 			b.keys.endpoint)
 	case b.Profile.NoTags && len(b.Objects.Tags) > 0:
-		return b.failed(nil, server+"does not support tags, which objects.tags requires", "remove objects.tags")
+		return b.newError(nil, server+"does not support tags, which objects.tags requires", "remove objects.tags")
 	case b.forState && !b.Profile.ConditionalPut:
-		return b.failed(nil, server+"has no conditional writes, which state requires",
+		return b.newError(nil, server+"has no conditional writes, which state requires",
 			"use a bucket on another server, see docs/s3-servers.md, or remove state")
 	case b.resumeRequired && !b.Profile.Resumes():
-		return b.failed(nil, server+"cannot resume uploads, which resume: keep requires",
+		return b.newError(nil, server+"cannot resume uploads, which resume: keep requires",
 			"set resume: discard, or use a server or bucket type that can")
 	}
 	return nil

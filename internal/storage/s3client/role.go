@@ -97,7 +97,7 @@ func (r *role) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	// server.
 	if _, err := r.base.Retrieve(ctx); err != nil {
 		problem, advice := explainCredentials(err, r.keys.credentials)
-		return aws.Credentials{}, r.failed(fmt.Sprintf("cannot assume the role %s: %s", r.RoleARN, problem), "%s", advice)
+		return aws.Credentials{}, r.newError(fmt.Sprintf("cannot assume the role %s: %s", r.RoleARN, problem), "%s", advice)
 	}
 	c, err := r.provider.Retrieve(ctx)
 	if err != nil {
@@ -109,13 +109,13 @@ func (r *role) Retrieve(ctx context.Context) (aws.Credentials, error) {
 // explain turns an error of AssumeRole into a roleError.
 func (r *role) explain(err error) error {
 	if s3error.Status(err) == 0 {
-		return r.failed(
+		return r.newError(
 			fmt.Sprintf("cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN, reason(err, stsTimeout)),
 			"%s", networkAdvice(err, "AWS_ENDPOINT_URL_STS"))
 	}
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok || api.ErrorCode() == "UnknownError" { // the SDK found no code in the response
-		return r.failed(
+		return r.newError(
 			fmt.Sprintf("no STS found at %s for the role %s (HTTP status %d)", r.server, r.RoleARN, s3error.Status(err)),
 			"set AWS_ENDPOINT_URL_STS to the URL of STS")
 	}
@@ -123,24 +123,24 @@ func (r *role) explain(err error) error {
 	switch api.ErrorCode() {
 	case "InvalidClientTokenId", "ExpiredTokenException", "ExpiredToken", "UnrecognizedClientException",
 		"InvalidAccessKeyId", "XAdminUserNotFound":
-		return r.failed(
+		return r.newError(
 			problem, "correct %s.access_key_id and its secret, or the credentials of the AWS SDK", r.keys.credentials)
 	case "SignatureDoesNotMatch":
-		return r.failed(problem, "compare the secret of %s.access_key_id, or the credentials of the AWS SDK; "+
+		return r.newError(problem, "compare the secret of %s.access_key_id, or the credentials of the AWS SDK; "+
 			"if a proxy is in front of STS, let it pass on the header Host as it is", r.keys.credentials)
 	case "AccessDenied":
-		return r.failed(
+		return r.newError(
 			problem, "allow sts:AssumeRole, and sts:TagSession for session tags, in the trust policy of the role and to "+
 				"the credentials that assume it; compare %s.assume_role.external_id and %s.access_key_id",
 			r.keys.role, r.keys.credentials)
 	case "RegionDisabledException":
-		return r.failed(problem, "activate STS in that region, or set another %s.region", r.keys.region)
+		return r.newError(problem, "activate STS in that region, or set another %s.region", r.keys.region)
 	case "ValidationError", "PackedPolicyTooLarge", "MalformedPolicyDocument":
-		return r.failed(problem, "correct %s.assume_role", r.keys.role)
+		return r.newError(problem, "correct %s.assume_role", r.keys.role)
 	}
-	return r.failed(problem, "")
+	return r.newError(problem, "")
 }
 
-func (r *role) failed(problem, advice string, args ...any) error {
+func (r *role) newError(problem, advice string, args ...any) error {
 	return &roleError{problem: problem, advice: fmt.Sprintf(advice, args...)}
 }

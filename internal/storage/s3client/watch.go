@@ -209,7 +209,7 @@ func (b *Bucket) AwaitUsable(ctx context.Context, replaced <-chan struct{}) erro
 		return nil
 	}
 	if errors.Is(err, errNotChecked) {
-		return b.failed(err, err.Error(), "wait, or check the log")
+		return b.newError(err, err.Error(), "wait, or check the log")
 	}
 	return err
 }

@@ -10,7 +10,7 @@
 //	Policy       which Rights does the user have for a name: list, read, write, delete, rename, make directories?
 //	Directories  which directories exist although S3 has no object in them, such as the home before its first file?
 //	Past         which directory shows the files as they were, if the bucket keeps versions?
-//	Endings      which uploads are about to be stored, so that a client that comes back waits for its own?
+//	EndingUploads which uploads are about to be stored, so that a client that comes back waits for its own?
 //	Sink         who receives the events of changes? It makes an Event of each [FileChange].
 //
 // A [Store] has the files of one mount. [NewStore] makes one from a bucket of the driver. A [Files] is a View for one

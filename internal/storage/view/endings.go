@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Endings tracks the uploads of a process that are ending: the client has disconnected or sent everything, and the
-// server is storing the rest. Until that is done, no session can resume such an upload, and its size is unknown. A
+// EndingUploads tracks the uploads of a process that are ending: the client has disconnected or sent everything, and
+// the server is storing the rest. Until that is done, no session can resume such an upload, and its size is unknown. A
 // client that lost its connection comes back within milliseconds, and relies on the reply that it gets.
 //
-// The sessions of one process share Endings. The zero value is ready to use.
-type Endings struct {
+// The sessions of one process share EndingUploads. The zero value is ready to use.
+type EndingUploads struct {
 	mu      sync.Mutex
 	uploads map[string]*ending // by owner and object
 }
@@ -28,7 +28,7 @@ type ending struct {
 const maxEnding = 20 * time.Second
 
 // begin records that an upload is ending. The caller must call done once when it has ended.
-func (e *Endings) begin(key string) (done func()) {
+func (e *EndingUploads) begin(key string) (done func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.uploads == nil {
@@ -51,7 +51,7 @@ func (e *Endings) begin(key string) (done func()) {
 }
 
 // await waits until no upload with this key is ending.
-func (e *Endings) await(ctx context.Context, key string) {
+func (e *EndingUploads) await(ctx context.Context, key string) {
 	e.mu.Lock()
 	of := e.uploads[key]
 	e.mu.Unlock()

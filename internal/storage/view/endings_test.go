@@ -71,11 +71,11 @@ func TestEndings(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				storage, endings := &endingStore{closing: make(chan struct{})}, &Endings{}
+				storage, endings := &endingStore{closing: make(chan struct{})}, &EndingUploads{}
 				view := func(owner string) *View {
 					return &View{
 						Mounts: NewMounts(Mount{Dir: "/", Store: storage}), Directories: NewDirectories("/"),
-						Owner: owner, Endings: endings,
+						Owner: owner, EndingUploads: endings,
 					}
 				}
 				file, err := view("alice").For(t.Context(), nil).OpenWriter("/file", write|os.O_TRUNC, 0)
@@ -119,7 +119,7 @@ func TestEndings(t *testing.T) {
 // A command waits for a limited time.
 func TestEndingThatTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		endings := &Endings{}
+		endings := &EndingUploads{}
 		defer endings.begin("key")()
 		endings.await(t.Context(), "key") // the test would fail as a deadlock
 	})

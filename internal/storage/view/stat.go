@@ -17,7 +17,7 @@ func (f *Files) Stat(name string) (fs.FileInfo, error) {
 		return nil, t.deniedError("stat")
 	}
 	f.await(t)
-	info, err := f.orMount(t, t.mount.Store.Stat)
+	info, err := f.statOrMount(t, t.mount.Store.Stat)
 	switch {
 	case err == nil && info.IsDir():
 		f.Directories.seePath(t.name)
@@ -73,7 +73,7 @@ func (f *Files) StatDir(name string) (fs.FileInfo, error) {
 
 // statDir checks for a directory that the user may know about.
 func (f *Files) statDir(t *target) (fs.FileInfo, error) {
-	info, err := f.orMount(t, t.mount.Store.StatDir)
+	info, err := f.statOrMount(t, t.mount.Store.StatDir)
 	switch {
 	case err == nil:
 		f.Directories.seePath(t.name)
@@ -83,8 +83,8 @@ func (f *Files) statDir(t *target) (fs.FileInfo, error) {
 	return info, err
 }
 
-// orMount returns file information for a directory that leads to mounts, if the store has no such directory.
-func (f *Files) orMount(
+// statOrMount returns file information for a directory that leads to mounts, if the store has no such directory.
+func (f *Files) statOrMount(
 	t *target, stat func(ctx context.Context, name string) (fs.FileInfo, error),
 ) (fs.FileInfo, error) {
 	if t.fixed && t.inner == "/" {

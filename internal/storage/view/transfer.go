@@ -146,7 +146,7 @@ func (u *upload) end() (ended func()) {
 	defer u.mu.Unlock()
 	if u.ended == nil {
 		u.ended = func() {}
-		if endings := u.files.Endings; endings != nil {
+		if endings := u.files.EndingUploads; endings != nil {
 			u.ended = sync.OnceFunc(endings.begin(u.files.endingKey(u.target)))
 		}
 	}

@@ -26,8 +26,8 @@ type View struct {
 	MaxSize     int64
 	Directories *Directories // directories that exist for the sessions of the user
 
-	Owner   string   // owner of interrupted uploads
-	Endings *Endings // nil if interrupted uploads are not kept
+	Owner         string         // owner of interrupted uploads
+	EndingUploads *EndingUploads // nil if interrupted uploads are not kept
 
 	User   string // user name in events
 	Events Sink   // nil if there is no receiver
@@ -162,13 +162,13 @@ func (v *View) printable(op string, t *target) error {
 	return nil
 }
 
-// endingKey returns the key of a file in Endings, which includes the owner.
+// endingKey returns the key of a file in EndingUploads, which includes the owner.
 func (v *View) endingKey(t *target) string { return v.Owner + "\x00" + t.uri() }
 
 // await waits for an upload of the owner to the same name that is about to be stored.
 func (f *Files) await(t *target) {
-	if f.Endings != nil {
-		f.Endings.await(f.ctx, f.endingKey(t))
+	if f.EndingUploads != nil {
+		f.EndingUploads.await(f.ctx, f.endingKey(t))
 	}
 }
 

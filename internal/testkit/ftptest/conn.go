@@ -30,7 +30,7 @@ type Conn struct {
 
 // NewConn returns a Conn on an existing connection.
 func NewConn(conn net.Conn) *Conn {
-	return &Conn{Conn: conn, In: bufio.NewReader(&noted{Reader: conn}), Timeout: timeout}
+	return &Conn{Conn: conn, In: bufio.NewReader(&recordingReader{Reader: conn}), Timeout: timeout}
 }
 
 // Open connects to a server and reads nothing.
@@ -100,7 +100,7 @@ func (c *Conn) StartTLS(cfg *tls.Config) error {
 		return err
 	}
 	c.Conn = conn
-	c.In.Reset(&noted{Reader: conn})
+	c.In.Reset(&recordingReader{Reader: conn})
 	return nil
 }
 

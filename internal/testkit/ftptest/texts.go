@@ -24,13 +24,13 @@ var read = struct {
 	lines map[string]struct{}
 }{lines: map[string]struct{}{}}
 
-// A noted is a reader that records the lines it reads.
-type noted struct {
+// A recordingReader is a reader that records the lines it reads.
+type recordingReader struct {
 	io.Reader
 	begun string // beginning of an incomplete line
 }
 
-func (r *noted) Read(p []byte) (int, error) {
+func (r *recordingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	lines := strings.Split(r.begun+string(p[:n]), "\r\n")
 	r.begun = lines[len(lines)-1]

@@ -15,9 +15,9 @@ type checksum struct {
 	untyped   bool // the server does not report the checksum type
 }
 
-// stored returns the checksum as the server stores it. If the profile has no checksums, the server reports no
+// withType returns the checksum as the server stores it. If the profile has no checksums, the server reports no
 // checksum type, like servers that predate them, and clients cannot know what the checksum covers.
-func (s *Server) stored(c checksum) checksum {
+func (s *Server) withType(c checksum) checksum {
 	c.untyped = !s.opts.Profile.Checksums
 	return c
 }
@@ -117,11 +117,11 @@ func sumsFrom(h http.Header) (out sums) {
 	return out
 }
 
-// received returns the checksum sent with a body, or the checksum that the server adds.
-func (s *Server) received(q *request) checksum {
+// sentChecksum returns the checksum sent with a body, or the checksum that the server adds.
+func (s *Server) sentChecksum(q *request) checksum {
 	for name := range algorithms() {
 		if value := q.checksums.Get(checksumHeader + name); value != "" {
-			return s.stored(checksum{algorithm: name, value: value, full: true})
+			return s.withType(checksum{algorithm: name, value: value, full: true})
 		}
 	}
 	return checksumOf(s.defaultAlgorithm(), Content{q.body})

@@ -56,7 +56,7 @@ func (s *Server) names(b *bucket, q *request, from string, shows func(key string
 func (b *bucket) sortedNames(q *request, from string, shows func(key string) bool) iter.Seq[string] {
 	delimiter := q.query.Get("delimiter")
 	return func(yield func(string) bool) {
-		at, _ := slices.BinarySearch(b.ordered(), max(q.Prefix, from))
+		at, _ := slices.BinarySearch(b.sortedKeys(), max(q.Prefix, from))
 		last := ""
 		for _, key := range b.keys[at:] {
 			rest, found := strings.CutPrefix(key, q.Prefix)

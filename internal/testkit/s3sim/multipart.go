@@ -302,9 +302,9 @@ func (s *Server) assemble(u *upload, parts []*part) *Object {
 	case u.algorithm == "":
 		o.checksum = checksumOf(s.defaultAlgorithm(), o.Content)
 	case u.full:
-		o.checksum = s.stored(checksumOf(u.algorithm, o.Content))
+		o.checksum = s.withType(checksumOf(u.algorithm, o.Content))
 	default:
-		o.checksum = s.stored(compositeOf(u.algorithm, parts))
+		o.checksum = s.withType(compositeOf(u.algorithm, parts))
 	}
 	return o
 }

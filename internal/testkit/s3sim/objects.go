@@ -244,7 +244,7 @@ func (s *Server) put(b *bucket, q *request, e *Event) *reply {
 		return refusal
 	}
 	o := &Object{
-		Key: q.Key, Content: Content{q.body}, Modified: s.now(), header: stored(q.header), checksum: s.received(q),
+		Key: q.Key, Content: Content{q.body}, Modified: s.now(), header: stored(q.header), checksum: s.sentChecksum(q),
 		tags: q.header.Get("X-Amz-Tagging"), retained: retained,
 	}
 	o.ETag = s.etag(q.header, o.Content)
@@ -398,7 +398,7 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	o := &Object{
 		Key: q.Key, Content: source.Content, Modified: s.now(), header: header, tags: tags, retained: b.retainedUntil(),
 	}
-	o.checksum = s.stored(checksumOf(cmp.Or(algorithm, source.checksum.algorithm, s.defaultAlgorithm()), o.Content))
+	o.checksum = s.withType(checksumOf(cmp.Or(algorithm, source.checksum.algorithm, s.defaultAlgorithm()), o.Content))
 	o.ETag = s.etag(header, o.Content)
 	s.store(b, o)
 	e.New, e.Source = o, source

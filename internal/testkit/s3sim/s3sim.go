@@ -289,7 +289,7 @@ func (s *Server) Objects(bucket string) []*Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var objects []*Object
-	for _, key := range s.buckets[bucket].ordered() {
+	for _, key := range s.buckets[bucket].sortedKeys() {
 		if o := s.buckets[bucket].current(key); o != nil {
 			objects = append(objects, o)
 		}
@@ -308,8 +308,8 @@ func (s *Server) Uploads(bucket string) map[string]string {
 	return open
 }
 
-// ordered returns the sorted keys of all objects and delete markers.
-func (b *bucket) ordered() []string {
+// sortedKeys returns the sorted keys of all objects and delete markers.
+func (b *bucket) sortedKeys() []string {
 	if b.keys == nil {
 		b.keys = slices.Sorted(maps.Keys(b.objects))
 	}

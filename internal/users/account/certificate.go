@@ -88,7 +88,7 @@ func (r *Registry) NeedsNoPassword(req *LoginRequest) bool {
 	d := r.current.Load()
 	u := d.find(netaddr.Of(req.RemoteAddr), req.Host, req.User)
 	if u == nil || !u.needsNoPassword() {
-		t, _ := d.requested(netaddr.Of(req.RemoteAddr), req.Host, req.User)
+		t, _ := d.requestedTenant(netaddr.Of(req.RemoteAddr), req.Host, req.User)
 		_ = d.certificatesFor(t).verify(req.Certificates)
 		return false
 	}

@@ -201,15 +201,15 @@ func (c *Change) Apply() {
 	for _, q := range r.Quotas() {
 		q.SetClient(q.bucket.Client, q.bucket.Name) // the credentials may have changed
 	}
-	r.bans.EndSessions(next.closed(time.Now()))
+	r.bans.EndSessions(next.closedUsers(time.Now()))
 }
 
-// closed returns the users who may not log in, with the reason, by [Owner].
-func (d *tenantTable) closed(now time.Time) map[string]*limits.Error {
+// closedUsers returns the users who may not log in, with the reason, by [Owner].
+func (d *tenantTable) closedUsers(now time.Time) map[string]*limits.Error {
 	found := map[string]*limits.Error{}
 	for _, t := range d.tenants {
 		for _, u := range t.users {
-			if why := u.closed(now); why != "" {
+			if why := u.closedReason(now); why != "" {
 				found[u.owner()] = &limits.Error{Tenant: t.Name, Limit: why}
 			}
 		}

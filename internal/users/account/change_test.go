@@ -221,7 +221,7 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 		changed.Users = step.users
 		next.Tenants = map[string]*config.Tenant{"acme": &changed}
 		change(t, r, &next, buckets)
-		if all := r.current.Load().tenants["acme"].all(); len(all) != 1 || all[0] == bob || all[0].state != bob.state {
+		if all := r.current.Load().tenants["acme"].allUsers(); len(all) != 1 || all[0] == bob || all[0].state != bob.state {
 			t.Errorf("%s: unexpected users %+v", step.name, all)
 		}
 	}

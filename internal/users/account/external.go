@@ -114,8 +114,8 @@ func newExternalUsers(tc *config.Tenant, ofServer *service) (*externalUsers, err
 	return &externalUsers{service: s, users: map[string]*User{}}, nil
 }
 
-// all returns the remembered users by folded name. e may be nil.
-func (e *externalUsers) all() map[string]*User {
+// snapshot returns the remembered users by folded name. e may be nil.
+func (e *externalUsers) snapshot() map[string]*User {
 	if e == nil {
 		return nil
 	}
@@ -124,10 +124,10 @@ func (e *externalUsers) all() map[string]*User {
 	return maps.Clone(e.users)
 }
 
-// requested returns the tenant that the client selects by a host or by user@tenant, or the only tenant, with the user
-// name in that tenant. If no tenant is selected, it returns nil and the whole name. The result does not depend on
+// requestedTenant returns the tenant that the client selects by a host or by user@tenant, or the only tenant, with the
+// user name in that tenant. If no tenant is selected, it returns nil and the whole name. The result does not depend on
 // which users exist.
-func (d *tenantTable) requested(addr netip.Addr, host, login string) (t *Tenant, name string) {
+func (d *tenantTable) requestedTenant(addr netip.Addr, host, login string) (t *Tenant, name string) {
 	name = login
 	at := strings.LastIndexByte(login, '@')
 	switch {

@@ -125,7 +125,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	if !req.Encrypted && requiresTLS(u, u.Tenant, req) { // known only since the response named the tenant
 		return nil, &LoginError{Tenant: u.Tenant.Name, User: u.Name, Err: ErrTLSRequired}
 	}
-	if why := u.closed(time.Now()); why != "" {
+	if why := u.closedReason(time.Now()); why != "" {
 		return nil, &LoginError{Tenant: u.Tenant.Name, User: u.Name, Err: &ClosedError{User: u, Limit: why}}
 	}
 	if u.Tenant.Limits.Tenant.Refuses(addr) || u.limits().Refuses(addr) {
@@ -176,7 +176,7 @@ func (r *Registry) view(u *User, client config.Compatibility, mounts view.Mounts
 		Directories: u.directories, User: u.Name,
 	}
 	if u.Tenant.Resumable() {
-		v.Owner, v.Endings = u.owner(), &r.endings
+		v.Owner, v.EndingUploads = u.owner(), &r.endings
 	}
 	if u.Tenant.events != nil {
 		v.Events, v.Skip = u.Tenant.events, u.Tenant.skip
@@ -295,7 +295,7 @@ const (
 func (r *Registry) identify(req *LoginRequest) identity {
 	d := r.current.Load()
 	addr := netaddr.Of(req.RemoteAddr)
-	t, name := d.requested(addr, req.Host, req.User)
+	t, name := d.requestedTenant(addr, req.Host, req.User)
 	who := identity{id: Owner(config.FoldUser(name), anyTenant), requested: t, rules: d.certificatesFor(t)}
 	if t != nil {
 		who.id = Owner(config.FoldUser(name), t.Name)
@@ -371,7 +371,7 @@ func (r *Registry) decide(
 		}
 		charset := who.user.compatibilityAt(netaddr.Of(req.RemoteAddr)).Charset
 		c, passwords = who.user.credential(), readings(req.Password, charset)
-		c.verified = func(password string) { r.rehasher.verified(who.user, password) }
+		c.verified = func(password string) { r.rehasher.schedule(who.user, password) }
 	case who.usesService():
 		if who.requested == nil {
 			// the result does not matter, but the reply must take as long; the policy of the user's tenant decides

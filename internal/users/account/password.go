@@ -35,7 +35,7 @@ type verifier struct {
 // used for unknown users.
 type credential struct {
 	hash     string
-	last     *atomic.Pointer[rightPassword]
+	last     *atomic.Pointer[acceptedPassword]
 	verified func(password string) // called if the hash matches; may be nil
 }
 
@@ -44,8 +44,8 @@ func (u *User) credential() credential {
 	return credential{hash: u.PasswordHash.Reveal(), last: &u.state.password}
 }
 
-// A rightPassword is the cache entry of a verified password: a MAC of the hash and the password.
-type rightPassword struct {
+// An acceptedPassword is the cache entry of a verified password: a MAC of the hash and the password.
+type acceptedPassword struct {
 	mac   []byte
 	until time.Time
 }
@@ -91,7 +91,7 @@ func (v *verifier) check(ctx context.Context, client netip.Prefix, c credential,
 	mac := hmac.New(sha256.New, v.key)
 	_, _ = fmt.Fprintf(mac, "%d:%s%s", len(c.hash), c.hash, password) // never fails
 	sum := mac.Sum(nil)
-	if c.wasRight(sum, v.now()) {
+	if c.wasAccepted(sum, v.now()) {
 		return true, nil
 	}
 
@@ -107,15 +107,15 @@ func (v *verifier) check(ctx context.Context, client netip.Prefix, c credential,
 	if c.last == nil || !match {
 		return false, nil
 	}
-	c.last.Store(&rightPassword{mac: sum, until: v.now().Add(passwordCacheTime)})
+	c.last.Store(&acceptedPassword{mac: sum, until: v.now().Add(passwordCacheTime)})
 	if c.verified != nil {
 		c.verified(password)
 	}
 	return true, nil
 }
 
-// wasRight reports whether the password with this MAC was verified recently.
-func (c credential) wasRight(mac []byte, now time.Time) bool {
+// wasAccepted reports whether the password with this MAC was verified recently.
+func (c credential) wasAccepted(mac []byte, now time.Time) bool {
 	if c.last == nil {
 		return false
 	}

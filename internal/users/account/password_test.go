@@ -39,7 +39,7 @@ func newCredential(t *testing.T) credential {
 }
 
 func credentialOf(hash string) credential {
-	return credential{hash: hash, last: &atomic.Pointer[rightPassword]{}}
+	return credential{hash: hash, last: &atomic.Pointer[acceptedPassword]{}}
 }
 
 func TestCheckPassword(t *testing.T) {

@@ -84,7 +84,7 @@ func (us *usages) forget() {
 func (r *Registry) Quotas() (all []*Quota) {
 	for _, t := range r.current.Load().tenants {
 		all = append(all, r.usages.quota(t.state, t.Name, "", t.root()))
-		for _, u := range t.all() {
+		for _, u := range t.allUsers() {
 			all = append(all, r.usages.quota(u.state, t.Name, u.Name, u.root()))
 		}
 	}

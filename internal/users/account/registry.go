@@ -35,7 +35,7 @@ type Registry struct {
 	rehasher *rehasher
 	usages   *usages
 	throttle *limits.Throttle[netip.Prefix, string] // throttles logins by [limits.Network] and identity
-	endings  view.Endings
+	endings  view.EndingUploads
 	bans     *bans.List
 	log      *slog.Logger
 }
@@ -108,7 +108,7 @@ func (r *Registry) Users(tenant string) (names []string) {
 	if t == nil {
 		return nil
 	}
-	for _, u := range t.all() {
+	for _, u := range t.allUsers() {
 		names = append(names, u.Name)
 	}
 	return names
@@ -136,7 +136,7 @@ type LastLogin struct {
 func (r *Registry) LastLogins() []LastLogin {
 	all := []LastLogin{}
 	for name, t := range r.current.Load().tenants {
-		for _, u := range t.all() {
+		for _, u := range t.allUsers() {
 			if at := u.state.lastLogin.Load(); at != nil {
 				all = append(all, LastLogin{name, u.Name, at.UTC()})
 			}

@@ -38,9 +38,9 @@ func newRehasher(log *slog.Logger) *rehasher {
 	}
 }
 
-// verified schedules a new hash for a user whose hash is weak, after the password has been verified.
-func (r *rehasher) verified(u *User, password string) {
-	if !u.Tenant.Rehashes() || u.closed(time.Now()) != "" || !passwordhash.IsWeaker(u.PasswordHash.Reveal(), password) {
+// schedule schedules a new hash for a user whose hash is weak, after the password has been verified.
+func (r *rehasher) schedule(u *User, password string) {
+	if !u.Tenant.Rehashes() || u.closedReason(time.Now()) != "" || !passwordhash.IsWeaker(u.PasswordHash.Reveal(), password) {
 		return
 	}
 	r.mu.Lock()

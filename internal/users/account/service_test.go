@@ -341,7 +341,7 @@ func TestServiceIsReplaced(t *testing.T) {
 	if _, err := r.tenantOf(before, "acme"); !errors.Is(err, errReplaced) {
 		t.Errorf("response of the old service: %v", err)
 	}
-	if again := second.tenants["acme"].external.all()["bob"]; again == nil || again.state != bob.state {
+	if again := second.tenants["acme"].external.snapshot()["bob"]; again == nil || again.state != bob.state {
 		t.Error("the user was forgotten")
 	}
 	next.Auth = config.Auth{}

@@ -13,9 +13,9 @@ import (
 // quota, the last login, and the cached password.
 type state struct {
 	scope     *limits.Scope
-	quota     atomic.Int64                  // in bytes, 0 for no limit
-	lastLogin atomic.Pointer[time.Time]     // nil before the first login in this process
-	password  atomic.Pointer[rightPassword] // nil if no password is cached
+	quota     atomic.Int64                     // in bytes, 0 for no limit
+	lastLogin atomic.Pointer[time.Time]        // nil before the first login in this process
+	password  atomic.Pointer[acceptedPassword] // nil if no password is cached
 }
 
 // A stateKey identifies the state of a tenant or a user.
@@ -48,7 +48,7 @@ func (s *states) keep(d *tenantTable) {
 	held := map[stateKey]*state{}
 	for _, t := range d.tenants {
 		held[stateKey{tenant: t.Name}] = t.state
-		for _, u := range t.all() {
+		for _, u := range t.allUsers() {
 			held[u.stateKey()] = u.state
 		}
 	}

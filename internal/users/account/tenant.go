@@ -70,7 +70,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 // applies the limits and quotas.
 func (t *Tenant) use(states *states, before *Tenant) {
 	if t.external != nil && before != nil {
-		for key, known := range before.external.all() {
+		for key, known := range before.external.snapshot() {
 			if !t.known[key] {
 				u := newUser(t, known.Name, known.User)
 				u.key = key
@@ -80,7 +80,7 @@ func (t *Tenant) use(states *states, before *Tenant) {
 	}
 	t.state = states.of(stateKey{tenant: t.Name})
 	t.state.use(t.Limits.Tenant.Usage, t.Quota)
-	for _, u := range t.all() {
+	for _, u := range t.allUsers() {
 		u.use(states)
 	}
 }
@@ -88,9 +88,9 @@ func (t *Tenant) use(states *states, before *Tenant) {
 // root returns the mount that the quota of the tenant applies to.
 func (t *Tenant) root() mount { return mount{at: "/", bucket: t.bucket, prefix: t.bucket.Prefix} }
 
-// all returns the users in the configuration and the remembered users of a service.
-func (t *Tenant) all() []*User {
-	return slices.AppendSeq(slices.Collect(maps.Values(t.users)), maps.Values(t.external.all()))
+// allUsers returns the users in the configuration and the remembered users of a service.
+func (t *Tenant) allUsers() []*User {
+	return slices.AppendSeq(slices.Collect(maps.Values(t.users)), maps.Values(t.external.snapshot()))
 }
 
 // FirstOffered returns the first of the tags that the bundle supports, or else the first language of the bundle.

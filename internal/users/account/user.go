@@ -81,8 +81,8 @@ func (u *User) use(states *states) {
 	u.state.use(u.limits().Usage, u.Quota)
 }
 
-// closed returns why the user may not log in, as a name of package limits, or an empty string.
-func (u *User) closed(now time.Time) string {
+// closedReason returns why the user may not log in, as a name of package limits, or an empty string.
+func (u *User) closedReason(now time.Time) string {
 	switch {
 	case u.Disabled:
 		return limits.UserDisabled
