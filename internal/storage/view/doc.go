@@ -6,12 +6,12 @@
 //
 // A [View] belongs to a login, and consists of values that answer one question each:
 //
-//	Mounts       which Store has the files of a directory? One is at "/", others can be at directories below it.
-//	Policy       which Rights does the user have for a name: list, read, write, delete, rename, make directories?
-//	Directories  which directories exist although S3 has no object in them, such as the home before its first file?
-//	Past         which directory shows the files as they were, if the bucket keeps versions?
-//	EndingUploads which uploads are about to be stored, so that a client that comes back waits for its own?
-//	Sink         who receives the events of changes? It makes an Event of each [FileChange].
+//	Mounts         which Store has the files of a directory? One is at "/", others can be at directories below it.
+//	Policy         which Rights does the user have for a name: list, read, write, delete, rename, make directories?
+//	Directories    which directories exist although S3 has no object in them, such as the home before its first file?
+//	Past           which directory shows the files as they were, if the bucket keeps versions?
+//	EndingUploads  which uploads are about to be stored, so that a client that comes back waits for its own?
+//	Sink           who receives the events of changes? It makes an Event of each [FileChange].
 //
 // A [Store] has the files of one mount. [NewStore] makes one from a bucket of the driver. A [Files] is a View for one
 // FTP command, with its context. It has one method for each thing that a command can do, so that the method can make
