@@ -211,7 +211,7 @@ func SFTPGo(raw []byte, strip string) (*Users, error) {
 	err = json.Unmarshal(text, &parts)
 	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other || err == nil && parts == nil {
 		return nil, fmt.Errorf("this is not a dump of SFTPGo: the JSON is %s, and not an object with the key \"users\": "+
-			"use the output of its API /api/v2/dumpdata returns", kindOfJSON(text))
+			"use the output of its API /api/v2/dumpdata", kindOfJSON(text))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("this is not a dump of SFTPGo in JSON: %w", err)
@@ -271,7 +271,7 @@ func readSFTPGoUser(entry json.RawMessage) (*sftpgoUser, error) {
 	for _, key := range []string{"username", "permissions"} {
 		if keys[key] == nil {
 			return nil, fmt.Errorf("missing key %q, which every user of SFTPGo has: use the output of its API "+
-				"/api/v2/dumpdata returns", key)
+				"/api/v2/dumpdata", key)
 		}
 	}
 	s := &sftpgoUser{}
