@@ -96,7 +96,7 @@ func TestExitCodes(t *testing.T) {
 		{"users-import-standard-input", []string{"users", "import", "sftpgo", "-"}, 1,
 			"babelftp: standard input: this is not a dump of SFTPGo in JSON: unexpected end of JSON input\n"},
 		{"users-import-other-kind", []string{"users", "import", "pureftpd", "../../internal/users/usersfile/testdata/sftpgo.json"}, 1,
-			"babelftp: ../../internal/users/usersfile/testdata/sftpgo.json: this is a dump of SFTPGo: give it to `babelftp users " +
+			"babelftp: ../../internal/users/usersfile/testdata/sftpgo.json: this is a dump of SFTPGo: import it with `babelftp users " +
 				"import sftpgo`\n"},
 		{"users-typo", []string{"users", "addd"}, 2,
 			"babelftp: unknown command \"addd\", did you mean add? (see babelftp users --help)\n"},

@@ -44,17 +44,17 @@ func (e *otherFormatError) Error() string {
 	what, advice := "", ""
 	switch e.found {
 	case sftpgoFormat:
-		what, advice = "a dump of SFTPGo", "give it to `babelftp users import sftpgo`"
+		what, advice = "a dump of SFTPGo", "import it with `babelftp users import sftpgo`"
 	case passwdFile:
-		what, advice = "a file like passwd", "give it to `babelftp users import proftpd`"
+		what, advice = "a file like passwd", "import it with `babelftp users import proftpd`"
 	case pureftpdPasswd:
-		what, advice = "a pureftpd.passwd", "give it to `babelftp users import pureftpd`"
+		what, advice = "a pureftpd.passwd", "import it with `babelftp users import pureftpd`"
 	case htpasswdFile:
 		what = "a list of NAME:HASH like htpasswd"
-		advice = "give it to `babelftp users import vsftpd`, with the home directories by --vsftpd-conf"
+		advice = "import it with `babelftp users import vsftpd`; --vsftpd-conf adds the home directories"
 	case shadowFile:
 		what = "a file like shadow"
-		advice = "write its hashes into a copy of passwd, and give that to `babelftp users import proftpd`"
+		advice = "write its hashes into a copy of passwd, and import the copy with `babelftp users import proftpd`"
 	case transferList:
 		what = "the output of `aws transfer`"
 		advice = "it has no passwords: name its identity provider in auth, or write the users by hand"
@@ -66,24 +66,24 @@ func (e *otherFormatError) Error() string {
 		what, advice = "XML", byHand
 	case berkeleyDB:
 		what = "a Berkeley DB, which PAM's userdb reads"
-		advice = "give the text file that db_load has made it from to `babelftp users import vsftpd`, or the lines that " +
-			"`db_dump -p` prints of it, a name and a password in turn"
+		advice = "import the text file that db_load was given with `babelftp users import vsftpd`, or the names and " +
+			"passwords in the output of `db_dump -p` on alternate lines"
 	case dumpedDB:
-		what = "all that db_dump prints"
-		advice = "give the names and passwords only: db_dump -p FILE | sed -n 's/^ //p'"
+		what = "the whole output of db_dump"
+		advice = "use only the names and passwords: db_dump -p FILE | sed -n 's/^ //p'"
 	case sqliteDB:
-		what, advice = "an SQLite database", "give what its server exports: of SFTPGo the JSON of /api/v2/dumpdata"
+		what, advice = "an SQLite database", "export the users from its server: SFTPGo has the API /api/v2/dumpdata"
 	case compressed:
 		what, advice = "a compressed file", "unpack it first"
 	case otherBinary:
-		what, advice = "a binary file", "give text in UTF-8, or in UTF-16 with a byte order mark"
+		what, advice = "a binary file", "use text in UTF-8, or in UTF-16 with a byte order mark"
 	case vsftpdSettings:
 		what = "a vsftpd.conf"
-		advice = "give it by --vsftpd-conf to `babelftp users import vsftpd` and the list of users as FILE"
+		advice = "pass it to `babelftp users import vsftpd` with --vsftpd-conf, and the list of users as FILE"
 	case babelftpUsers:
 		what, advice = "YAML of babelftp", "name it in users_file of the tenant"
 	case unknownFormat:
-		what, advice = "a file of an unknown kind", byHand
+		what, advice = "a file in an unknown format", byHand
 	}
 	return fmt.Sprintf("this is %s: %s", what, advice)
 }
