@@ -155,7 +155,7 @@ func Kinds() []Kind {
 			true, nil},
 		{certificateExpired, Wrong, "doctor-certificate-expired", "doctor-do-certificate", []string{"tls.cert_file", "tls.acme.hosts", "tenants.TENANT.tls.cert_file"},
 			true,
-			[]string{"msg=^certificate has expired", "err=remote error: tls: expired certificate"}},
+			[]string{"msg=^certificate expired", "err=remote error: tls: expired certificate"}},
 		{passwordKept, Wrong, "doctor-password-kept", "doctor-do-insecure", []string{"tls.cert_file", "tls.acme.hosts"},
 			true, nil},
 		{protection, Wrong, i18n.ProtectionRequired, "doctor-do-encrypt", []string{"tls.required", "tenants.TENANT.tls.required"},

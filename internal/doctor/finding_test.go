@@ -1,6 +1,8 @@
 package doctor_test
 
 import (
+	"io/fs"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -31,5 +33,40 @@ func TestKeys(t *testing.T) {
 	}
 	if named == 0 {
 		t.Error("no finding names a key")
+	}
+}
+
+// TestMessages checks that the server logs each message that a pattern expects.
+func TestMessages(t *testing.T) {
+	var source strings.Builder
+	root := os.DirFS("../..")
+	for _, folder := range []string{"cmd", "internal"} {
+		must.OK(t, fs.WalkDir(root, folder, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+				strings.HasPrefix(path, "internal/doctor/") {
+				return err
+			}
+			text, err := fs.ReadFile(root, path)
+			source.Write(text)
+			return err
+		}))
+	}
+	checked := 0
+	for _, k := range doctor.Kinds() {
+		for _, pattern := range k.Log {
+			_, expression, found := strings.Cut(pattern, "msg=^")
+			if !found {
+				continue
+			}
+			for message := range strings.SplitSeq(strings.Trim(expression, "()$"), "|") {
+				checked++
+				if !strings.Contains(source.String(), `"`+message) {
+					t.Errorf("%s expects the message %q, which the server does not log", k.ID, message)
+				}
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no pattern expects a message")
 	}
 }
