@@ -44,7 +44,7 @@ type Config struct {
 	Cluster Cluster `yaml:"cluster"`
 	// Connection to S3.
 	S3 S3 `yaml:"s3"`
-	// Bans, certificates and TLS session tickets that replicas share.
+	// Bans, last logins, certificates and TLS sessions that replicas share.
 	State State `yaml:"state"`
 	// The log, which is written to standard error.
 	Log Log `yaml:"log"`

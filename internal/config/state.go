@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// State is a place in S3 where replicas share bans, failed logins, ACME certificates and the keys of TLS session
-// tickets. The S3 server must support conditional writes.
+// State is a place in S3 where replicas share bans, failed logins, last logins, ACME certificates and the keys of TLS
+// session tickets. The S3 server must support conditional writes.
 type State struct {
 	// Bucket, which may also be the bucket of a tenant.
 	Bucket string `yaml:"bucket" default:"none"`

@@ -241,7 +241,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		s.probeInspectors(working)
 		repeat(working, inspectorInterval, func() { s.probeInspectors(working) })
 	})
-	s.state.run(working, s.certificates.SetTicketKeys)
+	s.state.run(working, s.tenants, s.certificates.SetTicketKeys)
 	panics.Go(func() { keepIdleHeap(working) })
 	panics.Go(func() {
 		s.certificates.Warn(time.Now())

@@ -11,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/storage/state"
+	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
@@ -62,11 +63,12 @@ func (s *sharedState) shareBans(cfg *config.Config, list *bans.List) error {
 	return nil
 }
 
-// run exchanges the state with other replicas until ctx ends.
-func (s *sharedState) run(ctx context.Context, use func(keys [][32]byte)) {
+// run exchanges the state with other replicas until ctx ends. It calls use with the keys of TLS session tickets.
+func (s *sharedState) run(ctx context.Context, users *account.Registry, use func(keys [][32]byte)) {
 	if s == nil {
 		return
 	}
+	panics.Go(func() { users.ShareLogins(ctx, s.store) })
 	panics.Go(func() { s.store.Run(ctx, func(ctx context.Context) error { return s.bucket.Verify(ctx, s.log) }) })
 	panics.Go(func() { s.bans.Run(ctx) })
 	panics.Go(func() { s.shareTickets(ctx, use) })

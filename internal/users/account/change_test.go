@@ -57,7 +57,7 @@ func TestChangeKeeps(t *testing.T) {
 	alice := before["acme"].users["alice"]
 	release, err := limits.Scopes{before["acme"].state.scope, alice.state.scope}.AcquireSession()
 	must.OK(t, err)
-	alice.state.loggedIn(time.Unix(1, 0))
+	r.lastLogins.record(alice.stateKey(), time.Unix(1, 0))
 	isRight := func(u *User) bool {
 		t.Helper()
 		right, err := r.verifier.check(t.Context(), netip.Prefix{}, u.credential(), servicetest.Password)
@@ -100,7 +100,7 @@ func TestChangeKeeps(t *testing.T) {
 	if u := last["acme"].users["alice"]; isRight(u) {
 		t.Errorf("unexpected user %+v", u)
 	}
-	if first := now.state.loggedIn(time.Unix(2, 0)); first.Unix() != 1 {
+	if first := r.lastLogins.record(now.stateKey(), time.Unix(2, 0)); first.Unix() != 1 {
 		t.Errorf("unexpected time of the previous login: %v", first)
 	}
 }

@@ -151,7 +151,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		MixedCharset: !u.hasCharset(addr),
 		TLSRequired:  requiresTLS(u, u.Tenant, req),
 		NoPassword:   who.user != nil && u.needsNoPassword(),
-		LastLogin:    u.state.loggedIn(time.Now()),
+		LastLogin:    r.lastLogins.record(u.stateKey(), time.Now()),
 		Scopes:       scopes,
 		View:         r.view(u, compatibility, mounts),
 		Usage:        func() *Usage { return r.usage(u) },

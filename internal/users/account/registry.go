@@ -29,15 +29,16 @@ type Registry struct {
 	// loginMu is read-locked while a login is counted, and locked while a change is applied.
 	loginMu sync.RWMutex
 
-	states   *states
-	sessions tenantSessions
-	verifier *verifier
-	rehasher *rehasher
-	usages   *usages
-	throttle *limits.Throttle[netip.Prefix, string] // throttles logins by [limits.Network] and identity
-	endings  view.EndingUploads
-	bans     *bans.List
-	log      *slog.Logger
+	states     *states
+	lastLogins *lastLogins
+	sessions   tenantSessions
+	verifier   *verifier
+	rehasher   *rehasher
+	usages     *usages
+	throttle   *limits.Throttle[netip.Prefix, string] // throttles logins by [limits.Network] and identity
+	endings    view.EndingUploads
+	bans       *bans.List
+	log        *slog.Logger
 }
 
 var _ Backend = (*Registry)(nil)
@@ -53,14 +54,15 @@ type EventSink interface {
 // users and their files. banned is consulted before a password is checked, and counts the failures.
 func NewRegistry(log *slog.Logger, banned *bans.List) *Registry {
 	r := &Registry{
-		states:   &states{all: map[stateKey]*state{}},
-		sessions: tenantSessions{count: map[*Tenant]int{}},
-		verifier: newVerifier(),
-		rehasher: newRehasher(log),
-		usages:   newUsages(),
-		throttle: limits.NewThrottle[netip.Prefix, string](0),
-		bans:     banned,
-		log:      log,
+		states:     &states{all: map[stateKey]*state{}},
+		lastLogins: newLastLogins(log),
+		sessions:   tenantSessions{count: map[*Tenant]int{}},
+		verifier:   newVerifier(),
+		rehasher:   newRehasher(log),
+		usages:     newUsages(),
+		throttle:   limits.NewThrottle[netip.Prefix, string](0),
+		bans:       banned,
+		log:        log,
 	}
 	r.current.Store(&tenantTable{})
 	return r
@@ -132,12 +134,13 @@ type LastLogin struct {
 	Time   time.Time `json:"last_login"`
 }
 
-// LastLogins returns the last login of each user since the process started, sorted by tenant and user.
+// LastLogins returns the last login of each user, sorted by tenant and user: since the process started, and at other
+// replicas after [Registry.ShareLogins].
 func (r *Registry) LastLogins() []LastLogin {
 	all := []LastLogin{}
 	for name, t := range r.current.Load().tenants {
 		for _, u := range t.allUsers() {
-			if at := u.state.lastLogin.Load(); at != nil {
+			if at := r.lastLogins.of(u.stateKey()); !at.IsZero() {
 				all = append(all, LastLogin{name, u.Name, at.UTC()})
 			}
 		}

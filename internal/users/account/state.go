@@ -3,19 +3,17 @@ package account
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/babelftp/babelftp/internal/base/bytesize"
 	"github.com/babelftp/babelftp/internal/base/limits"
 )
 
 // A state belongs to a tenant or a user and outlives configuration changes: the sessions that count for limits, the
-// quota, the last login, and the cached password.
+// quota, and the cached password.
 type state struct {
-	scope     *limits.Scope
-	quota     atomic.Int64                     // in bytes, 0 for no limit
-	lastLogin atomic.Pointer[time.Time]        // nil before the first login in this process
-	password  atomic.Pointer[acceptedPassword] // nil if no password is cached
+	scope    *limits.Scope
+	quota    atomic.Int64                     // in bytes, 0 for no limit
+	password atomic.Pointer[acceptedPassword] // nil if no password is cached
 }
 
 // A stateKey identifies the state of a tenant or a user.
@@ -89,13 +87,4 @@ func (s *states) drop(u *User) bool {
 func (s *state) use(u limits.Usage, quota bytesize.Size) {
 	s.scope.Configure(u)
 	s.quota.Store(int64(quota))
-}
-
-// loggedIn records the time of a login and returns the time of the previous one, or zero for the first login in this
-// process.
-func (s *state) loggedIn(now time.Time) time.Time {
-	if before := s.lastLogin.Swap(&now); before != nil {
-		return *before
-	}
-	return time.Time{}
 }
