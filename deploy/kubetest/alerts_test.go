@@ -48,6 +48,7 @@ func TestAlerts(t *testing.T) {
 		inspector                  = `babelftp_inspector_up{tenant="acme",pod="%s"} `
 		oldKeys                    = `babelftp_sessions_with_old_s3_key{tenant="%s"} `
 		expiry                     = `babelftp_tls_certificate_expiry_timestamp_seconds{tenant="%s",host="%s"} `
+		stateUp                    = `babelftp_state_up{pod="%s"} `
 		bucket                     = `babelftp_bucket_up{tenant="acme",folder="%s"} `
 		webhook                    = `babelftp_webhook_events_total{tenant="%s",result="postponed"} `
 	)
@@ -119,6 +120,10 @@ func TestAlerts(t *testing.T) {
 			"The certificate of ftp.acme.example (tenant acme) expires in 1d 0h 0m 0s."},
 		{"certificate-without-a-name", "BabelftpCertificateExpires", []string{fmt.Sprintf(expiry, "", "") + "1x30"},
 			"The certificate has expired."},
+		{"state-available", "BabelftpStateUnavailable", []string{fmt.Sprintf(stateUp, "a") + "1x10 0x3 1x17"}, ""},
+		{"state-unavailable", "BabelftpStateUnavailable",
+			[]string{fmt.Sprintf(stateUp, "a") + "0x30", fmt.Sprintf(stateUp, "b") + "1x30"},
+			"The replica a of babelftp cannot read or write the state that replicas share."},
 		{"bucket", "BabelftpBucketUnusable", []string{of(bucket, "", "0x30")},
 			"The bucket of the tenant acme cannot be used."},
 		{"bucket-of-a-folder", "BabelftpBucketUnusable", []string{of(bucket, "/in", "0x30")},

@@ -9,6 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	"github.com/babelftp/babelftp/internal/storage/state"
 	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
@@ -93,6 +94,18 @@ func CollectBuckets(all func() []*s3client.Bucket) prometheus.Collector {
 				up.send(to, 1, b.Tenant, b.Folder)
 			}
 		}
+	}}
+}
+
+// CollectState returns a collector for the availability of the shared state.
+func CollectState(store *state.Store) prometheus.Collector {
+	up := newGauge("state_up", "1 if the shared state could be read within the last seconds, else 0. Only with state.")
+	return &partCollector{[]metric{up}, func(to chan<- prometheus.Metric) {
+		value := 0.0
+		if store.Up() {
+			value = 1
+		}
+		up.send(to, value)
 	}}
 }
 

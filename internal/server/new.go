@@ -147,6 +147,9 @@ func (s *Server) registerCollectors() {
 		admin.CollectUploads(s.buckets), admin.CollectBans(s.bans), admin.CollectPanics(s.guard),
 		admin.CollectAudit(s.audit.Backlogs), admin.CollectInspectors(s.inspectorsUp),
 		admin.CollectOldKeys(s.tenants.SessionsWithOldKeys))
+	if s.state != nil {
+		s.metrics.MustRegister(admin.CollectState(s.state.store))
+	}
 	if s.traces != nil {
 		s.metrics.MustRegister(admin.CollectTraces(s.traces.Spans))
 	}

@@ -175,6 +175,7 @@ func (s *Store) Run(ctx context.Context, verify func(context.Context) error) {
 			s.opts.Log.Error("shared state not available; the last known state stays in use", "state", s.String(), "err", err)
 			failure = err.Error()
 		}
+		s.up.Store(err == nil)
 		full = full && err != nil
 		if time.Since(saved) >= saveInterval {
 			s.Save()

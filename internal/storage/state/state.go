@@ -1,5 +1,5 @@
-// Package state keeps small items in S3 that all replicas of a server share: bans, failed logins, certificates and the
-// keys of TLS session tickets.
+// Package state keeps small items in S3 that all replicas of a server share: bans, failed logins, last logins,
+// certificates and the keys of TLS session tickets.
 //
 // A [Store] has a copy of all items in memory. [Store.Get] and [Store.Watch] read the copy, so no login waits for S3,
 // and the last known items stay in use if S3 fails. [Store.Read] reads an item from S3. [Store.Update] and
@@ -31,6 +31,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -90,6 +91,7 @@ type Store struct {
 	saving    sync.Mutex // held while the file is written
 	announcer announcer
 	known     counter // the state of "changes" that Run has applied
+	up        atomic.Bool
 }
 
 // An item is the copy of an item.
@@ -129,6 +131,9 @@ func New(o Options) *Store {
 func (s *Store) String() string { return s.bucket.URL(s.opts.Prefix) }
 
 func (s *Store) key(name string) string { return s.opts.Prefix + "items/" + name }
+
+// Up reports whether the last request of Run succeeded.
+func (s *Store) Up() bool { return s.up.Load() }
 
 // Watch calls f with all items whose names begin with prefix, and again after each change, also of this server. f must
 // not call methods of the store.

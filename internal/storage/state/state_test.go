@@ -228,7 +228,15 @@ func TestWithoutS3(t *testing.T) {
 	if value, ok := second.Get("x"); !ok || string(value) != "1" {
 		t.Errorf("Get after a restart without S3 = %q, %v", value, ok)
 	}
+	if second.Up() {
+		t.Error("the state is up without S3")
+	}
 	down.End()
+	for range time.Tick(time.Millisecond) {
+		if second.Up() {
+			break
+		}
+	}
 	again := watch(second, "")
 	set(t, second, "x", "2")
 	again.want(t, "x", "2")
