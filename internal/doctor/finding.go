@@ -242,7 +242,7 @@ func Kinds() []Kind {
 		{contentRefused, Wrong, i18n.FileRefused, "doctor-do-log", []string{"tenants.TENANT.inspect"},
 			true,
 			[]string{"err storage=the inspector rejected"}},
-		{notJudged, Wrong, i18n.FileNotJudged, "doctor-do-log", []string{"tenants.TENANT.inspect"},
+		{notJudged, Wrong, i18n.FileNotChecked, "doctor-do-log", []string{"tenants.TENANT.inspect"},
 			true,
 			[]string{"err storage=returned no verdict"}},
 		{auditUnavailable, Wrong, i18n.AuditUnavailable, "doctor-do-log", []string{"audit.required"},

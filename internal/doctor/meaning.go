@@ -68,7 +68,7 @@ func texts() map[i18n.ID]ID {
 		i18n.FileTooLarge:              fileTooLarge,
 		i18n.FileNameDenied:            fileDenied,
 		i18n.FileRefused:               contentRefused,
-		i18n.FileNotJudged:             notJudged,
+		i18n.FileNotChecked:            notJudged,
 		i18n.AuditUnavailable:          auditUnavailable,
 	}
 }

@@ -21,7 +21,7 @@ const maxPathname = 1024
 
 // Absolute returns the absolute, clean pathname in UTF-8 for the argument of a command. It checks the encoding before
 // it resolves "..". All spaces belong to the pathname, even leading and trailing ones (RFC 2640 section 3.1). An empty
-// argument means the working directory. The error is [syscall.EILSEQ] for a NUL, an [EncodingError], or
+// argument means the working directory. The error is [ErrInvisible] for a NUL, an [EncodingError], or
 // [syscall.ENAMETOOLONG].
 //
 // The pathname ends with a slash if the argument can only name a directory: "name/", "." or "..".
@@ -56,7 +56,7 @@ func isDirectory(last string) bool { return last == "" || last == "." || last ==
 // encoding uses the byte of "/" in other characters. last is the decoded last segment.
 func (c Codec) decode(workingDirectory, arg string) (name Name, last string, err error) {
 	if strings.IndexByte(arg, 0) >= 0 {
-		return Name{}, "", syscall.EILSEQ
+		return Name{}, "", ErrInvisible
 	}
 	name.Path = workingDirectory
 	if path.IsAbs(arg) {

@@ -8,16 +8,19 @@ import (
 	"unicode"
 )
 
+// ErrInvisible reports a name with a control character or another invisible character. It wraps [syscall.EILSEQ].
+var ErrInvisible = fmt.Errorf("%w: invisible character", syscall.EILSEQ)
+
 // An InvisibleError reports a new name with an invisible character, which would make it look like another name
-// (draft-masinter-url-i18n section 5). It wraps [syscall.EILSEQ].
+// (draft-masinter-url-i18n section 5). It wraps [ErrInvisible].
 type InvisibleError struct{ Char rune }
 
 func (e *InvisibleError) Error() string {
 	return fmt.Sprintf("the name has the invisible character %U, and would look like the name without it", e.Char)
 }
 
-// Unwrap returns EILSEQ.
-func (*InvisibleError) Unwrap() error { return syscall.EILSEQ }
+// Unwrap returns ErrInvisible.
+func (*InvisibleError) Unwrap() error { return ErrInvisible }
 
 // invisibleIn returns the first invisible character of a name in a place where no script needs it, or 0.
 // docs/pathnames.md has the list.

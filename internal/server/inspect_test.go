@@ -87,7 +87,7 @@ func TestInspect(t *testing.T) {
 		c.Command(350, "REST 5")
 		upload("STOR good", "d", "550 good"+refused)
 		upload("APPE good", "d", "550 good"+refused)
-		upload("STOR b", "is broken", "451 b: The file could not be checked. Please try again.")
+		upload("STOR b", "is broken", "451 b: The file could not be checked and was not stored. Please try again.")
 		c.Command(200, "LANG fr")
 		upload("STOR a", "is bad", "550 a\u00a0: Le contrôle du contenu a refusé le fichier\u00a0: un mauvais fichier")
 		c.Command(200, "LANG en")

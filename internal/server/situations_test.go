@@ -87,6 +87,7 @@ func TestRefusalsOfS3(t *testing.T) {
 			"550 d/f: The server was denied access to its storage. Please tell the administrator."},
 		{http.StatusConflict, "ObjectParentIsFile", "553 d/f: Part of this path is a file, not a directory."},
 		{http.StatusConflict, "ExistingObjectIsDirectory", "550 d/f: This is a directory, not a file."},
+		{http.StatusBadRequest, "InvalidURI", "553 d/f: The storage does not accept this file name."},
 		{http.StatusBadRequest, "EntityTooLarge", "552 d/f: File too large."},
 		{http.StatusForbidden, "QuotaExceeded",
 			"552 Quota exceeded. Please delete files, or ask the administrator for more space."},

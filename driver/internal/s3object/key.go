@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 // MaxKeyBytes is the length of the longest key that S3 stores, in bytes of UTF-8.
@@ -59,7 +61,7 @@ func (s KeySpace) Key(name string) (string, error) {
 	case strings.IndexByte(name, 0) >= 0:
 		return "", nameError("invalid name: contains NUL")
 	case IsReserved(name + Separator):
-		return "", nameError("invalid name: " + Reserved + " is reserved for the server")
+		return "", &s3error.ReservedError{Segment: Reserved}
 	}
 	key := string(s) + strings.TrimPrefix(name, Separator)
 	if len(key) > MaxKeyBytes {

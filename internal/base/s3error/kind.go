@@ -33,6 +33,18 @@ var (
 	ErrIsDirectory  = fmt.Errorf("%w: the name belongs to a directory (%w)", syscall.EILSEQ, syscall.EISDIR)
 )
 
+// A ReservedError is returned for a pathname with a segment that is reserved for the server. It matches EILSEQ, because
+// no file can have this name.
+type ReservedError struct{ Segment string }
+
+// Error returns the text for the log.
+func (e *ReservedError) Error() string {
+	return "invalid name: " + e.Segment + " is reserved for the server"
+}
+
+// Unwrap returns EILSEQ.
+func (*ReservedError) Unwrap() error { return syscall.EILSEQ }
+
 // An Error is an error of a request to S3 together with its kind, an error value of the standard library.
 //
 // errors.Is matches only the kind, because the cause may contain misleading values, such as the ENOENT of a missing

@@ -24,8 +24,8 @@ func siteURL(base pathname.URIBase) fileCommand {
 		uris := []string{
 			base.URI(located, info.IsDir()), pathname.WithFinalSlash(r.login.View.URI(located), info.IsDir()),
 		}
-		lines := append([]string{r.text(i18n.AddressesIntro)}, pathname.URILines(uris, eightBit)...)
-		return wire.NewReply(200, append(lines, r.text(i18n.AddressesEnd))...), nil
+		lines := append([]string{r.text(i18n.URLsIntro)}, pathname.URILines(uris, eightBit)...)
+		return wire.NewReply(200, append(lines, r.text(i18n.URLsEnd))...), nil
 	}
 }
 

@@ -39,7 +39,7 @@ var Errors = []struct {
 	{view.ErrFixed, 550, i18n.DirectoryFixed},
 	{view.ErrOtherAccount, 550, i18n.MoveBetweenAccounts},
 	{inspect.ErrRefused, 550, i18n.FileRefused},
-	{inspect.ErrNotInspected, 451, i18n.FileNotJudged},
+	{inspect.ErrNotInspected, 451, i18n.FileNotChecked},
 	{pathname.ErrNotInEncoding, 501, i18n.NameNotUTF8},
 	{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 	{dataconn.ErrAborted, 426, i18n.CommandAborted},
@@ -50,7 +50,8 @@ var Errors = []struct {
 	{fs.ErrNotExist, 550, i18n.NotFound},
 	{s3error.ErrParentIsFile, 553, i18n.ParentIsFile},
 	{s3error.ErrIsDirectory, 550, i18n.IsADirectory},
-	{syscall.EILSEQ, 553, i18n.NameNotAllowed}, // after the two rows above, because their errors are EILSEQ too
+	{pathname.ErrInvisible, 553, i18n.NameInvisible},
+	{syscall.EILSEQ, 553, i18n.NameNotStorable}, // after the three rows above, because their errors are EILSEQ too
 	{syscall.ENAMETOOLONG, 553, i18n.NameTooLong},
 	{syscall.ENOTEMPTY, 550, i18n.DirectoryNotEmpty}, // before fs.ErrExist, because ENOTEMPTY is fs.ErrExist too
 	{syscall.ENOTDIR, 550, i18n.NotADirectory},
@@ -162,9 +163,10 @@ func AboutFile(id i18n.ID) bool {
 		i18n.FileRestoring, i18n.VersionsReadOnly, i18n.NotADirectory, i18n.IsADirectory, i18n.ParentIsFile,
 		i18n.DirectoryNotEmpty, i18n.AlreadyExists, i18n.OverwriteDenied, i18n.MoveBetweenAccounts,
 		i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeChanged, i18n.ResumeElsewhere,
-		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileRefused, i18n.FileNotJudged, i18n.FileNameDenied,
+		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileRefused, i18n.FileNotChecked, i18n.FileNameDenied,
 		i18n.FileSizeLimit,
-		i18n.NameNotAllowed, i18n.NameTooLong, i18n.TooDeep, i18n.NotSupported, i18n.StorageError,
+		i18n.NameInvisible, i18n.NameReserved, i18n.NameNotStorable, i18n.NameTooLong, i18n.TooDeep, i18n.NotSupported,
+		i18n.StorageError,
 	}, id)
 }
 
@@ -216,6 +218,9 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	}
 	if _, ok := errors.AsType[*s3error.EntryError](err); ok && id == i18n.DirectoryNotEmpty {
 		id = i18n.AlreadyExists // a file in the new directory exists
+	}
+	if reserved, ok := errors.AsType[*s3error.ReservedError](err); ok {
+		id, args = i18n.NameReserved, []string{reserved.Segment}
 	}
 	if id == i18n.PermissionDenied && refusedByStorage(err) {
 		id = i18n.StorageDenied

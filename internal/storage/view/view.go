@@ -8,10 +8,11 @@ import (
 	"os"
 	"path"
 	"strings"
-	"syscall"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 // A View is the storage as one login sees it.
@@ -157,7 +158,7 @@ func (v *View) canSee(t *target) bool {
 // removed. It checks the whole pathname, because storing a file also creates its directories.
 func (v *View) printable(op string, t *target) error {
 	if v.Printable && strings.ContainsFunc(t.name, unicode.IsControl) {
-		return t.fail(op, syscall.EILSEQ)
+		return t.fail(op, pathname.ErrInvisible)
 	}
 	return nil
 }
