@@ -27,7 +27,7 @@ func (b *Bucket) findProfile(ctx context.Context, s *scratch, header http.Header
 		}
 	}
 	log = log.With("tenant", b.Tenant, "bucket", b.Name, "profile", name)
-	if b.Profile.GhostPrefixes {
+	if b.Profile.GhostPrefixes && !b.forState {
 		b.Profile.GhostPrefixes = b.mayHaveDeleteMarkers(ctx, log)
 	}
 	if b.resumable && !b.Profile.Resumes() {

@@ -51,7 +51,7 @@ func startReplica(t *testing.T, client state.Client, bucket string) *replica {
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(ctx, nil) })
 	running.Go(func() { r.sharing.Run(ctx) })
-	r.stop = func() { cancel(); running.Wait() }
+	r.stop = func() { cancel(); running.Wait(); s.Flush(context.WithoutCancel(ctx)) }
 	t.Cleanup(r.stop)
 	return r
 }
