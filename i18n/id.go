@@ -40,6 +40,14 @@ const (
 	TLSRequired      ID = "tls-required"
 	AccountNotNeeded ID = "account-not-needed"
 
+	// The password.
+
+	PasswordChanged   ID = "password-changed"
+	PasswordTooShort  ID = "password-too-short" // minimum length
+	PasswordTooWeak   ID = "password-too-weak"
+	PasswordElsewhere ID = "password-elsewhere"
+	PasswordFixed     ID = "password-fixed"
+
 	// Malformed or unknown commands.
 
 	UnknownCommand          ID = "unknown-command"

@@ -39,8 +39,8 @@ type UserSettings struct {
 	Home string `yaml:"home" default:"/"`
 	// Directory of the tenant that the user sees as `/`.
 	Root string `yaml:"root" default:"/"`
-	// Operations that the user may perform.
-	Permissions []Permission `yaml:"permissions" default:"all"`
+	// Operations that the user may perform. `password` allows `SITE PSWD`.
+	Permissions []Permission `yaml:"permissions" default:"all except password"`
 	// Permissions for paths that match a pattern, instead of `permissions`.
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
 	// Language of the user's sessions, unless the client selects another one with LANG.

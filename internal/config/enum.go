@@ -25,13 +25,19 @@ const (
 	Delete Permission = "delete" // remove files and directories
 	Rename Permission = "rename" // rename files and directories
 	Mkdir  Permission = "mkdir"  // create directories
+
+	// Password allows users to change their password. Unlike the others, it must be granted; see
+	// [Tenant.MayChangePassword].
+	Password Permission = "password"
 )
 
-// AllPermissions returns all permissions in the order of the documentation.
-func AllPermissions() []Permission { return []Permission{List, Read, Write, Delete, Rename, Mkdir} }
+// FilePermissions returns the permissions for files, in the order of the documentation.
+func FilePermissions() []Permission { return []Permission{List, Read, Write, Delete, Rename, Mkdir} }
 
 // Values implements [yamlconf.Enum].
-func (Permission) Values() []string { return yamlconf.EnumValues(AllPermissions()...) }
+func (Permission) Values() []string {
+	return yamlconf.EnumValues(append(FilePermissions(), Password)...)
+}
 
 // Overwrite controls whether a file may replace an existing one. The zero value inherits the setting of the tenant.
 type Overwrite string

@@ -58,8 +58,8 @@ type Tenant struct {
 	// Maximum lifetime of presigned links, up to 168h.
 	Presign time.Duration `yaml:"presign" default:"no links"`
 
-	// Operations that users may perform. Permissions of a user can only restrict them.
-	Permissions []Permission `yaml:"permissions" default:"all"`
+	// Operations that users may perform. Permissions of a user can only restrict them. `password` allows `SITE PSWD`.
+	Permissions []Permission `yaml:"permissions" default:"all except password"`
 	// Permissions for paths that match a pattern, instead of `permissions`. Permissions of a user can only restrict
 	// them.
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
@@ -154,6 +154,19 @@ type Folder struct {
 // Rehashes reports whether the server replaces weak password hashes in UsersFile.
 func (t *Tenant) Rehashes() bool {
 	return t.UsersFile != "" && (t.RehashPasswords == nil || *t.RehashPasswords)
+}
+
+// MayChangePassword reports whether a user of the tenant may change the password: the tenant or the user must have a
+// list of permissions, and each of these lists must have [Password].
+func (t *Tenant) MayChangePassword(u *User) bool {
+	granted := false
+	for _, permissions := range [][]Permission{t.Permissions, u.Permissions} {
+		if permissions != nil && !slices.Contains(permissions, Password) {
+			return false
+		}
+		granted = granted || permissions != nil
+	}
+	return granted
 }
 
 // OverwriteOf returns the overwrite mode for a user of the tenant.
@@ -274,5 +287,6 @@ func (t *Tenant) checkFolders(v *validator, p yamlconf.Path) {
 		v.bucketAndPrefix(at, f.Bucket, f.Prefix)
 		f.S3.check(v, at.Child("s3"), p[1:2])
 		v.permissions(at, f.Permissions, nil)
+		v.rejectPassword(at.Child("permissions"), f.Permissions)
 	}
 }

@@ -30,8 +30,8 @@ type User struct {
 	Home string `yaml:"home" default:"/"`
 	// Directory of the tenant that the user sees as `/`.
 	Root string `yaml:"root" default:"/"`
-	// Operations that the user may perform.
-	Permissions []Permission `yaml:"permissions" default:"all"`
+	// Operations that the user may perform. `password` allows `SITE PSWD`.
+	Permissions []Permission `yaml:"permissions" default:"all except password"`
 	// Permissions for paths that match a pattern, instead of `permissions`.
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
 	// Restrictions on the files that the user may store, in addition to the restrictions of the tenant.

@@ -156,7 +156,7 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 	if everywhere != nil && len(everywhere) == 0 && len(byPath) == 0 {
 		v.report(all,
 			"is empty: write at least one of %s, or remove the key to allow all",
-			yamlconf.OneOf(yamlconf.EnumValues(AllPermissions()...)))
+			yamlconf.OneOf(yamlconf.EnumValues(FilePermissions()...)))
 	}
 	v.checkDuplicates(all, everywhere)
 	seen := map[string]bool{}
@@ -167,6 +167,14 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 			v.report(at, "%s", broken)
 		}
 		v.checkDuplicates(at, byPath[pattern])
+		v.rejectPassword(at, byPath[pattern])
+	}
+}
+
+// rejectPassword reports the permission to change the password in permissions for some files.
+func (v *validator) rejectPassword(p yamlconf.Path, permissions []Permission) {
+	if slices.Contains(permissions, Password) {
+		v.report(p, "%s is a permission of the user, not for paths: write it in permissions of the user or the tenant", Password)
 	}
 }
 

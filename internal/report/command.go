@@ -21,13 +21,13 @@ type Command struct {
 // masked replaces text that must not be logged.
 const masked = "***"
 
-// String returns the command line for logs and traces. It masks the argument of PASS and ACCT, which is a secret. It
-// also masks the argument of USER and lines that are not commands, because people and clients sometimes send a
-// password there.
+// String returns the command line for logs and traces. It masks the arguments of PASS, ACCT and SITE PSWD, which are
+// secrets. It also masks the argument of USER and lines that are not commands, because people and clients sometimes
+// send a password there.
 func (c Command) String() string {
 	verb, argument := c.Verb, c.Argument
 	switch {
-	case verb == "SITE" && !c.Known:
+	case verb == "SITE" && (!c.Known || c.Kind == SetPassword):
 		service, _, more := strings.Cut(argument, " ")
 		if argument = service; more {
 			argument += " " + masked

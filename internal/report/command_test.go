@@ -23,6 +23,8 @@ func TestCommandIsMasked(t *testing.T) {
 		{Command{Verb: "XYZ", Argument: "", Known: false}, "XYZ"},
 		{Command{Verb: "", Argument: "", Known: false}, ""},
 		{Command{Verb: "SITE", Argument: "PSWD old " + secret, Known: false}, "SITE PSWD ***"},
+		{Command{Verb: "SITE", Argument: "pswd old " + secret, Known: true, Kind: SetPassword}, "SITE pswd ***"},
+		{Command{Verb: "SITE", Argument: "PSWD", Known: true, Kind: SetPassword}, "SITE PSWD"},
 		{Command{Verb: "SITE", Argument: "HELP", Known: true}, "SITE HELP"},
 		{Command{Verb: "SITE", Argument: "COPY a b", Known: true}, "SITE COPY a b"},
 		{Command{Verb: "STOR", Argument: "été.txt", Known: true}, "STOR été.txt"},

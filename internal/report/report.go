@@ -32,7 +32,7 @@ type Client struct {
 }
 
 // A Kind is the effect of a command, as the audit log names it. It is empty for a command that neither changes nor
-// transfers a file.
+// transfers a file, and does not change the password.
 type Kind string
 
 // Kinds of commands.
@@ -47,4 +47,6 @@ const (
 	Restore   Kind = "restore" // a rename or copy of an older version
 	SetTime   Kind = "set_time"
 	Presign   Kind = "presign"
+
+	SetPassword Kind = "password" // the user changed the password
 )

@@ -18,7 +18,7 @@ import (
 // granted parses letters for permissions: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
 func granted(text string) []config.Permission {
 	permissions := []config.Permission{}
-	for i, p := range config.AllPermissions() {
+	for i, p := range config.FilePermissions() {
 		if strings.Contains(text, "lrwdnm"[i:i+1]) {
 			permissions = append(permissions, p)
 		}

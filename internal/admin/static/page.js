@@ -71,7 +71,7 @@ const events = {
   login: text('event-login'), logout: text('event-logout'), refused: text('event-refused'),
   upload: text('upload'), download: text('download'), delete: text('event-delete'), rename: text('event-rename'),
   mkdir: text('event-mkdir'), rmdir: text('event-rmdir'), copy: text('event-copy'),
-  set_time: text('event-set-time'), presign: text('event-presign'),
+  set_time: text('event-set-time'), presign: text('event-presign'), password: text('event-password'),
   admin_login: text('event-admin-login'), ban: text('event-ban'), unban: text('unban'),
   disconnect: text('disconnect'), abort_upload: `${text('uploads')} – ${text('delete')}`,
   debug: text('event-debug'), debug_off: text('event-debug-off'), reload: text('event-reload'),

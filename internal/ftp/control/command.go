@@ -30,6 +30,8 @@ func commandTable() map[string]command {
 			syntax: pathnameSyntax},
 		"PRESIGN": {run: onFile(sitePresign("SITE PRESIGN" + pathnameSyntax)), argument: wire.Text,
 			kind: report.Presign, syntax: pathnameSyntax + " [<SP> duration]"},
+		"PSWD": {run: (*session).sitePswd, argument: wire.Text, kind: report.SetPassword,
+			syntax: " <SP> password <SP> new-password"},
 		"QUOTA": {run: onFile(siteQuota), argument: wire.OptionalText},
 		"RMDIR": {run: byLibrary("SITE RMDIR", confirms(i18n.DirectoryRemoved)), argument: wire.Text,
 			kind: report.RemoveDir, syntax: pathnameSyntax},

@@ -136,6 +136,9 @@ type backend struct {
 	site  *site
 	demo  account.Login
 	hosts map[string]*account.Tenant
+
+	passwordErrors map[string]error // of changes, by new password
+	changed        string           // the new password
 }
 
 var tenant = &account.Tenant{
@@ -172,6 +175,20 @@ func (b *backend) Admit([]*x509.Certificate) error { return nil }
 func (b *backend) RequiresTLS(req *account.LoginRequest) bool { return req.TLSRequired }
 
 func (b *backend) NeedsNoPassword(*account.LoginRequest) bool { return false }
+
+// ChangePassword accepts the current password of demo, and decides by the new one.
+func (b *backend) ChangePassword(
+	_ context.Context, _ *account.Login, r *account.LoginRequest, password string,
+) error {
+	if err := b.passwordErrors[password]; err != nil {
+		return err
+	}
+	if r.Password != "demo" {
+		return fmt.Errorf("user %q: %w", r.User, account.ErrLoginRefused)
+	}
+	b.changed = password
+	return nil
+}
 
 func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
 	if r.User == "broken" {

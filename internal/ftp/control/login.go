@@ -50,8 +50,14 @@ func (s *session) pass(password string) (wire.Reply, error) {
 	if err == nil {
 		return s.loggedIn(login)
 	}
-	r, err := s.loginFailed(err)
+	r, err := s.refuseLogin(err)
 	s.identity.name = ""
+	return r, err
+}
+
+// refuseLogin is like loginFailed, and ends the session if too many logins have failed.
+func (s *session) refuseLogin(why error) (wire.Reply, error) {
+	r, err := s.loginFailed(why)
 	if s.identity.failedLogins++; s.identity.failedLogins >= s.cfg.MaxLogins && r.Code != 421 {
 		r = wire.NewReply(421, s.identity.text(i18n.TooManyLogins))
 	}

@@ -93,6 +93,10 @@ func (slowBackend) Admit([]*x509.Certificate) error { return nil }
 func (slowBackend) RequiresTLS(req *account.LoginRequest) bool { return req.TLSRequired }
 func (slowBackend) NeedsNoPassword(*account.LoginRequest) bool { return false }
 
+func (slowBackend) ChangePassword(context.Context, *account.Login, *account.LoginRequest, string) error {
+	return account.ErrPasswordFixed
+}
+
 func (slowBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
 	switch r.User {
 	case "slow":

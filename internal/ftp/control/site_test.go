@@ -108,7 +108,7 @@ func TestWordsInSyntax(t *testing.T) {
 	c.do("HELP PORT", "214 Syntax: PORT <SP> h1,h2,h3,h4,p1,p2")
 	c.do("RANG 8", "501 Syntax: RANG <SP> Anfang <SP> Ende")
 	c.do("SITE COPY x", "501 Syntax: SITE COPY <SP> Pfadname <SP> Pfadname")
-	if r := c.do("SITE HELP", "214-"); !strings.Contains(r, "\n PRESIGN <SP> Pfadname [<SP> Dauer]\n QUOTA\n") ||
+	if r := c.do("SITE HELP", "214-"); !strings.Contains(r, "\n PRESIGN <SP> Pfadname [<SP> Dauer]\n PSWD <SP> Passwort <SP> neues-Passwort\n QUOTA\n") ||
 		!strings.Contains(r, "\n URL [<SP> --8bit] <SP> Pfadname\n") {
 		t.Errorf("SITE HELP: %q", r)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/list"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // Errors maps errors to replies. The first row whose error is in the chain counts. The text of the error itself is
@@ -42,6 +43,11 @@ var Errors = []struct {
 	{inspect.ErrNotInspected, 451, i18n.FileNotChecked},
 	{pathname.ErrNotInEncoding, 501, i18n.NameNotUTF8},
 	{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
+	{account.ErrPasswordTooShort, 550, i18n.PasswordTooShort},
+	{account.ErrPasswordTooWeak, 550, i18n.PasswordTooWeak},
+	{account.ErrPasswordElsewhere, 550, i18n.PasswordElsewhere},
+	{account.ErrPasswordFixed, 550, i18n.PasswordFixed},
+	{account.ErrPasswordNotStored, 451, i18n.CommandFailed},
 	{dataconn.ErrAborted, 426, i18n.CommandAborted},
 	{engine.ErrPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
 	{ErrShuttingDown, 451, i18n.ShuttingDown},
@@ -213,8 +219,11 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 			break
 		}
 	}
-	if id == i18n.TooDeep {
+	switch id {
+	case i18n.TooDeep:
 		args = []string{strconv.Itoa(view.MaxLevels)}
+	case i18n.PasswordTooShort:
+		args = []string{strconv.Itoa(account.MinPassword)}
 	}
 	if _, ok := errors.AsType[*s3error.EntryError](err); ok && id == i18n.DirectoryNotEmpty {
 		id = i18n.AlreadyExists // a file in the new directory exists

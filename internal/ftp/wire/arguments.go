@@ -131,6 +131,38 @@ func ParseUTIME(arg string) (modified time.Time, pathname string, ok bool) {
 	return modified, pathname, ok && pathname != ""
 }
 
+// ParsePasswords parses the argument of SITE PSWD, which no document defines: the current and the new password, with
+// one space between them. A password with a space, or that begins with a quotation mark, must be in quotation marks,
+// and a quotation mark in it is doubled, as in a reply to PWD (RFC 959, appendix II).
+func ParsePasswords(arg string) (current, next string, ok bool) {
+	current, rest, ok := cutPassword(arg)
+	if rest == "" || !ok || rest[0] != ' ' {
+		return "", "", false
+	}
+	next, rest, ok = cutPassword(rest[1:])
+	return current, next, ok && rest == ""
+}
+
+// cutPassword returns the password at the beginning of a text, and the text after it.
+func cutPassword(text string) (password, rest string, ok bool) {
+	quoted, ok := strings.CutPrefix(text, `"`)
+	if !ok {
+		password, _, _ = strings.Cut(text, " ")
+		return password, text[len(password):], password != ""
+	}
+	for {
+		part, after, closed := strings.Cut(quoted, `"`)
+		if !closed {
+			return "", "", false
+		}
+		password += part
+		if quoted, ok = strings.CutPrefix(after, `"`); !ok {
+			return password, after, password != ""
+		}
+		password += `"`
+	}
+}
+
 // WithoutOptions removes options of ls from the argument of LIST, NLST or STAT, such as "-aln". Many clients send
 // them, and most servers ignore all of them. An option is "-" followed by letters or the digit 1, and "--" ends
 // the options. For a file that looks like an option, clients can send "./-a".

@@ -56,6 +56,9 @@ func (s *Session) failureOf(o *report.Outcome) kind {
 
 // aboutFile returns the keys and values about the file of a command.
 func aboutFile(o *report.Outcome) []any {
+	if o.Kind == report.SetPassword {
+		return nil // the argument is a secret
+	}
 	if o.Path == "" { // refused before the storage was called
 		return []any{"argument", report.Clip(o.Argument)}
 	}

@@ -148,6 +148,10 @@ type Backend interface {
 	// Login checks the password or the certificate of a user, or both. It stops when ctx, the context of the command,
 	// is done. Resources of the login are released by its End, and by the contexts that are passed to its View.
 	Login(ctx context.Context, req *LoginRequest) (*Login, error)
+	// ChangePassword changes the password of a user who is logged in. req describes the login, with the current
+	// password. If that is wrong, the error is an [ErrLoginRefused], and counts as a failed login. When it returns nil,
+	// the new password is stored.
+	ChangePassword(ctx context.Context, login *Login, req *LoginRequest, password string) error
 }
 
 // A LoginRequest holds what is known about a client that logs in.

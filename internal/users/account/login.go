@@ -107,20 +107,9 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	if !req.Encrypted && r.RequiresTLS(req) { // HOST or a reload may have changed the requirement since USER
 		return nil, &LoginError{Err: ErrTLSRequired}
 	}
-	for _, err := range []error{r.bans.Check(addr, who.id), limited} {
-		if err != nil {
-			return nil, limitError(nil, err)
-		}
-	}
-	u, err := r.authenticate(ctx, limits.Network(addr), who, req)
+	u, err := r.admit(ctx, addr, who, req, limited)
 	if err != nil {
-		switch {
-		case errors.Is(err, ErrLoginRefused):
-			r.bans.LoginFailed(addr, who.id)
-		case r.isReplaced(who): // its service may have failed because it was closed
-			return nil, errReplaced
-		}
-		return nil, who.loginError(err)
+		return nil, err
 	}
 	if !req.Encrypted && requiresTLS(u, u.Tenant, req) { // known only since the response named the tenant
 		return nil, &LoginError{Tenant: u.Tenant.Name, User: u.Name, Err: ErrTLSRequired}
@@ -164,6 +153,28 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		login.MovedFrom = r.move(ctx, limits.Network(addr), u, req)
 	}
 	return login, nil
+}
+
+// admit returns the user if the password is right and no limit or ban refuses the attempt, and counts failures.
+func (r *Registry) admit(
+	ctx context.Context, addr netip.Addr, who identity, req *LoginRequest, limited error,
+) (*User, error) {
+	for _, err := range []error{r.bans.Check(addr, who.id), limited} {
+		if err != nil {
+			return nil, limitError(nil, err)
+		}
+	}
+	u, err := r.authenticate(ctx, limits.Network(addr), who, req)
+	if err != nil {
+		switch {
+		case errors.Is(err, ErrLoginRefused):
+			r.bans.LoginFailed(addr, who.id)
+		case r.isReplaced(who): // its service may have failed because it was closed
+			return nil, errReplaced
+		}
+		return nil, who.loginError(err)
+	}
+	return u, nil
 }
 
 // view returns what a client of this user sees of the mounts.

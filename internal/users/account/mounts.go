@@ -70,7 +70,7 @@ func folderPermissions(folders map[string]*config.Folder) view.Layer {
 	for name, f := range folders {
 		permissions := f.Permissions
 		if permissions == nil {
-			permissions = config.AllPermissions() // also if the folder is below one with fewer permissions
+			permissions = config.FilePermissions() // also if the folder is below one with fewer permissions
 		}
 		byPath[plain.Replace(norm.NFC.String(name))] = permissions
 	}
@@ -148,7 +148,7 @@ func restoreOf(r config.Restore) driver.Restore {
 // layerOf returns the policy layer for these permissions; nil grants all permissions.
 func layerOf(everywhere []config.Permission, byPattern map[string][]config.Permission) view.Layer {
 	if everywhere == nil {
-		everywhere = config.AllPermissions()
+		everywhere = config.FilePermissions()
 	}
 	rights := make(map[string]view.Rights, len(byPattern))
 	for pattern, permissions := range byPattern {

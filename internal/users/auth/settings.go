@@ -163,7 +163,7 @@ func (t *template) permissions(memberOf []string, inGroup func(value, group stri
 		return nil
 	}
 	// Use a fixed order, so that equal settings compare equal.
-	return slices.DeleteFunc(config.AllPermissions(), func(p config.Permission) bool {
+	return slices.DeleteFunc(config.FilePermissions(), func(p config.Permission) bool {
 		return !slices.Contains(granted, p)
 	})
 }

@@ -526,7 +526,7 @@ func (u *user) setPermissions(byPath map[string][]string) {
 				u.paths = map[string][]config.Permission{}
 			}
 			u.paths[at] = permissions
-		} else if u.permissions = permissions; len(permissions) == len(config.AllPermissions()) {
+		} else if u.permissions = permissions; len(permissions) == len(config.FilePermissions()) {
 			u.permissions = nil
 		}
 		if writes && !replaces && u.overwrite == "" {

@@ -246,7 +246,7 @@ func (u *user) setVSFTPDPermissions(settings map[string]string) {
 			u.permissions = append(u.permissions, p.is)
 		}
 	}
-	if len(u.permissions) == len(config.AllPermissions()) {
+	if len(u.permissions) == len(config.FilePermissions()) {
 		u.permissions = nil
 	}
 	if upload && !other {
