@@ -119,8 +119,7 @@ func TestPasswordsOfSitePswdAreNotLogged(t *testing.T) {
 		c.reply()
 	}
 	c.do("SITE PSWD demo sesame-new", "200 ")
-	c.do("QUIT", "221 ")
-	c.WantClosed()
+	s.shutdown() // writes the last lines
 	if text := log.String(); strings.Contains(text, "sesame-") || strings.Contains(text, "PSWD sesame") ||
 		!strings.Contains(text, `"SITE PSWD ***"`) || !strings.Contains(text, "the server cannot store a new password: why") {
 		t.Errorf("the log is\n%s", text)
