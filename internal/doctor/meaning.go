@@ -17,7 +17,8 @@ type template struct {
 // in reports whether the text of a reply contains the message.
 func (t template) in(text string) bool {
 	const enough = 8 // bytes that do not occur in other replies by chance
-	return len(t.before)+len(t.after) >= enough && strings.Contains(text, t.before) && strings.HasSuffix(text, t.after)
+	_, rest, found := strings.Cut(text, t.before)
+	return len(t.before)+len(t.after) >= enough && found && strings.Contains(rest, t.after)
 }
 
 // templates returns the messages of babelftp with a placeholder that identify a finding.
@@ -91,7 +92,7 @@ func meanings() map[string]ID {
 }
 
 // meaning returns the finding that a reply identifies by its text, or an empty ID if it is not a text of babelftp.
-// The name of a file may precede the text, and another sentence may follow it.
+// Another sentence and the name of a file may follow the text.
 func (x *examination) meaning(r reply) ID {
 	if x.meanings == nil {
 		x.meanings, x.templates = meanings(), templates()

@@ -46,7 +46,7 @@ func TestArchivedFile(t *testing.T) {
 	const text = "The file is archived and must be restored before it can be read."
 	archived := func(path, reply string) {
 		t.Helper()
-		if reply != path+": "+text {
+		if reply != text+" ("+path+")" {
 			t.Errorf("got %q", reply)
 		}
 	}
@@ -117,10 +117,11 @@ func TestRestore(t *testing.T) {
 			conn := c.Data()
 			text := c.Command(450, "RETR "+name)
 			_ = conn.Close()
-			ready, err := time.Parse("2006-01-02 15:04 UTC-07:00.", text[max(0, len(text)-len("2006-01-02 15:04 UTC-07:00.")):])
+			before := strings.TrimSuffix(text, " ("+name+")")
+			ready, err := time.Parse("2006-01-02 15:04 UTC-07:00.", before[max(0, len(before)-len("2006-01-02 15:04 UTC-07:00.")):])
 			wait := time.Until(ready)
 			if err != nil || wait < 47*time.Hour || wait > 48*time.Hour ||
-				!strings.HasPrefix(text, name+": The file is being restored from the archive") {
+				!strings.HasPrefix(text, "The file is being restored from the archive") {
 				t.Errorf("got %q, %v", text, err)
 			}
 		}

@@ -27,20 +27,20 @@ func TestFileRules(t *testing.T) {
 		c.Login("alice", servicetest.Password)
 		c.Store("a", "abcde")
 		c.Command(257, "MKD dir.exe")
-		upload("STOR dir.exe/a.exe", "a", "553 dir.exe/a.exe: Files with this kind of name")
+		upload("STOR dir.exe/a.exe", "a", "553 Files with this kind of name are not accepted here. (dir.exe/a.exe)")
 		upload("STOR ~a", "a", "553 ")
 		upload("APPE a.exe", "a", "553 ")
 		upload("STOU a.exe", "a", "553 ")
 		c.Command(350, "REST 1")
 		upload("STOR a.exe", "a", "553 ")
 		c.Command(350, "RNFR a")
-		if reply := c.Command(553, "RNTO a.exe"); !strings.HasPrefix(reply, "a.exe: Files") {
+		if reply := c.Command(553, "RNTO a.exe"); !strings.HasSuffix(reply, " (a.exe)") {
 			t.Errorf("RNTO: got %q", reply)
 		}
 		c.Command(350, "SITE CPFR a")
 		c.Command(553, "SITE CPTO a.exe")
 
-		upload("STOR b", "abcdef", "552 b: The file is too large; the limit is 5 bytes.")
+		upload("STOR b", "abcdef", "552 The file is too large; the limit is 5 bytes. (b)")
 		upload("APPE a", "f", "552 ")
 		c.Command(350, "REST 4")
 		upload("STOR a", "ef", "552 ")

@@ -75,21 +75,21 @@ func TestInspect(t *testing.T) {
 				t.Errorf("%s: got %q, %v; want %q", command, reply, err, want)
 			}
 		}
-		const refused = ": The content check refused the file: a bad file"
+		const refused = "The content check refused the file: a bad file"
 		c.Login("alice", servicetest.Password)
-		upload("STOR a", "is bad", "550 a"+refused)
-		upload("STOR a.part", "bad", "550 a.part"+refused)
-		upload("STOR large", large+"bad", "550 large"+refused)
-		if reply := uploadRefused(t, c, "STOR early", "bad"+large); reply != "550 early"+refused {
+		upload("STOR a", "is bad", "550 "+refused+" (a)")
+		upload("STOR a.part", "bad", "550 "+refused+" (a.part)")
+		upload("STOR large", large+"bad", "550 "+refused+" (large)")
+		if reply := uploadRefused(t, c, "STOR early", "bad"+large); reply != "550 "+refused+" (early)" {
 			t.Errorf("early refusal: got %q", reply)
 		}
 		c.Store("good", "is ba")
 		c.Command(350, "REST 5")
-		upload("STOR good", "d", "550 good"+refused)
-		upload("APPE good", "d", "550 good"+refused)
-		upload("STOR b", "is broken", "451 b: The file could not be checked and was not stored. Please try again.")
+		upload("STOR good", "d", "550 "+refused+" (good)")
+		upload("APPE good", "d", "550 "+refused+" (good)")
+		upload("STOR b", "is broken", "451 The file could not be checked and was not stored. Please try again. (b)")
 		c.Command(200, "LANG fr")
-		upload("STOR a", "is bad", "550 a\u00a0: Le contrôle du contenu a refusé le fichier\u00a0: un mauvais fichier")
+		upload("STOR a", "is bad", "550 Le contrôle du contenu a refusé le fichier\u00a0: un mauvais fichier (a)")
 		c.Command(200, "LANG en")
 		if list := c.Transfer("NLST"); list != "good\r\n" {
 			t.Errorf("NLST: got %q", list)
@@ -177,8 +177,8 @@ func TestReloadOfInspector(t *testing.T) {
 		bad     string
 		want    string
 	}{
-		{inspectedBy(t, refuseBad), "is bad", "550 a: The content check refused the file: a bad file"},
-		{refuseAll, "is good", "550 a: The content check refused the file."},
+		{inspectedBy(t, refuseBad), "is bad", "550 The content check refused the file: a bad file (a)"},
+		{refuseAll, "is good", "550 The content check refused the file. (a)"},
 		{config.Inspect{}, "is bad", "226 "},
 	} {
 		cfg = changed(t, cfg, func(next *config.Config) { next.Tenants["acme"].Inspect = step.inspect }, "acme")

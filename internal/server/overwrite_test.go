@@ -37,7 +37,7 @@ func TestDenyOverwrite(t *testing.T) {
 				c.Command(350, command)
 			}
 			if text := c.Command(550, commands[len(commands)-1]); text !=
-				"there: The file already exists and you may not overwrite it. Please use another name." {
+				"The file already exists and you may not overwrite it. Please use another name. (there)" {
 				t.Error(text)
 			}
 		}

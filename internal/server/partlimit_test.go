@@ -29,7 +29,7 @@ func TestPartLimit(t *testing.T) {
 	lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
 		c.Login("alice", servicetest.Password)
 		for range 2 {
-			const want = "552 big: The file is too large; the limit is 15 MiB (3 x part_size 5 MiB)."
+			const want = "552 The file is too large; the limit is 15 MiB (3 x part_size 5 MiB). (big)"
 			if reply, err := c.Upload("STOR big", content); err != nil || reply != want {
 				t.Errorf("got %q, %v; want %q", reply, err, want)
 			}

@@ -78,24 +78,23 @@ func TestRefusalsOfS3(t *testing.T) {
 	cfg.Tenants["acme"].DefaultLanguage = language.English
 	srv := start(t, cfg, Options{AWS: proxy.Server().AWSConfig()})
 	c := session(t, srv, "alice")
-	const again = " If this happens again, please tell the administrator."
 	for _, tt := range []struct {
 		status     int
 		code, want string
 	}{
 		{http.StatusForbidden, "AccessDenied",
-			"550 d/f: The server was denied access to its storage. Please tell the administrator."},
-		{http.StatusConflict, "ObjectParentIsFile", "553 d/f: Part of this path is a file, not a directory."},
-		{http.StatusConflict, "ExistingObjectIsDirectory", "550 d/f: This is a directory, not a file."},
-		{http.StatusBadRequest, "InvalidURI", "553 d/f: The storage does not accept this file name."},
-		{http.StatusBadRequest, "EntityTooLarge", "552 d/f: File too large."},
+			"550 The server was denied access to its storage. Please tell the administrator. (d/f)"},
+		{http.StatusConflict, "ObjectParentIsFile", "553 Part of this path is a file, not a directory. (d/f)"},
+		{http.StatusConflict, "ExistingObjectIsDirectory", "550 This is a directory, not a file. (d/f)"},
+		{http.StatusBadRequest, "InvalidURI", "553 The storage does not accept this file name. (d/f)"},
+		{http.StatusBadRequest, "EntityTooLarge", "552 File too large. (d/f)"},
 		{http.StatusForbidden, "QuotaExceeded",
 			"552 Quota exceeded. Please delete files, or ask the administrator for more space."},
 		{http.StatusNotFound, "NoSuchBucket",
 			"550 The storage for this account was not found. Please tell the administrator."},
 		{http.StatusInsufficientStorage, "XMinioStorageFull",
 			"452 Insufficient storage space. Please tell the administrator."},
-		{http.StatusPaymentRequired, "Unheard", "550 d/f: The storage reported an error." + again},
+		{http.StatusPaymentRequired, "Unheard", "550 The storage reported an error. If this happens again, please tell the administrator. (d/f)"},
 	} {
 		fault := proxy.Inject(s3test.Fault{Operation: "PutObject", Effect: s3test.Refuse(tt.status, tt.code)})
 		if reply, err := c.Upload("STOR d/f", "content"); err != nil || reply != tt.want {
@@ -119,21 +118,21 @@ func TestRefusedMoves(t *testing.T) {
 	}
 	c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
 	c.Store("/f", "content")
-	const stays = ": This directory cannot be moved, replaced or removed."
-	const accounts = "/f -> /there/f: Source and destination are in different storage accounts; " +
-		"please download and upload instead."
+	const stays = "This directory cannot be moved, replaced or removed. "
+	const accounts = "Source and destination are in different storage accounts; " +
+		"please download and upload instead. (/f -> /there/f)"
 	for _, tt := range []struct {
 		code          int
 		command, want string
 	}{
-		{550, "RMD /here", "/here" + stays},
-		{550, "SITE RMDIR /here", "/here" + stays},
-		{550, "RNFR /here", "/here" + stays},
-		{550, "RMD /", "/" + stays},
-		{550, "MKD /", "/: A file or directory with this name already exists."},
-		{550, "DELE /", "/: This is a directory, not a file."},
+		{550, "RMD /here", stays + "(/here)"},
+		{550, "SITE RMDIR /here", stays + "(/here)"},
+		{550, "RNFR /here", stays + "(/here)"},
+		{550, "RMD /", stays + "(/)"},
+		{550, "MKD /", "A file or directory with this name already exists. (/)"},
+		{550, "DELE /", "This is a directory, not a file. (/)"},
 		{350, "RNFR /f", "Please send the new name with RNTO."},
-		{550, "RNTO /here", "/here" + stays},
+		{550, "RNTO /here", stays + "(/here)"},
 		{350, "RNFR /f", "Please send the new name with RNTO."},
 		{550, "RNTO /there/f", accounts},
 		{350, "SITE CPFR /f", "Please send the name of the copy with SITE CPTO."},

@@ -99,7 +99,7 @@ func TestVersions(t *testing.T) {
 		c.Want("/.versions\r\n/alice\r\n", "NLST /")
 
 		file := "/.versions/" + then + "/alice/reports/mistake"
-		c.WantReply(550, file+": Earlier versions of files cannot be changed.", "DELE "+file)
+		c.WantReply(550, "Earlier versions of files cannot be changed. ("+file+")", "DELE "+file)
 		for _, name := range []string{"/.versions/2999-01-01", "/.versions/yesterday", "/.versions/2001-02-03/alice",
 			"/.versions/deleted/alice/reports/new"} {
 			c.Command(550, "CWD "+name)

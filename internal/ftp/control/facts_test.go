@@ -209,7 +209,7 @@ func TestModify(t *testing.T) {
 		"MFMT 20230101000000 dir":                    "550 ",
 		"MFMT 20230101000000 /":                      "550 ",
 		"MFF Modify=2023010100000 file with spaces ": "501 ",
-		"MDTM 20230101000000 nothing":                "550 nothing: ",
+		"MDTM 20230101000000 nothing":                "550 No such file or directory. (nothing)",
 		"MDTM 20230101000000 dir":                    "550 ",
 		"MDTM 20230101000000 ":                       "550 ",
 		"MDTM 20230229000000 file with spaces ":      "550 ",
@@ -218,10 +218,10 @@ func TestModify(t *testing.T) {
 			"YYYYMMDDhhmmss <SP> pathname",
 		"SITE UTIME 20230101000000":                                          "501 ",
 		"SITE UTIME 20230229000000 file with spaces ":                        "501 ",
-		"SITE UTIME 20230101000000 nothing":                                  "550 nothing: ",
+		"SITE UTIME 20230101000000 nothing":                                  "550 No such file or directory. (nothing)",
 		"SITE UTIME file with spaces  20230101000000":                        "501 ",
 		"SITE UTIME file with spaces  20230101000000 20230101000000 0 UTC":   "501 ",
-		"SITE UTIME 20230101000000 20230101000000 20230101000000 UTC":        "550 20230101000000 20230101000000 UTC: ",
+		"SITE UTIME 20230101000000 20230101000000 20230101000000 UTC":        "550 No such file or directory. (20230101000000 20230101000000 UTC)",
 		"SITE UTIME f 20230101000000 20230101000000 20230101000000 GMT":      "501 ",
 		"MFF Modify=20230101000000;Modify=20230101000000; file with spaces ": "501 ",
 		"MFF Modify=20230101000000;Create=20230101000000; file with spaces ": "504 ",
@@ -324,7 +324,7 @@ func TestRenameWithoutRight(t *testing.T) {
 	s := newTenantSite(t, demo)
 	s.putNames("fixed", "free")
 	c := s.login()
-	c.do("RNFR fixed", "550 fixed: Permission denied.")
+	c.do("RNFR fixed", "550 Permission denied. (fixed)")
 	c.do("RNTO x", "503 ")
 	c.do("RNFR free", "350 ")
 	c.do("RNTO x", "250 ")

@@ -20,40 +20,40 @@ func TestNamesInErrors(t *testing.T) {
 	long := strings.Repeat("long/", 210)[:1040]
 	c := s.login()
 	for _, tt := range []struct{ command, want string }{
-		{"CWD nowhere", "550 nowhere: No such file or directory."},
-		{"CWD /nowhere", "550 /nowhere: No such file or directory."},
-		{"CWD file", "550 file: Not a directory."},
-		{"SIZE ../nowhere", "550 ../nowhere: No such file or directory."},
-		{"MDTM nowhere", "550 nowhere: No such file or directory."},
-		{"MLST no where", "550 no where: No such file or directory."},
-		{"STAT nowhere", "550 nowhere: No such file or directory."},
-		{"HASH nowhere", "550 nowhere: No such file or directory."},
-		{`XCRC nowhere 0 5`, "550 nowhere: No such file or directory."},
+		{"CWD nowhere", "550 No such file or directory. (nowhere)"},
+		{"CWD /nowhere", "550 No such file or directory. (/nowhere)"},
+		{"CWD file", "550 Not a directory. (file)"},
+		{"SIZE ../nowhere", "550 No such file or directory. (../nowhere)"},
+		{"MDTM nowhere", "550 No such file or directory. (nowhere)"},
+		{"MLST no where", "550 No such file or directory. (no where)"},
+		{"STAT nowhere", "550 No such file or directory. (nowhere)"},
+		{"HASH nowhere", "550 No such file or directory. (nowhere)"},
+		{`XCRC nowhere 0 5`, "550 No such file or directory. (nowhere)"},
 		{"RNTO x", "503 Please send RNFR first."},
-		{"MFMT 20260102030405 nowhere", "550 nowhere: No such file or directory."},
-		{"DELE nowhere", "550 nowhere: No such file or directory."},
-		{"DELE full", "550 full: This is a directory, not a file."},
-		{"RMD full", "550 full: Directory not empty."},
-		{"RMD file", "550 file: Not a directory."},
-		{"RMD /", "550 /: This directory cannot be moved, replaced or removed."},
-		{"MKD " + long, "553 " + long + ": The file name is too long."},
-		{"MDTM " + long, "553 " + long + ": The file name is too long."},
-		{"SITE CPFR " + long, "553 " + long + ": The file name is too long."},
-		{"SITE COPY file " + long, "553 " + long + ": The file name is too long."},
-		{"STOR a\x00b", "553 a\u2400b: This name contains a control character or another invisible character."},
-		{"MKD a\u200b", "553 a\u200b: This name contains a control character or another invisible character."},
-		{"MKD .babelftp", "553 .babelftp: The name .babelftp is reserved for the server."},
-		{"MKD a/.babelftp/b", "553 a/.babelftp/b: The name .babelftp is reserved for the server."},
-		{"MKD full", "550 full: A file or directory with this name already exists."},
-		{"SITE RMDIR nowhere", "550 nowhere: No such file or directory."},
-		{"SITE RMDIR file", "550 file: Not a directory."},
-		{"SITE CPFR nowhere", "550 nowhere: No such file or directory."},
-		{"RNFR nowhere", "550 nowhere: No such file or directory."},
-		{"STOR full/", "550 full/: This is a directory, not a file."},
+		{"MFMT 20260102030405 nowhere", "550 No such file or directory. (nowhere)"},
+		{"DELE nowhere", "550 No such file or directory. (nowhere)"},
+		{"DELE full", "550 This is a directory, not a file. (full)"},
+		{"RMD full", "550 Directory not empty. (full)"},
+		{"RMD file", "550 Not a directory. (file)"},
+		{"RMD /", "550 This directory cannot be moved, replaced or removed. (/)"},
+		{"MKD " + long, "553 The file name is too long. (" + long + ")"},
+		{"MDTM " + long, "553 The file name is too long. (" + long + ")"},
+		{"SITE CPFR " + long, "553 The file name is too long. (" + long + ")"},
+		{"SITE COPY file " + long, "553 The file name is too long. (" + long + ")"},
+		{"STOR a\x00b", "553 This name contains a control character or another invisible character. (a\u2400b)"},
+		{"MKD a\u200b", "553 This name contains a control character or another invisible character. (a\u200b)"},
+		{"MKD .babelftp", "553 The name .babelftp is reserved for the server. (.babelftp)"},
+		{"MKD a/.babelftp/b", "553 The name .babelftp is reserved for the server. (a/.babelftp/b)"},
+		{"MKD full", "550 A file or directory with this name already exists. (full)"},
+		{"SITE RMDIR nowhere", "550 No such file or directory. (nowhere)"},
+		{"SITE RMDIR file", "550 Not a directory. (file)"},
+		{"SITE CPFR nowhere", "550 No such file or directory. (nowhere)"},
+		{"RNFR nowhere", "550 No such file or directory. (nowhere)"},
+		{"STOR full/", "550 This is a directory, not a file. (full/)"},
 		{"DELE \xfe", "501 The file name is not valid UTF-8."},
 		// line ends appear as in 257
-		{"CWD no\r\x00\nwhere", "550 no" + "\u240d\u240a" + "where: No such file or directory."},
-		{"CWD 日本語 ", "550 日本語 : No such file or directory."},
+		{"CWD no\r\x00\nwhere", "550 No such file or directory. (no" + "\u240d\u240a" + "where)"},
+		{"CWD 日本語 ", "550 No such file or directory. (日本語 )"},
 		{"CDUP", "250 "},
 	} {
 		if r := c.do(tt.command, tt.want[:4]); r != tt.want && len(tt.want) > len("250 ") {
@@ -61,28 +61,28 @@ func TestNamesInErrors(t *testing.T) {
 		}
 	}
 	c.do("RNFR other", "350 ")
-	c.do("RNTO full", "550 full/f: A file or directory with this name already exists.")
+	c.do("RNTO full", "550 A file or directory with this name already exists. (full/f)")
 	c.do("RNFR file", "350 ")
-	c.do("RNTO full", "550 full: This is a directory, not a file.")
+	c.do("RNTO full", "550 This is a directory, not a file. (full)")
 	c.do("SITE CPFR other", "350 ")
-	c.do("SITE CPTO full/", "550 full/f: A file or directory with this name already exists.")
+	c.do("SITE CPTO full/", "550 A file or directory with this name already exists. (full/f)")
 	c.do("RNFR full", "350 ")
-	c.do("RNTO file", "550 file: Not a directory.")
+	c.do("RNTO file", "550 Not a directory. (file)")
 	c.do("RNFR full", "350 ")
-	c.do("RNTO /", "550 /: This directory cannot be moved, replaced or removed.")
-	const intoItself = ": A directory cannot be moved or copied into itself."
+	c.do("RNTO /", "550 This directory cannot be moved, replaced or removed. (/)")
+	const intoItself = "550 A directory cannot be moved or copied into itself. "
 	for _, to := range []string{"full/deep/er", "/full/new", "./full/./new", "full//new/", "other/../full/new"} {
 		c.do("RNFR /full", "350 ")
-		c.do("RNTO "+to, "550 /full -> "+to+intoItself)
+		c.do("RNTO "+to, intoItself+"(/full -> "+to+")")
 		c.do("SITE CPFR full/", "350 ")
 		c.do("CWD other", "250 ")
-		c.do("SITE CPTO /"+to, "550 full/ -> /"+to+intoItself)
+		c.do("SITE CPTO /"+to, intoItself+"(full/ -> /"+to+")")
 		c.do("CDUP", "250 ")
 	}
-	c.do("SITE COPY full full/new", "550 full -> full/new"+intoItself)
+	c.do("SITE COPY full full/new", intoItself+"(full -> full/new)")
 	c.do("SITE CPFR /", "350 ")
-	c.do("SITE CPTO /new", "550 / -> /new"+intoItself)
-	c.do("SITE COPY full /", "550 /: This directory cannot be moved, replaced or removed.")
+	c.do("SITE CPTO /new", intoItself+"(/ -> /new)")
+	c.do("SITE COPY full /", "550 This directory cannot be moved, replaced or removed. (/)")
 	c.do("RNFR full", "350 ")
 	c.do("RNTO /full", "250 ") // both names are the same file
 	c.do("RNFR other", "350 ")
@@ -90,15 +90,15 @@ func TestNamesInErrors(t *testing.T) {
 		t.Context(), &s3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("other/f")}); err != nil {
 		t.Fatal(err)
 	}
-	c.do("RNTO new", "550 other -> new: No such file or directory.")
+	c.do("RNTO new", "550 No such file or directory. (other -> new)")
 	c.do("RNFR file", "350 ")
-	c.do("RNTO "+long, "553 "+long+": The file name is too long.")
+	c.do("RNTO "+long, "553 The file name is too long. ("+long+")")
 	c.Data()
-	c.do("RETR nowhere", "550 nowhere: No such file or directory.")
+	c.do("RETR nowhere", "550 No such file or directory. (nowhere)")
 	c.Data()
-	c.do("LIST nowhere", "550 nowhere: No such file or directory.")
+	c.do("LIST nowhere", "550 No such file or directory. (nowhere)")
 	c.Data()
-	c.do("MLSD file", "501 file: Not a directory.")
+	c.do("MLSD file", "501 Not a directory. (file)")
 }
 
 // TestFileIn150: reply 150 names the file, and the size if it is the size of the data that follows.
@@ -145,13 +145,13 @@ func TestIsolates(t *testing.T) {
 	c.do("USER demo", "331 ")
 	c.do("PASS demo", "230-Hello ")
 	for _, tt := range []struct{ lang, command, want string }{
-		{"AR", "CWD nowhere", "550 \u2067\u2068nowhere\u2069: لا يوجد ملف أو دليل بهذا الاسم.\u2069"},
+		{"AR", "CWD nowhere", "550 \u2067لا يوجد ملف أو دليل بهذا الاسم. (\u2068nowhere\u2069)\u2069"},
 		{"AR", "LANG AR", "200-\u2067أهلًا \u2068demo\u2069.\u2069\n FTP\n200 \u2067"},
 		{"HE", "LANG HE", "200-Hello demo.\n200 \u2067"},
 		{"HE", "HELP PWD", "214 \u2067תחביר: \u2068PWD\u2069\u2069"},
 		{"HE", "HELP EPRT", "214 \u2067תחביר: \u2068EPRT <SP> |1|\u2068כתובת\u2069|\u2068פורט\u2069|\u2069\u2069"},
 		{"HE", "REST 5", "350 \u2067"},
-		{"HE", "DELE full", "550 \u2067\u2068full\u2069: "},
+		{"HE", "DELE full", "550 \u2067זו תיקייה ולא קובץ. (\u2068full\u2069)\u2069"},
 		{"HE", "PWD", `257 "/" היא התיקייה הנוכחית.`},
 		{"HE", "MKD new", `257 "/new" `},
 		{"HE", "SYST", "215 UNIX Type: L8"},
@@ -161,11 +161,11 @@ func TestIsolates(t *testing.T) {
 		{"HE", "EPSV", "229 מעבר "},
 		{"HE", "EPRT |3|::1|5|", "522 פרוטוקול "},
 		{"FA", "MFF Type=x; file", "504 "},
-		{"FA", "CWD nowhere", "550 \u2067\u2068nowhere\u2069: "},
-		{"FR", "CWD nowhere", "550 nowhere\u00a0: Fichier ou répertoire introuvable."},
+		{"FA", "CWD nowhere", "550 \u2067چنین فایل یا پوشه‌ای وجود ندارد. (\u2068nowhere\u2069)\u2069"},
+		{"FR", "CWD nowhere", "550 Fichier ou répertoire introuvable. (nowhere)"},
 		{"FR", "LANG FR", "200-Hello demo.\n200 "},
-		{"JA", "CWD nowhere", "550 nowhere："},
-		{"ZH-HANT", "CWD nowhere", "550 nowhere："},
+		{"JA", "CWD nowhere", "550 ファイルまたはディレクトリが見つかりません。 (nowhere)"},
+		{"ZH-HANT", "CWD nowhere", "550 找不到檔案或目錄。 (nowhere)"},
 	} {
 		c.do("LANG "+tt.lang, "200")
 		r := c.do(tt.command, tt.want[:3])
@@ -202,12 +202,12 @@ func TestIsolatesOfTwoNames(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("full/f")
 	c := s.login()
-	const want = "550 \u2067\u2068full\u2069 -> \u2068full/new\u2069: "
+	const want = " (\u2068full\u2069 -> \u2068full/new\u2069)\u2069"
 	for _, lang := range []string{"AR", "FA", "HE", "UR"} {
 		c.do("LANG "+lang, "200 ")
 		c.do("RNFR full", "350 \u2067")
 		for _, r := range []string{c.do("RNTO full/new", "550 "), c.do("SITE COPY full full/new", "550 ")} {
-			if !strings.HasPrefix(r, want) || !balanced(r) {
+			if !strings.HasSuffix(r, want) || !balanced(r) {
 				t.Errorf("%s: got %+q, want %+q", lang, r, want)
 			}
 		}

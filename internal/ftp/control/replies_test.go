@@ -383,11 +383,8 @@ func (e exchange) withoutSent(line string) string {
 	switch name, argument, _ := strings.Cut(e.command, " "); name {
 	case "USER", "LANG", "RETR", "STOR", "APPE":
 		line = strings.ReplaceAll(line, argument, "")
-	default: // an error begins with the name of the file
-		line = withoutIsolates(line)
-		for _, colon := range []string{": ", "\u00a0: ", "：", "՝ "} {
-			line = strings.TrimPrefix(line, argument+colon)
-		}
+	default: // an error ends with the name of the file
+		line = strings.TrimSuffix(withoutIsolates(line), " ("+argument+")")
 	}
 	return line
 }

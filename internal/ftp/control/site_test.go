@@ -88,7 +88,7 @@ func TestDepthOfSiteMkdir(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
 	const levels = "/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d" // 32 of them
-	c.do("SITE MKDIR "+levels+levels+"/d", "553 "+levels+levels+"/d: The path has too many levels of directories; the limit is 64.")
+	c.do("SITE MKDIR "+levels+levels+"/d", "553 The path has too many levels of directories; the limit is 64. ("+levels+levels+"/d)")
 	s.wantObjects()
 	c.do("SITE MKDIR "+levels, "250 ")
 	c.do("CWD "+levels, "250 ")

@@ -90,8 +90,9 @@ func (l *Locale) WordsWith(id i18n.ID, explanation string) string {
 	return l.Encode(l.lang.WithoutStop(id) + l.lang.Colon() + l.isolate(explanation))
 }
 
-// About prefixes sentences with the names of the files that they describe, if any. The names must be encoded as
-// for TextFor and the sentences rendered with Words.
+// About appends the names of the files that sentences describe, if any, in parentheses. They follow the reason, so
+// that a client that cuts long lines shows why a command failed. The names must be encoded as for TextFor and the
+// sentences rendered with Words.
 func (l *Locale) About(names []string, sentences ...string) string {
 	text := l.join(sentences)
 	if len(names) > 0 {
@@ -99,7 +100,7 @@ func (l *Locale) About(names []string, sentences ...string) string {
 		for i, name := range names {
 			shown[i] = l.isolate(name)
 		}
-		text = strings.Join(shown, " -> ") + l.Encode(l.lang.Colon()) + text
+		text += " (" + strings.Join(shown, " -> ") + ")"
 	}
 	return l.line(text)
 }
