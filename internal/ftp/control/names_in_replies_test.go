@@ -161,7 +161,7 @@ func TestIsolates(t *testing.T) {
 		{"HE", "EPSV", "229 מעבר "},
 		{"HE", "EPRT |3|::1|5|", "522 פרוטוקול "},
 		{"FA", "MFF Type=x; file", "504 "},
-		{"FA", "CWD nowhere", "550 \u2067چنین فایل یا پوشه‌ای وجود ندارد. (\u2068nowhere\u2069)\u2069"},
+		{"FA", "CWD nowhere", "550 \u2067چنین فایل یا پوشه\u200cای وجود ندارد. (\u2068nowhere\u2069)\u2069"},
 		{"FR", "CWD nowhere", "550 Fichier ou répertoire introuvable. (nowhere)"},
 		{"FR", "LANG FR", "200-Hello demo.\n200 "},
 		{"JA", "CWD nowhere", "550 ファイルまたはディレクトリが見つかりません。 (nowhere)"},
