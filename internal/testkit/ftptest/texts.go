@@ -59,7 +59,8 @@ func readers() map[string][]i18n.ID {
 		Server: {
 			i18n.AddressRefused, i18n.AuditUnavailable, i18n.ClientCertificateRequired,
 			i18n.FileArchived, i18n.FileNameDenied, i18n.FileNotChecked, i18n.FileRefused, i18n.FileRestoring,
-			i18n.FileSizeLimit, i18n.FileTooLarge, i18n.MoveBetweenAccounts, i18n.NameNotStorable, i18n.OverwriteDenied, i18n.ParentIsFile,
+			i18n.FileSizeLimit, i18n.FileTooLarge, i18n.MoveBetweenAccounts, i18n.NameNotStorable,
+			i18n.OverwriteDenied, i18n.ParentIsFile,
 			i18n.PassivePortUnavailable, i18n.QuotaExceeded, i18n.ResumeChanged, i18n.ResumeElsewhere,
 			i18n.StorageDenied, i18n.StorageError, i18n.StorageFull, i18n.StorageMissing, i18n.StorageUnavailable,
 			i18n.TooManyCommands, i18n.TooManyOperations, i18n.TooManySessions, i18n.TooManySessionsAddress,
