@@ -27,6 +27,9 @@ const (
 	cleanInterval = time.Minute
 	// maxSharedScores limits the scores that a replica shares. The highest scores are shared.
 	maxSharedScores = 1000
+	// maxSharedBans limits the names whose bans after failures are shared, because strangers choose the names. Further
+	// bans hold on their own replica. Bans by administrators are always shared.
+	maxSharedBans = 10_000
 	// parallelWrites is the number of bans that are written at the same time.
 	parallelWrites = 8
 
@@ -88,6 +91,10 @@ func (s *Sharing) set(name string, b *Ban) {
 		return
 	}
 	s.mu.Lock()
+	if b != nil && !b.ByAdministrator() && len(s.shared)+len(s.pending) >= maxSharedBans {
+		s.mu.Unlock()
+		return
+	}
 	s.pending[name] = b
 	if b == nil { // until the other replicas have removed their scores
 		for _, scores := range s.remote {

@@ -3,6 +3,7 @@ package bans
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -120,6 +121,26 @@ func TestShared(t *testing.T) {
 				t.Errorf("unknown users have the names %s and %s", a.UnknownUser("x"), b.UnknownUser("x"))
 			}
 		})
+	}
+}
+
+// Strangers who fail with many names do not fill the store. Their bans hold on their own replica.
+func TestSharedBansAreBounded(t *testing.T) {
+	server := s3test.Start(t, "sim-aws")
+	a := startReplica(t, server.Client(), server.Bucket(t))
+	a.stop() // so that nothing is written
+	for n := range maxSharedBans + 5 {
+		name := fmt.Sprint("unknown-", n, "@")
+		a.mu.Lock()
+		a.ban(Ban{Name: name, Until: time.Now().Add(time.Hour), Reason: "failed logins"})
+		a.mu.Unlock()
+		if !a.refuses("", name) {
+			t.Fatalf("%s is not banned", name)
+		}
+	}
+	a.Add("203.0.113.7", 0)
+	if _, shared := a.sharing.pending["203.0.113.7"]; !shared || len(a.sharing.pending) != maxSharedBans+1 {
+		t.Errorf("%d bans are shared, the one of the administrator: %v", len(a.sharing.pending), shared)
 	}
 }
 
