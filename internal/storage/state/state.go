@@ -130,6 +130,9 @@ func New(o Options) *Store {
 // String returns the URL of the place.
 func (s *Store) String() string { return s.bucket.URL(s.opts.Prefix) }
 
+// URL returns the URL of an item.
+func (s *Store) URL(name string) string { return s.bucket.URL(s.key(name)) }
+
 func (s *Store) key(name string) string { return s.opts.Prefix + "items/" + name }
 
 // Up reports whether the last request of Run succeeded.
@@ -183,11 +186,12 @@ func (s *Store) Names(prefix string) (names []string) {
 	return names
 }
 
-// Read returns the value of an item in S3. The error wraps [fs.ErrNotExist] if there is none.
+// Read returns the value of an item in S3, or the value in the copy if that is newer. The error wraps
+// [fs.ErrNotExist] if there is none.
 func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
 	i, err := s.read(ctx, name)
 	if err == nil && i == nil {
-		err = fmt.Errorf("%s: %w", s.bucket.URL(s.key(name)), fs.ErrNotExist)
+		err = fmt.Errorf("%s: %w", s.URL(name), fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
@@ -206,6 +210,13 @@ func (s *Store) read(ctx context.Context, name string) (*item, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	known := s.items[name]
+	s.mu.Unlock()
+	if i != nil && known != nil && i.number < known.number {
+		// Somebody has put an older version back. The next update replaces it by a change of the known value.
+		return &item{value: known.value, number: known.number, version: version}, nil
+	}
 	s.apply(name, i, began)
 	return i, nil
 }
@@ -217,7 +228,7 @@ func (s *Store) open(name string, version cas.Version) (*item, error) {
 	}
 	value, number, err := s.opts.Keys.Open(name, version.Data)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", s.bucket.URL(s.key(name)), err)
+		return nil, fmt.Errorf("cannot read %s: %w", s.URL(name), err)
 	}
 	return &item{value: value, number: number, version: version}, nil
 }
@@ -287,7 +298,7 @@ func (s *Store) Update(ctx context.Context, name string, change func(value []byt
 			return err
 		}
 	}
-	return fmt.Errorf("write %s: %w", s.bucket.URL(s.key(name)), ErrConflict)
+	return fmt.Errorf("write %s: %w", s.URL(name), ErrConflict)
 }
 
 // write replaces an item. It returns false if another server was faster.
@@ -300,7 +311,7 @@ func (s *Store) write(ctx context.Context, name string, value []byte, before *it
 	}
 	if len(data) > maxItem {
 		return false, fmt.Errorf("write %s: the item has %d bytes, but at most %d are allowed",
-			s.bucket.URL(s.key(name)), len(data), maxItem)
+			s.URL(name), len(data), maxItem)
 	}
 	after, ok, err := s.bucket.Write(ctx, s.key(name), data, before.version)
 	if err != nil || !ok {

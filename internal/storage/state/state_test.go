@@ -278,9 +278,18 @@ func TestAttackedItems(t *testing.T) {
 		if value, _ := s.Get("x"); string(value) != "new" {
 			t.Errorf("%s: the item is %q", name, value)
 		}
+		value, err := s.Read(t.Context(), "x")
+		if name == "older" && (err != nil || string(value) != "new") {
+			t.Errorf("Read of an older version = %q, %v", value, err)
+		}
+		if name != "older" && (err == nil || !strings.Contains(err.Error(), "state/items/x")) {
+			t.Errorf("%s: Read returns %v", name, err)
+		}
 	}
-	if _, err := s.Read(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "state/items/x") {
-		t.Errorf("Read returns %v", err)
+	s3test.Put(t, client, p.bucket, "state/items/x", old)
+	must.OK(t, s.Update(t.Context(), "x", func(value []byte) ([]byte, error) { return append(value, "er"...), nil }))
+	if value, err := p.store(t).Read(t.Context(), "x"); err != nil || string(value) != "newer" {
+		t.Errorf("an update of an older version stores %q, %v", value, err)
 	}
 }
 
