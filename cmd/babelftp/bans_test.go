@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -47,12 +48,8 @@ func runQueries(t *testing.T, command string, all []query) {
 	must.OK(t, err)
 	defer l.Close()
 	list := bans.New(config.Bans{Time: time.Hour}, config.Networks{}, slog.New(slog.DiscardHandler), func(bans.Ban) {})
-	go func() {
-		_ = http.Serve(
-			l, admin.NewHandler(
-				admin.Options{Source: oneTenant{}, Bans: list, Debug: &sessionlog.Switch{},
-					Log: slog.New(slog.DiscardHandler)}))
-	}() // ends when the listener is closed
+	go serveSocket(l, admin.NewHandler(admin.Options{Source: oneTenant{}, Bans: list, Debug: &sessionlog.Switch{},
+		Log: slog.New(slog.DiscardHandler)}))
 	for _, step := range all {
 		args := strings.Fields(command + " " + strings.NewReplacer("SOCKET", socket, "FILE", file).Replace(step.args))
 		code, stdout, stderr := output(t, "", args...)
@@ -60,6 +57,12 @@ func runQueries(t *testing.T, command string, all []query) {
 			t.Errorf("%v: exit code %d: %s%s, want %q", args, code, stdout, stderr, step.want)
 		}
 	}
+}
+
+// serveSocket serves the API on an admin socket until the listener is closed.
+func serveSocket(l net.Listener, api http.Handler) {
+	srv := http.Server{Handler: api, ConnContext: admin.WithPeer, ReadHeaderTimeout: time.Minute}
+	_ = srv.Serve(l)
 }
 
 func TestBans(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"log/slog"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,7 +36,7 @@ func TestDoctorLog(t *testing.T) {
 	bundle, err := i18n.Load()
 	must.OK(t, err)
 	handler := admin.NewHandler(admin.Options{Tail: tail, Log: discard, Bundle: func() *i18n.Bundle { return bundle }})
-	go func() { _ = http.Serve(l, handler) }() // ends when l is closed
+	go serveSocket(l, handler)
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		t.Setenv(name, "")
 	}

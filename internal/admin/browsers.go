@@ -20,15 +20,15 @@ type browsers struct {
 
 // A browser is a logged-in browser.
 type browser struct {
-	administrator string
-	until         time.Time
-	loggedOut     chan struct{} // closed by remove
+	identity  Identity
+	until     time.Time
+	loggedOut chan struct{} // closed by remove
 }
 
 func newBrowsers() *browsers { return &browsers{all: map[[sha256.Size]byte]*browser{}} }
 
 // logIn logs a browser in and returns the value of its cookie.
-func (b *browsers) logIn(administrator string) (cookie string) {
+func (b *browsers) logIn(of Identity) (cookie string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -45,7 +45,7 @@ func (b *browsers) logIn(administrator string) (cookie string) {
 	}
 	cookie = rand.Text()
 	b.all[sha256.Sum256([]byte(cookie))] = &browser{
-		administrator: administrator, until: now.Add(cookieLife), loggedOut: make(chan struct{}),
+		identity: of, until: now.Add(cookieLife), loggedOut: make(chan struct{}),
 	}
 	return cookie
 }

@@ -11,15 +11,15 @@ import (
 func TestBrowsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBrowsers()
-		first := b.logIn("ann")
+		first := b.logIn(Identity{Name: "ann"})
 		one := b.find(first)
-		if one == nil || one.administrator != "ann" {
+		if one == nil || one.identity.Name != "ann" {
 			t.Fatal("the first browser is not logged in")
 		}
 		time.Sleep(time.Second)
-		second := b.logIn("ann")
+		second := b.logIn(Identity{Name: "ann"})
 		for range maxBrowsers - 1 {
-			b.logIn("ann")
+			b.logIn(Identity{Name: "ann"})
 		}
 		<-one.loggedOut
 		if found := b.find(second) != nil; !found || len(b.all) != maxBrowsers {
@@ -29,7 +29,7 @@ func TestBrowsers(t *testing.T) {
 		if b.find(second) != nil {
 			t.Error("a login lasts longer than its cookie")
 		}
-		if b.logIn("ann"); len(b.all) != 1 {
+		if b.logIn(Identity{Name: "ann"}); len(b.all) != 1 {
 			t.Errorf("got %d logins", len(b.all))
 		}
 	})

@@ -32,8 +32,8 @@ const (
 	maxVisits = 1000
 	// linkAdministrator is the administrator name in logs after a login by the one-time link.
 	linkAdministrator = "link"
-	// maxForm limits the size of a request body in bytes.
-	maxForm = 4 << 10
+	// maxBody limits the size of a request body in bytes.
+	maxBody = 64 << 10
 )
 
 // The names of the cookie. Browsers accept a cookie with the prefix __Host- only over TLS and send it only to
@@ -153,7 +153,7 @@ func (g *gate) strict(next http.Handler) http.Handler {
 					Text: "without TLS, only requests for localhost or 127.0.0.1 are allowed"})
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -169,8 +169,8 @@ func (g *gate) guard(next http.Handler) http.Handler {
 			Fail(w, errOtherSite)
 			return
 		}
-		name, loggedOut := g.loggedIn(&c, r)
-		if name == "" {
+		of, loggedOut := g.loggedIn(&c, r)
+		if of.Name == "" {
 			w.Header().Set("WWW-Authenticate", challenge(r))
 			if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 				w.Header().Set("Connection", "close") // lets the client choose another certificate in a new handshake
@@ -179,10 +179,10 @@ func (g *gate) guard(next http.Handler) http.Handler {
 			Fail(w, errNoLogin)
 			return
 		}
-		if loggedOut == nil && g.begins(&c, name, r) {
-			g.logLogin(name, r)
+		if loggedOut == nil && g.begins(&c, of.Name, r) {
+			g.logLogin(of.Name, r)
 		}
-		ctx, cancel := context.WithCancel(withAdministrator(r.Context(), name))
+		ctx, cancel := context.WithCancel(withIdentity(r.Context(), of))
 		defer cancel()
 		panics.Go(func() {
 			select {
@@ -210,24 +210,23 @@ func challenge(r *http.Request) string {
 	return `Basic realm="babelftp", charset="UTF-8"`
 }
 
-// loggedIn returns the name of the administrator who sent the request, or an empty string if there is no
-// valid login. If the login is a cookie, the channel is closed when that browser logs out; otherwise it is
-// nil.
-func (g *gate) loggedIn(c *credentials, r *http.Request) (name string, loggedOut <-chan struct{}) {
-	if name = c.clientName(r.TLS); name != "" {
-		return name, nil
+// loggedIn returns the login that sent the request, or the zero value if there is no valid login. If the
+// login is a cookie, the channel is closed when that browser logs out; otherwise it is nil.
+func (g *gate) loggedIn(c *credentials, r *http.Request) (of Identity, loggedOut <-chan struct{}) {
+	if name := c.clientName(r.TLS); name != "" {
+		return Identity{Name: name, Role: Administrator, Login: loginCertificate}, nil
 	}
 	// The cookie comes first, because a browser may send the basic authentication of another program on this
 	// host.
 	if sent, err := r.Cookie(c.cookie()); err == nil {
 		if browser := c.browsers.find(sent.Value); browser != nil {
-			return browser.administrator, browser.loggedOut
+			return browser.identity, browser.loggedOut
 		}
 	}
 	if user, password, ok := r.BasicAuth(); ok && g.isPassword(c, r, user, password) {
-		return user, nil
+		return Identity{Name: user, Role: Administrator, Login: loginPassword}, nil
 	}
-	return "", nil
+	return Identity{}, nil
 }
 
 // clientName returns the subject of the client certificate of a connection, or an empty string if it is not a
@@ -337,7 +336,7 @@ func (g *gate) logIn(w http.ResponseWriter, r *http.Request) {
 		Fail(w, &Error{Status: http.StatusUnauthorized, Text: "wrong name or password: see admin.users"})
 		return
 	}
-	c.set(w, c.browsers.logIn(name), cookieLife)
+	c.set(w, c.browsers.logIn(Identity{Name: name, Role: Administrator, Login: loginPassword}), cookieLife)
 	g.logLogin(name, r)
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -348,7 +347,8 @@ func (g *gate) followLink(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if g.takeToken(r.URL.Query().Get("token")) {
 		c := g.current()
-		c.set(w, c.browsers.logIn(linkAdministrator), cookieLife)
+		of := Identity{Name: linkAdministrator, Role: Administrator, Login: loginLink}
+		c.set(w, c.browsers.logIn(of), cookieLife)
 		g.logLogin(linkAdministrator, r)
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)

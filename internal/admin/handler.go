@@ -17,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
+	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
@@ -56,47 +57,78 @@ type Handler struct {
 func NewHandler(o Options) *Handler {
 	h := &Handler{Options: o, mux: http.NewServeMux()}
 	h.events.build = h.state
-	for pattern, handle := range map[string]func(*http.Request) (any, error){
-		"GET /server":    func(*http.Request) (any, error) { return h.Source.Server(), nil },
-		"GET /sessions":  func(*http.Request) (any, error) { return bySince(h.Source.Sessions()), nil },
-		"GET /transfers": func(*http.Request) (any, error) { return transfersOf(bySince(h.Source.Sessions())), nil },
-		"GET /tenants":   func(*http.Request) (any, error) { return h.Source.Tenants(h.Source.Sessions()), nil },
-		"GET /users":     func(*http.Request) (any, error) { return h.Source.Users(), nil },
-		"GET /audit":     func(*http.Request) (any, error) { return h.Source.Audit(), nil },
-		"GET /uploads":   h.uploads,
-		"GET /bans":      func(*http.Request) (any, error) { return h.Bans.All(), nil },
-		"GET /findings":  h.findings,
-		"GET /debug":     func(*http.Request) (any, error) { return h.Debug.Rules(), nil },
-	} { // patterns with GET also match HEAD
-		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { respond(w, r, handle) })
-	}
-	for pattern, change := range map[string]func(*http.Request, *audit.Action) (any, error){
-		"DELETE /sessions/{id}":         h.disconnect,
-		"DELETE /uploads/{tenant}/{id}": h.abort,
-		"PUT /bans":                     h.ban,
-		"DELETE /bans":                  h.unban,
-		"PUT /debug":                    h.debug,
-		"DELETE /debug":                 h.debugOff,
-	} {
-		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			respond(w, r, func(r *http.Request) (any, error) {
-				if h.Unaudited != nil && h.Unaudited() {
-					h.log(r, errNotAudited)
-					return nil, errNotAudited
-				}
-				action := &audit.Action{Administrator: administrator(r), Client: remote(r)}
-				v, err := change(r, action)
-				h.Audit.Write(action, err)
-				h.log(r, err) // r.Form has the query and the body that change has parsed
-				return v, err
-			})
+	for _, rt := range h.routes() { // patterns with GET also match HEAD
+		h.mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			rt.serve(h, w, r, &rt)
 		})
 	}
-	h.mux.HandleFunc("GET /events", h.events.serve)
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		Fail(w, &Error{http.StatusNotFound, "unknown endpoint " + r.Method + " " + Root + r.URL.Path})
 	})
 	return h
+}
+
+// routes returns all endpoints of the API.
+func (h *Handler) routes() []route {
+	return slices.Concat(h.stateRoutes(), h.controlRoutes())
+}
+
+// stateRoutes returns the endpoints that show the state of the replica.
+func (h *Handler) stateRoutes() []route {
+	sessions := func() []report.SessionInfo { return bySince(h.Source.Sessions()) }
+	return []route{
+		{http.MethodGet, "/me", Viewer, "Show the login that sends the request", nil,
+			reads(func(r *http.Request) (Identity, error) { return identity(r), nil })},
+		{http.MethodGet, "/server", Viewer, "Show the state of the replica", nil,
+			reads(func(*http.Request) (Server, error) { return h.Source.Server(), nil })},
+		{http.MethodGet, "/sessions", Viewer, "List the sessions of the replica, oldest first", nil,
+			reads(func(*http.Request) ([]report.SessionInfo, error) { return sessions(), nil })},
+		{http.MethodGet, "/transfers", Viewer, "List the running transfers of the replica", nil,
+			reads(func(*http.Request) ([]*report.TransferInfo, error) { return transfersOf(sessions()), nil })},
+		{http.MethodGet, "/tenants", Viewer, "List the tenants with their buckets and quotas", nil,
+			reads(func(*http.Request) ([]Tenant, error) { return h.Source.Tenants(h.Source.Sessions()), nil })},
+		{http.MethodGet, "/users", Viewer, "List the last logins of users", nil,
+			reads(func(*http.Request) ([]account.LastLogin, error) { return h.Source.Users(), nil })},
+		{http.MethodGet, "/audit", Viewer, "List the latest events of the audit log, oldest first", nil,
+			reads(func(*http.Request) ([]json.RawMessage, error) { return h.Source.Audit(), nil })},
+		{http.MethodGet, "/uploads", Viewer, "List the incomplete uploads of all replicas",
+			[]parameter{{name: "tenant", meaning: "only uploads of this tenant"}}, reads(h.uploads)},
+		{http.MethodGet, "/bans", Viewer, "List the bans, sorted by name", nil,
+			reads(func(*http.Request) ([]bans.Ban, error) { return h.Bans.All(), nil })},
+		{http.MethodGet, "/findings", Viewer, "List the problems that the log shows for clients", []parameter{
+			{name: "address", meaning: "address or network of the clients, such as 192.0.2.0/24", required: true},
+			{name: "since", meaning: "how old the lines of the log may be, such as 2h", required: true},
+			{name: "lang", meaning: "language of the texts, if it differs from Accept-Language"},
+		}, reads(h.findings)},
+		{http.MethodGet, "/debug", Viewer, "List the debug rules", nil,
+			reads(func(*http.Request) ([]sessionlog.Rule, error) { return h.Debug.Rules(), nil })},
+		{http.MethodGet, "/events", Viewer, "Stream the state of the replica as server-sent events", nil,
+			streams("text/event-stream", h.events.serve)},
+	}
+}
+
+// controlRoutes returns the endpoints with which operators control the replica.
+func (h *Handler) controlRoutes() []route {
+	name := parameter{name: "name", required: true,
+		meaning: "address, network such as 192.0.2.0/24, or user such as alice@acme"}
+	duration := parameter{name: "time", meaning: "duration, such as 10m or 24h",
+		schema: map[string]any{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`}}
+	needed := duration
+	needed.required = true
+	return []route{
+		{http.MethodDelete, "/sessions/{id}", Operator, "End a session", nil, changes("disconnect", h.disconnect)},
+		{http.MethodDelete, "/uploads/{tenant}/{id}", Operator, "Delete an interrupted upload", nil,
+			changes("abort_upload", h.abort)},
+		{http.MethodPut, "/bans", Operator, "Ban an address, a network or a user", []parameter{name, duration},
+			changes("ban", h.ban)},
+		{http.MethodDelete, "/bans", Operator, "Lift a ban", []parameter{name}, changes("unban", h.unban)},
+		{http.MethodPut, "/debug", Operator, "Log the commands and replies of some sessions for a while", []parameter{
+			{name: "address", meaning: "address or network of the clients"},
+			{name: "tenant", meaning: "tenant of the users"}, {name: "user", meaning: "name of the user"}, needed,
+		}, changes("debug", h.debug)},
+		{http.MethodDelete, "/debug", Operator, "Remove all debug rules", nil, changes("debug_off", h.debugOff)},
+	}
 }
 
 var errNotAudited = &Error{
@@ -119,16 +151,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix(Root, h.mux).ServeHTTP(w, r)
 }
 
-// respond sends what handle returns.
-func respond(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (any, error)) {
-	v, err := handle(r)
-	if err != nil {
-		Fail(w, err)
-		return
-	}
-	send(w, http.StatusOK, v)
-}
-
 // An Error is an error with the HTTP status to respond with.
 type Error struct {
 	Status int
@@ -145,14 +167,6 @@ func Fail(w http.ResponseWriter, err error) {
 		status = e.Status
 	}
 	send(w, status, map[string]string{"error": err.Error()})
-}
-
-// send writes a JSON response. It must not be cached, because the state changes all the time.
-func send(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
 }
 
 // bySince sorts sessions by their start.
@@ -173,22 +187,22 @@ func transfersOf(sessions []report.SessionInfo) []*report.TransferInfo {
 	return transfers
 }
 
-func (h *Handler) disconnect(r *http.Request, action *audit.Action) (any, error) {
+func (h *Handler) disconnect(r *http.Request, action *audit.Action) (string, error) {
 	id := r.PathValue("id")
-	action.Event, action.About = "disconnect", []any{"session", id}
+	action.About = []any{"session", id}
 	for _, s := range h.Source.Sessions() {
 		if s.ID == id && s.User != "" {
 			action.About = append(action.About, "tenant", s.Tenant, "user", s.User)
 		}
 	}
 	if !h.Source.Disconnect(id) {
-		return nil, &Error{http.StatusNotFound,
+		return "", &Error{http.StatusNotFound,
 			"session " + id + " not found: it may have ended, or belong to another replica"}
 	}
 	return id, nil
 }
 
-func (h *Handler) uploads(r *http.Request) (any, error) {
+func (h *Handler) uploads(r *http.Request) (*Uploads, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), storageTimeout)
 	defer cancel()
 	uploads, err := h.Source.Uploads(ctx, r.FormValue("tenant"))
@@ -198,13 +212,13 @@ func (h *Handler) uploads(r *http.Request) (any, error) {
 	return uploads, nil
 }
 
-func (h *Handler) abort(r *http.Request, action *audit.Action) (any, error) {
+func (h *Handler) abort(r *http.Request, action *audit.Action) (string, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), storageTimeout)
 	defer cancel()
 	tenant, id := r.PathValue("tenant"), r.PathValue("id")
-	action.Event, action.About = "abort_upload", []any{"tenant", tenant, "upload", id}
+	action.About = []any{"tenant", tenant, "upload", id}
 	if err := h.Source.Abort(ctx, tenant, id); err != nil {
-		return nil, storageError(err)
+		return "", storageError(err)
 	}
 	return id, nil
 }
@@ -220,8 +234,8 @@ func storageError(err error) error {
 	return &Error{http.StatusBadGateway, err.Error()}
 }
 
-func (h *Handler) ban(r *http.Request, action *audit.Action) (any, error) {
-	action.Event, action.About = "ban", []any{"banned", r.FormValue("name")}
+func (h *Handler) ban(r *http.Request, action *audit.Action) (bans.Ban, error) {
+	action.About = []any{"banned", r.FormValue("name")}
 	name, err := bans.Parse(r.FormValue("name"))
 	var d time.Duration
 	if text := r.FormValue("time"); err == nil && text != "" {
@@ -230,27 +244,26 @@ func (h *Handler) ban(r *http.Request, action *audit.Action) (any, error) {
 		}
 	}
 	if err != nil {
-		return nil, &Error{http.StatusBadRequest, err.Error()}
+		return bans.Ban{}, &Error{http.StatusBadRequest, err.Error()}
 	}
 	b := h.Bans.Add(name, d)
 	action.About = []any{"banned", b.Name, "until", b.Until.UTC()}
 	return b, nil
 }
 
-func (h *Handler) unban(r *http.Request, action *audit.Action) (any, error) {
-	action.Event, action.About = "unban", []any{"banned", r.FormValue("name")}
+func (h *Handler) unban(r *http.Request, action *audit.Action) (string, error) {
+	action.About = []any{"banned", r.FormValue("name")}
 	name, err := bans.Parse(r.FormValue("name"))
 	if err != nil {
-		return nil, &Error{http.StatusBadRequest, err.Error()}
+		return "", &Error{http.StatusBadRequest, err.Error()}
 	}
 	if !h.Bans.Remove(name) {
-		return nil, &Error{http.StatusNotFound, "no ban of " + name + " on this replica: see babelftp bans list"}
+		return "", &Error{http.StatusNotFound, "no ban of " + name + " on this replica: see babelftp bans list"}
 	}
 	return name, nil
 }
 
-func (h *Handler) debug(r *http.Request, action *audit.Action) (any, error) {
-	action.Event = "debug"
+func (h *Handler) debug(r *http.Request, action *audit.Action) (sessionlog.Rule, error) {
 	for _, key := range []string{"address", "tenant", "user", "time"} {
 		if text := r.FormValue(key); text != "" {
 			action.About = append(action.About, "debug_"+key, text)
@@ -262,18 +275,17 @@ func (h *Handler) debug(r *http.Request, action *audit.Action) (any, error) {
 		rule, err = sessionlog.NewRule(r.FormValue("address"), r.FormValue("tenant"), r.FormValue("user"), d)
 	}
 	if err != nil {
-		return nil, &Error{http.StatusBadRequest, err.Error()}
+		return rule, &Error{http.StatusBadRequest, err.Error()}
 	}
 	// The user is not checked, because users of an external directory are not known until they log in.
 	if tenants := h.Source.Tenants(nil); rule.Tenant != "" &&
 		!slices.ContainsFunc(tenants, func(t Tenant) bool { return t.Name == rule.Tenant }) {
-		return nil, errNoTenant(rule.Tenant, tenants)
+		return rule, errNoTenant(rule.Tenant, tenants)
 	}
 	h.Debug.Add(rule)
 	return rule, nil
 }
 
-func (h *Handler) debugOff(_ *http.Request, action *audit.Action) (any, error) {
-	action.Event = "debug_off"
+func (h *Handler) debugOff(*http.Request, *audit.Action) ([]sessionlog.Rule, error) {
 	return h.Debug.Clear(), nil
 }

@@ -96,6 +96,11 @@ func handlerOf(s *source, log *bytes.Buffer) *Handler {
 	})
 }
 
+// asAdministrator returns a context of requests by an administrator.
+func asAdministrator(ctx context.Context) context.Context {
+	return withIdentity(ctx, Identity{Name: "ann", Role: Administrator, Login: loginPassword})
+}
+
 // The log has each change with its parameters. Requests that only read are not logged.
 func TestLogOfChanges(t *testing.T) {
 	s := newSource(1, 22)
@@ -122,7 +127,8 @@ func TestLogOfChanges(t *testing.T) {
 		{http.MethodDelete, "/sessions/5f2c", "", []string{"path=/api/v1/sessions/5f2c "}},
 	} {
 		log.Reset()
-		r := httptest.NewRequestWithContext(t.Context(), tc.method, Root+tc.path, strings.NewReader(tc.form))
+		r := httptest.NewRequestWithContext(
+			asAdministrator(t.Context()), tc.method, Root+tc.path, strings.NewReader(tc.form))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		h.ServeHTTP(httptest.NewRecorder(), r)
 		if tc.logged == nil && log.Len() > 0 {
@@ -139,7 +145,8 @@ func TestLogOfChanges(t *testing.T) {
 // The log names the administrator on the socket, where clients have no address.
 func TestLogOfSocket(t *testing.T) {
 	var log bytes.Buffer
-	ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.UnixAddr{Name: "admin.sock", Net: "unix"})
+	ctx := context.WithValue(
+		asAdministrator(t.Context()), http.LocalAddrContextKey, &net.UnixAddr{Name: "admin.sock", Net: "unix"})
 	handlerOf(newSource(1, 1), &log).ServeHTTP(
 		httptest.NewRecorder(), httptest.NewRequestWithContext(
 			ctx, http.MethodPut, Root+"/bans?name=192.0.2.1", http.NoBody))
@@ -154,7 +161,7 @@ func TestStorageDeadline(t *testing.T) {
 		s := newSource(1, 1)
 		w := httptest.NewRecorder()
 		handlerOf(s, &bytes.Buffer{}).ServeHTTP(
-			w, httptest.NewRequestWithContext(t.Context(), request[0], Root+request[1], nil))
+			w, httptest.NewRequestWithContext(asAdministrator(t.Context()), request[0], Root+request[1], nil))
 		if w.Code != http.StatusOK || !s.bounded.Load() {
 			t.Errorf("%v: %d, with a deadline: %t", request, w.Code, s.bounded.Load())
 		}
@@ -183,7 +190,7 @@ func TestStreamsShareTheState(t *testing.T) {
 		const seconds, streams = 10, 5
 		s := newSource(2_000, 100)
 		h := handlerOf(s, &bytes.Buffer{})
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(asAdministrator(t.Context()))
 		for range streams {
 			time.Sleep(130 * time.Millisecond) // fake time; the streams start at different times
 			go h.ServeHTTP(

@@ -58,7 +58,7 @@ func (t *LogTail) reader() io.Reader { return bytes.NewReader(bytes.Join(t.ring.
 
 // findings responds with the problems that the log shows for a client. The mutex allows one reader at a time,
 // which bounds the memory.
-func (h *Handler) findings(r *http.Request) (any, error) {
+func (h *Handler) findings(r *http.Request) ([]doctor.Finding, error) {
 	since, err := time.ParseDuration(r.FormValue("since"))
 	if err != nil || since <= 0 {
 		return nil, &Error{http.StatusBadRequest, fmt.Sprintf("invalid since %q: want a time longer than 0, such as 2h", r.FormValue("since"))}

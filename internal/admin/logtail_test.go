@@ -99,7 +99,8 @@ func TestFindings(t *testing.T) {
 		{"address=192.0.2.0/24:21&since=2h", "", http.StatusBadRequest, "invalid address"},
 	} {
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest(http.MethodGet, Root+"/findings?"+test.query, nil)
+		r := httptest.NewRequestWithContext(
+			asAdministrator(t.Context()), http.MethodGet, Root+"/findings?"+test.query, nil)
 		r.Header.Set("Accept-Language", test.accept)
 		h.ServeHTTP(w, r)
 		got := w.Body.String()
