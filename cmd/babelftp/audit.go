@@ -1,13 +1,10 @@
 package main
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,20 +114,9 @@ func (f *auditFlags) configured(cmd *cobra.Command) ([]string, error) {
 	case cfg.Audit.File == "":
 		return nil, errors.New("the configuration has no audit.file: name the files of the audit log")
 	}
-	dir, base := filepath.Split(cfg.Audit.File)
-	all, err := os.ReadDir(filepath.Clean(dir + "."))
+	names, err := audit.Files(cfg.Audit.File)
 	if err != nil {
 		return nil, fmt.Errorf("audit.file: %w", err)
-	}
-	var names []string
-	for _, entry := range all {
-		rest, ok := strings.CutPrefix(entry.Name(), base)
-		if ok && !entry.IsDir() && (rest == "" || rest[0] == '.' || rest[0] == '-') {
-			names = append(names, filepath.Join(dir, entry.Name()))
-		}
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("audit.file: %s does not exist; the server creates it when it starts", cfg.Audit.File)
 	}
 	return names, nil
 }
@@ -139,17 +125,12 @@ func (f *auditFlags) configured(cmd *cobra.Command) ([]string, error) {
 func readAudit(stdin io.Reader, name string, since time.Time) (entries []audit.Entry, skipped int, err error) {
 	in := stdin
 	if name != "-" {
-		file, err := os.Open(name)
+		file, err := audit.OpenFile(name)
 		if err != nil {
 			return nil, 0, err
 		}
 		defer file.Close()
 		in = file
-	}
-	if strings.HasSuffix(name, ".gz") {
-		if in, err = gzip.NewReader(in); err != nil {
-			return nil, 0, err
-		}
 	}
 	return audit.ReadEntries(in, since)
 }

@@ -31,6 +31,9 @@ type Entry struct {
 	ToPath  string    `json:"to_path"`
 	ToURI   string    `json:"to_s3_uri"`
 
+	Administrator string `json:"administrator"`
+	Banned        string `json:"banned"`
+
 	Line json.RawMessage `json:"-"` // the original line
 }
 
@@ -73,9 +76,18 @@ func ReadEntries(in io.Reader, since time.Time) (entries []Entry, skipped int, e
 // pathname as a user sees it, or the URI of the object. Follow tracks the file through renames of the file and its
 // parent directories, copies and restores, both forward in time and backward.
 func Follow(entries []Entry, name string) []Entry {
+	p := newPlaces(name)
+	for i := range entries {
+		p.learn(entries[i].Path, entries[i].URI)
+		p.learn(entries[i].ToPath, entries[i].ToURI)
+	}
+	return follow(entries, p.all)
+}
+
+// follow returns the entries about the files at some places.
+func follow(entries []Entry, requested []string) []Entry {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Time.Compare(b.Time) })
-	requested := placesOf(entries, name)
 	about := make([]bool, len(entries))
 	forward := trail{requested: requested, live: slices.Clone(requested)}
 	for i := range entries {
@@ -108,33 +120,36 @@ func below(name, dir string) (rest string, ok bool) {
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
 
-// placesOf returns all objects that a name may refer to. Users with different roots see different objects under the
-// same pathname. An entry about one pathname also shows where the pathnames below and next to it are stored.
-func placesOf(entries []Entry, name string) (places []string) {
+// places are the objects that a name may refer to. Users with different roots see different objects under the same
+// pathname. An entry about one pathname also shows where the pathnames below and next to it are stored.
+type places struct {
+	wanted string // pathname
+	given  bool   // the name was the URI of an object, so that there is only one place
+	all    []string
+}
+
+func newPlaces(name string) *places {
 	if strings.HasPrefix(name, "s3://") {
-		return []string{place(name)}
+		return &places{given: true, all: []string{place(name)}}
 	}
-	wanted := place("/" + strings.TrimLeft(name, "/"))
-	add := func(at string) {
-		if !slices.Contains(places, at) {
-			places = append(places, at)
-		}
+	return &places{wanted: place("/" + strings.TrimLeft(name, "/"))}
+}
+
+// learn adds the places that follow from a pathname and its object.
+func (p *places) learn(path, uri string) {
+	if uri == "" || p.given {
+		return
 	}
-	for i := range entries {
-		e := &entries[i]
-		for _, of := range [][2]string{{e.Path, e.URI}, {e.ToPath, e.ToURI}} {
-			seen, object := place(of[0]), place(of[1])
-			if of[1] == "" {
-				continue
-			}
-			if rest, ok := below(wanted, seen); ok {
-				add(object + rest)
-			} else if root, ok := strings.CutSuffix(object, seen); ok {
-				add(root + wanted)
-			}
-		}
+	seen, object := place(path), place(uri)
+	at := ""
+	if rest, ok := below(p.wanted, seen); ok {
+		at = object + rest
+	} else if root, ok := strings.CutSuffix(object, seen); ok {
+		at = root + p.wanted
 	}
-	return places
+	if at != "" && !slices.Contains(p.all, at) {
+		p.all = append(p.all, at)
+	}
 }
 
 // A trail tracks the places of a file while the entries are read in one direction.
