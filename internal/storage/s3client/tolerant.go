@@ -114,10 +114,7 @@ func decompress(body []byte) ([]byte, error) {
 // declaration matches the start of an XML document. encoding/xml accepts only version 1.0 and UTF-8.
 var declaration = regexp.MustCompile(`^\s*<\?xml[^>]*?(?:encoding=["']([^"']*)["'][^>]*)?\?>`)
 
-// adjacentPrefixes matches between several prefixes in one CommonPrefixes element. The SDK would read only the last
-// one.
-var adjacentPrefixes = regexp.MustCompile(`</Prefix>\s*<Prefix>`)
-
+// repairXML converts a document to UTF-8 and repairs its elements.
 func repairXML(body []byte) []byte {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	if m := declaration.FindSubmatchIndex(body); m != nil {
@@ -127,10 +124,14 @@ func repairXML(body []byte) []byte {
 		}
 		body = toUTF8(body[m[1]:], label)
 	}
-	if bytes.Count(body, []byte("<Prefix>")) > bytes.Count(body, []byte("<CommonPrefixes>"))+1 {
-		body = adjacentPrefixes.ReplaceAll(body, []byte("</Prefix></CommonPrefixes><CommonPrefixes><Prefix>"))
+	r := repairer{body: body}
+	for at := 0; at >= 0; {
+		at = r.next(at)
 	}
-	return repairElements(body)
+	if r.repaired == nil {
+		return body
+	}
+	return append(r.repaired, body[r.done:]...)
 }
 
 // toUTF8 converts a text from the encoding with this label. Unknown encodings count as UTF-8.
@@ -186,6 +187,9 @@ func (k kind) repair(s string) (string, bool) {
 		value, err := strconv.ParseBool(strings.ToLower(s))
 		return strconv.FormatBool(value), err == nil
 	case date:
+		if _, err := time.Parse(time.RFC3339Nano, s); err == nil && strings.HasSuffix(s, "Z") {
+			return s, true
+		}
 		if at, ok := parseDate(s); ok {
 			return at.UTC().Format(time.RFC3339Nano), true
 		}
@@ -194,58 +198,68 @@ func (k kind) repair(s string) (string, bool) {
 	return s, true
 }
 
-// repairElements repairs the numbers, booleans and dates in a document, and removes the elements that it cannot
-// repair.
-func repairElements(body []byte) []byte {
-	var repaired []byte
-	done := 0 // body[:done] has been copied to repaired
-	for at := 0; ; {
-		open := bytes.IndexByte(body[at:], '<')
-		if open < 0 {
-			break
-		}
-		begin := at + open
-		end := bytes.IndexByte(body[begin:], '>')
-		if end < 0 {
-			break
-		}
-		at = begin + end + 1
-		name, empty := bytes.CutSuffix(body[begin+1:at-1], []byte("/"))
-		name, _, _ = bytes.Cut(name, []byte(" "))
-		local := name[bytes.IndexByte(name, ':')+1:]
-		k := kindOf(local)
-		if k == text {
-			continue
-		}
-		if !empty {
-			length := bytes.IndexByte(body[at:], '<')
-			if length < 0 {
-				break
-			}
-			was := string(body[at : at+length])
-			now, ok := k.repair(was)
-			closing := "</" + string(name) + ">"
-			switch {
-			case !bytes.HasPrefix(body[at+length:], []byte(closing)): // contains other elements
-				continue
-			case ok && now == was:
-				at += length + len(closing)
-				continue
-			case ok:
-				repaired = append(append(repaired, body[done:at]...), now...)
-				done = at + length
-				at = done + len(closing)
-				continue
-			}
-			at += length + len(closing)
-		}
-		repaired = append(repaired, body[done:begin]...)
-		done = at
+// A repairer repairs the numbers, booleans and dates in a document in one pass, and removes the elements that it cannot
+// repair. It also splits CommonPrefixes elements with several prefixes, of which the SDK would read only the last one.
+type repairer struct {
+	body     []byte
+	repaired []byte // nil until something is replaced
+	done     int    // body[:done] has been copied to repaired
+	common   bool   // in a CommonPrefixes element
+	prefixed bool   // after the first prefix in that element
+}
+
+// next repairs the first element that begins at or after the offset. It returns the offset from which to go on, or -1
+// at the end.
+func (r *repairer) next(at int) int {
+	open := bytes.IndexByte(r.body[at:], '<')
+	if open < 0 {
+		return -1
 	}
-	if done == 0 {
-		return body
+	begin := at + open
+	length := bytes.IndexByte(r.body[begin:], '>')
+	if length < 0 {
+		return -1
 	}
-	return append(repaired, body[done:]...)
+	end := begin + length + 1
+	tag := r.body[begin+1 : end-1]
+	switch string(tag) {
+	case "CommonPrefixes", "/CommonPrefixes":
+		r.common, r.prefixed = tag[0] != '/', false
+	case "Prefix":
+		if r.common && r.prefixed {
+			r.replace(begin, begin, "</CommonPrefixes><CommonPrefixes>")
+		}
+		r.prefixed = true
+	}
+	name, empty := bytes.CutSuffix(tag, []byte("/"))
+	name, _, _ = bytes.Cut(name, []byte(" "))
+	k := kindOf(name[bytes.IndexByte(name, ':')+1:])
+	switch {
+	case k == text:
+		return end
+	case empty:
+		r.replace(begin, end, "")
+		return end
+	}
+	value, rest, _ := bytes.Cut(r.body[end:], []byte("</"))
+	if bytes.IndexByte(value, '<') >= 0 || !bytes.HasPrefix(rest, name) || !bytes.HasPrefix(rest[len(name):], []byte(">")) {
+		return end // the element contains other elements
+	}
+	was := string(value)
+	after := end + len(value) + len("</") + len(name) + len(">")
+	switch now, ok := k.repair(was); {
+	case !ok:
+		r.replace(begin, after, "")
+	case now != was:
+		r.replace(end, end+len(value), now)
+	}
+	return after
+}
+
+// replace replaces body[begin:end].
+func (r *repairer) replace(begin, end int, with string) {
+	r.repaired = append(append(r.repaired, r.body[r.done:begin]...), with...)
+	r.done = end
 }
 
 // dateLayouts returns the layouts of dates besides the HTTP ones: XML dates without a zone or with other zones, and

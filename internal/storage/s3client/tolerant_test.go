@@ -23,7 +23,7 @@ func TestRepairXML(t *testing.T) {
 		{"namespaces", `<s3:Size>+7 </s3:Size><Size xmlns="x">7 </Size>`, `<s3:Size>+7</s3:Size><Size xmlns="x">7</Size>`},
 		{"other-elements-inside", "<Size><Unit/>7</Size>", "<Size><Unit/>7</Size>"},
 		{"prefixes", "<L><Prefix></Prefix><CommonPrefixes><Prefix>a/</Prefix>\n<Prefix>b/</Prefix></CommonPrefixes></L>",
-			"<L><Prefix></Prefix><CommonPrefixes><Prefix>a/</Prefix></CommonPrefixes><CommonPrefixes><Prefix>b/</Prefix></CommonPrefixes></L>"},
+			"<L><Prefix></Prefix><CommonPrefixes><Prefix>a/</Prefix>\n</CommonPrefixes><CommonPrefixes><Prefix>b/</Prefix></CommonPrefixes></L>"},
 		{"cut", "<A><Size>12", "<A><Size>12"},
 		{"tag-cut", "<A><Siz", "<A><Siz"},
 		{"text", "no XML", "no XML"},
