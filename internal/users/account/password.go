@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,10 @@ import (
 // connection for each file and log in many times per minute.
 const passwordCacheTime = 5 * time.Minute
 
+// freeDelay is the time after the last check at which its memory is returned to the operating system. A hash takes as
+// much memory as a thousand sessions, and without a garbage collection uploads would need theirs in addition.
+const freeDelay = 500 * time.Millisecond
+
 // A verifier checks passwords. It limits the checks that run in parallel, so that password guessing can neither
 // exhaust the memory nor occupy all CPUs.
 type verifier struct {
@@ -29,6 +34,7 @@ type verifier struct {
 	key    []byte          // for the MACs of verified passwords; random in each process
 	hashes atomic.Pointer[passwordhash.Set]
 	now    func() time.Time
+	free   *time.Timer // returns memory after freeDelay
 }
 
 // A credential is the password hash of a user and the cache entry of the last verified password. The zero value is
@@ -54,7 +60,9 @@ type acceptedPassword struct {
 func newVerifier() *verifier {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	v := &verifier{queue: schedule.NewQueue(0, 0), key: key, now: time.Now}
+	v := &verifier{
+		queue: schedule.NewQueue(0, 0), key: key, now: time.Now, free: time.AfterFunc(freeDelay, debug.FreeOSMemory),
+	}
 	v.use(&passwordhash.Set{})
 	return v
 }
@@ -101,6 +109,7 @@ func (v *verifier) check(ctx context.Context, client netip.Prefix, c credential,
 	}
 	match, err := v.hashes.Load().Matches(c.hash, password)
 	slot.Release()
+	v.free.Reset(freeDelay)
 	if err != nil {
 		return false, fmt.Errorf("check password hash: %w", err)
 	}
