@@ -124,10 +124,10 @@ func (a *Auth) checkOfServer(v *validator, p yamlconf.Path) {
 }
 
 // checkOfTenant validates the section of a tenant.
-func (a *Auth) checkOfTenant(v *validator, p yamlconf.Path, usersFile string) {
+func (a *Auth) checkOfTenant(v *validator, p yamlconf.Path, storesUsers bool) {
 	a.check(v, p)
-	if a.UsesFTP() && usersFile == "" {
-		v.report(p.Child("ftp"), "requires users_file, in which the server stores the users")
+	if a.UsesFTP() && !storesUsers {
+		v.report(p.Child("ftp"), "requires users_file or users_store, in which the server stores the users")
 	}
 	if a.LDAP.Attributes[LDAPTenant] != "" {
 		v.report(p.Child("ldap").Child("attributes").Child("tenant"),

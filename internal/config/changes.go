@@ -8,6 +8,9 @@ import (
 // UserChanges are the differences between the users of two configurations, as sorted lists of USER@TENANT.
 type UserChanges struct{ Added, Changed, Removed []string }
 
+// IsEmpty reports whether there are no differences.
+func (c UserChanges) IsEmpty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) == 0 }
+
 // UserChanges returns the users that were added, changed or removed since another configuration. A user counts as
 // changed if its own settings, such as the password, differ; settings of the tenant are ignored.
 func (c *Config) UserChanges(before *Config) UserChanges {

@@ -55,6 +55,15 @@ func (Overwrite) Values() []string {
 	return yamlconf.EnumValues(AllowOverwrite, DenyOverwrite, VersionOverwrite)
 }
 
+// UsersStore is a place besides files where users are stored.
+type UsersStore string
+
+// StateStore is the shared state.
+const StateStore UsersStore = "state"
+
+// Values implements [yamlconf.Enum].
+func (UsersStore) Values() []string { return yamlconf.EnumValues(StateStore) }
+
 // RestoreTier is the speed at which S3 restores archived objects. The zero value is StandardRestore.
 type RestoreTier string
 

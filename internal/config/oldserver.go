@@ -7,11 +7,11 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// OldServer is an FTP server from which users are migrated. Its users are stored in `users_file` at their first
-// login.
+// OldServer is an FTP server from which users are migrated. Its users are stored in `users_file` or
+// `users_store` at their first login.
 type OldServer struct {
-	// Address of an old FTP server from which users are migrated, host:port. Users are stored in `users_file` at
-	// their first login.
+	// Address of an old FTP server from which users are migrated, host:port. Users are stored in `users_file` or
+	// `users_store` at their first login.
 	Address string `yaml:"address" default:"none"`
 	// TLS for sending passwords: `required` uses AUTH TLS, `implicit` starts with TLS, and `none` sends passwords in
 	// the clear.

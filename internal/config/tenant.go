@@ -97,13 +97,20 @@ type Tenant struct {
 
 	// YAML file with more `users`, or a folder with such files.
 	UsersFile string `yaml:"users_file" path:"true" default:"none"`
-	// Replace password hashes in `users_file` by argon2id after a login, if they are of another kind and the server may
-	// write the file. Set `false` if another program manages the file.
+	// Where commands, administrators and the server store users besides `users_file`: `state` is the shared state,
+	// so that all replicas have the same users.
+	UsersStore UsersStore `yaml:"users_store" default:"none"`
+	// UsersUnknown reports whether the users in UsersStore could not be read yet. It is not a key.
+	UsersUnknown bool
+	// Replace password hashes in `users_file` and `users_store` by argon2id after a login, if they are of another kind
+	// and the server may write the file. Set `false` if another program manages the file.
 	RehashPasswords *bool `yaml:"rehash_passwords" default:"true"`
-	// Users by name. At least one is required, unless `auth` is set here or for the server.
+	// Users by name. At least one is required, unless `users_store` is set, or `auth` here or for the server.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
 	// Service that authenticates users who are not in the configuration: `hook`, `ldap` or `ftp`.
 	Auth Auth `yaml:"auth"`
+
+	withoutStored *Tenant // the tenant to which MergeUsers has added users
 }
 
 // checkVersionsDirectory validates the name at p.
@@ -151,9 +158,9 @@ type Folder struct {
 	S3 S3 `yaml:"s3"`
 }
 
-// Rehashes reports whether the server replaces weak password hashes in UsersFile.
+// Rehashes reports whether the server replaces weak password hashes in UsersFile and UsersStore.
 func (t *Tenant) Rehashes() bool {
-	return t.UsersFile != "" && (t.RehashPasswords == nil || *t.RehashPasswords)
+	return (t.UsersFile != "" || t.UsersStore != "") && (t.RehashPasswords == nil || *t.RehashPasswords)
 }
 
 // MayChangePassword reports whether a user of the tenant may change the password: the tenant or the user must have a
@@ -201,9 +208,12 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 	t.checkEncryption(v, p.Child("objects"))
 	t.Limits.check(v, p.Child("limits"))
 	t.S3.check(v, p.Child("s3"), p[1:])
-	t.Auth.checkOfTenant(v, p.Child("auth"), t.UsersFile)
+	t.Auth.checkOfTenant(v, p.Child("auth"), t.UsersFile != "" || t.UsersStore != "")
+	if t.UsersStore == StateStore && !v.cfg.State.IsSet() {
+		v.report(p.Child("users_store"), "requires the section state of the server, with the bucket that all replicas share")
+	}
 	hasService := t.Auth.IsSet() || v.cfg.Auth.IsSet() || v.broken(p.Child("auth"), "hook", "ldap", "ftp")
-	if len(t.Users) == 0 && !hasService {
+	if len(t.Users) == 0 && t.UsersStore == "" && !hasService && !v.broken(p, "users_store") {
 		key := "users"
 		if t.UsersFile != "" {
 			key = "users_file"
@@ -211,13 +221,31 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 		v.report(p.Child(key), "is empty: add at least one user, so that a client can log in")
 	}
 	for name, u := range t.Users {
-		at := p.Child("users").Child(name)
-		u.check(v, at, name)
-		v.oneOf(at.Child("language"), u.Language, offered)
-		if len(u.Certificates) > 0 && t.TLS.ClientCertificatesOf(&v.cfg.TLS).CAFile == "" {
-			v.report(at.Child("certificates"),
-				"requires tls.client_certificates.ca_file with the CA that issues them")
-		}
+		t.checkUser(v, p, name, u, offered)
+	}
+}
+
+// checkUser validates a user of the tenant at p, which offers these languages.
+func (t *Tenant) checkUser(v *validator, p yamlconf.Path, name string, u *User, offered *i18n.Bundle) {
+	at := p.Child("users").Child(name)
+	u.check(v, at, name)
+	v.oneOf(at.Child("language"), u.Language, offered)
+	if len(u.Certificates) > 0 && t.TLS.ClientCertificatesOf(&v.cfg.TLS).CAFile == "" {
+		v.report(at.Child("certificates"), "requires tls.client_certificates.ca_file with the CA that issues them")
+	}
+	if u.MustChangePassword {
+		t.checkMustChange(v, at.Child("must_change_password"), u)
+	}
+}
+
+// checkMustChange reports a user who must change the password, but cannot.
+func (t *Tenant) checkMustChange(v *validator, p yamlconf.Path, u *User) {
+	switch {
+	case u.PasswordHash.Empty() && !u.Disabled:
+		v.report(p, "requires password_hash: a user without a password cannot change it")
+	case !t.MayChangePassword(u):
+		v.report(p, "requires the permission to change it: add password to permissions of the user or the tenant, and to "+
+			"both if both are given")
 	}
 }
 

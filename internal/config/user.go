@@ -24,6 +24,9 @@ type User struct {
 	// Refuse logins of the user. The right password is answered with 530 and the reason; running sessions end with
 	// 421.
 	Disabled bool `yaml:"disabled"`
+	// Let the user do nothing but change the password with `SITE PSWD`, which removes this key. Requires the permission
+	// `password`.
+	MustChangePassword bool `yaml:"must_change_password"`
 	// Last day in UTC on which the user may log in, or a time.
 	Expires value.Expiry `yaml:"expires" default:"never"`
 	// Directory in which a session starts. To restrict a user to a directory, use `root`.
@@ -108,6 +111,9 @@ func (u *User) checkSettings(v *validator, p yamlconf.Path) {
 func (u *User) checkNotLocal(v *validator, p yamlconf.Path) {
 	if !u.PasswordHash.Empty() {
 		v.report(p.Child("password_hash"), "is not allowed here: the service verifies the password")
+	}
+	if u.MustChangePassword {
+		v.report(p.Child("must_change_password"), "is not allowed here: let the service ask for a new password")
 	}
 	if u.TLS.Required != nil {
 		v.report(p.Child("tls").Child("required"),

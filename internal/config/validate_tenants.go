@@ -55,57 +55,57 @@ func (v *validator) sharedHosts() {
 
 // ambiguousUsers reports user names that are ambiguous if the client does not select a tenant by host.
 func (v *validator) ambiguousUsers() {
-	type owner struct{ tenant, user string }
-	plain := map[string]owner{} // the first tenant with this name
-	qualified := map[string]owner{}
-	names := slices.Sorted(maps.Keys(v.cfg.Tenants))
-	for _, tenant := range names {
-		for user := range v.cfg.Tenants[tenant].Users {
-			qualified[NormalizeUser(user)+"@"+tenant] = owner{tenant, user}
-		}
-	}
-	for _, tenant := range names {
-		t := v.cfg.Tenants[tenant]
-		for _, user := range slices.Sorted(maps.Keys(t.Users)) {
-			p := yamlconf.Path{"tenants", tenant, "users", user}
-			name := NormalizeUser(user)
-			if other, taken := qualified[name]; taken {
-				v.report(p,
-					"%s is also the login name of the user %s of the tenant %s: rename one of them", user,
-					other.user, other.tenant)
-			}
-			first, taken := plain[name]
-			switch {
-			case !taken:
-				plain[name] = owner{tenant, user}
-			case first.tenant == tenant:
-				v.report(p, "%s and %s differ only in Unicode normalization: remove one", user, first.user)
-			case len(t.Hosts) == 0 || len(v.cfg.Tenants[first.tenant].Hosts) == 0:
-				v.report(p,
-					"the tenant %s has a user with this name too, and %s has no host to distinguish them: give both "+
-						"tenants hosts, "+
-						"or rename one user", first.tenant, v.hostless(first.tenant, tenant))
-			}
+	names := v.cfg.loginNames()
+	for _, tenant := range slices.Sorted(maps.Keys(v.cfg.Tenants)) {
+		for _, user := range slices.Sorted(maps.Keys(v.cfg.Tenants[tenant].Users)) {
+			v.ambiguousUser(names, owner{tenant, user})
 		}
 	}
 }
 
-// CheckUser returns the problems that the configuration would have if this user were added to a tenant.
-func (c *Config) CheckUser(tenant, name string, u *User) error {
-	t, next := *c.Tenants[tenant], *c
-	t.Users, next.Tenants = maps.Clone(t.Users), maps.Clone(c.Tenants)
-	if t.Users == nil {
-		t.Users = map[string]*User{}
+// An owner is a user of a tenant.
+type owner struct{ tenant, user string }
+
+// loginNames are the names with which users can log in without a host.
+type loginNames struct {
+	plain     map[string]owner // the first user with this name
+	qualified map[string]owner // user@tenant
+}
+
+// loginNames returns the names of all users.
+func (c *Config) loginNames() loginNames {
+	names := loginNames{map[string]owner{}, map[string]owner{}}
+	for _, tenant := range slices.Sorted(maps.Keys(c.Tenants)) {
+		for _, user := range slices.Sorted(maps.Keys(c.Tenants[tenant].Users)) {
+			names.add(owner{tenant, user})
+		}
 	}
-	t.Users[name], next.Tenants[tenant] = u, &t
-	v := &validator{cfg: &next}
-	v.catalogs()
-	t.check(v, yamlconf.Path{"tenants", tenant})
-	v.ambiguousUsers()
-	if len(v.problems) > 0 {
-		return v.problems
+	return names
+}
+
+func (n loginNames) add(o owner) {
+	name := NormalizeUser(o.user)
+	n.qualified[name+"@"+o.tenant] = o
+	if _, taken := n.plain[name]; !taken {
+		n.plain[name] = o
 	}
-	return nil
+}
+
+// ambiguousUser reports a user whose login name is ambiguous. names may contain the user.
+func (v *validator) ambiguousUser(names loginNames, o owner) {
+	p, name := yamlconf.Path{"tenants", o.tenant, "users", o.user}, NormalizeUser(o.user)
+	if other, taken := names.qualified[name]; taken {
+		v.report(p, "%s is also the login name of the user %s of the tenant %s: rename one of them", o.user, other.user,
+			other.tenant)
+	}
+	switch first, taken := names.plain[name]; {
+	case !taken, first == o:
+	case first.tenant == o.tenant:
+		v.report(p, "%s and %s differ only in Unicode normalization: remove one", o.user, first.user)
+	case len(v.cfg.Tenants[o.tenant].Hosts) == 0 || len(v.cfg.Tenants[first.tenant].Hosts) == 0:
+		v.report(p, "the tenant %s has a user with this name too, and %s has no host to distinguish them: give both "+
+			"tenants hosts, or rename one user", first.tenant, v.hostless(first.tenant, o.tenant))
+	}
 }
 
 // hostless returns the first of these tenants that has no host.

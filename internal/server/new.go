@@ -98,6 +98,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}
 	s.limits.Guard = s.bans
 	s.tenants = account.NewRegistry(log, s.bans)
+	s.tenants.ShareUsers(shared.items())
 	s.watcher = &s3client.Watcher{Log: log, AbandonedUploads: cfg.AbandonedUploads, Usable: s.bucketUsable}
 	first, err := s.prepare(cfg)
 	if err != nil {
@@ -116,6 +117,8 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return report.Observers{m, s.auditLog.Session(c)}
 	}
 	s.apply(first)
+	s.showRefusedTexts(cfg)
+	s.logIgnoredUsers(nil)
 	s.registerCollectors()
 	if cfg.Cluster.IsSet() {
 		m.MustRegister(relays.Collectors()...)

@@ -25,6 +25,7 @@ type ReloadCause string
 const (
 	ReloadSignal ReloadCause = "SIGHUP"
 	ReloadFiles  ReloadCause = "changed files"
+	ReloadState  ReloadCause = "users in the shared state"
 )
 
 var errStopping = errors.New("the server is shutting down")
@@ -50,6 +51,7 @@ func (s *Server) Reload(cause ReloadCause, load func() (*config.Config, error)) 
 		s.auditReload(cause, config.UserChanges{}, err)
 		return err
 	}
+	cfg = s.active.Load().cfg
 	s.auditReload(cause, cfg.UserChanges(before), nil)
 	s.metrics.Reloaded(cfg.Hash(), nil)
 	s.log.Info("configuration reloaded",
@@ -121,6 +123,7 @@ func (s *Server) replace(next *config.Config) error {
 		return err
 	}
 
+	ignored := s.active.Load().ignored
 	for _, key := range kept {
 		s.log.Warn(
 			"a changed value or file needs a restart; keeping the previous one", "key", key)
@@ -133,6 +136,8 @@ func (s *Server) replace(next *config.Config) error {
 		administrators.Apply()
 	}
 	s.apply(change)
+	s.showRefusedTexts(cfg)
+	s.logIgnoredUsers(ignored)
 	return nil
 }
 
@@ -144,8 +149,14 @@ type prepared struct {
 }
 
 // prepare creates what a configuration needs, at the start and for each reload. It does not change anything in use.
-// Equal buckets and queues are reused.
-func (s *Server) prepare(cfg *config.Config) (*prepared, error) {
+// Equal buckets and queues are reused. The users in the shared state are added to the configuration.
+func (s *Server) prepare(files *config.Config) (*prepared, error) {
+	return s.prepareMerged(s.mergeUsers(files))
+}
+
+// prepareMerged is like prepare, for a configuration with the users in the shared state.
+func (s *Server) prepareMerged(m mergedConfig) (*prepared, error) {
+	cfg := m.cfg
 	bundle, err := cfg.Bundle()
 	if err != nil {
 		return nil, fmt.Errorf("catalogs: %w", err)
@@ -170,7 +181,9 @@ func (s *Server) prepare(cfg *config.Config) (*prepared, error) {
 			return nil, err
 		}
 		if len(tenants.Unverified) == 0 {
-			next := &active{cfg: cfg, bundle: bundle, buckets: buckets, at: time.Now(), all: s3client.All(buckets)}
+			next := &active{
+				mergedConfig: m, bundle: bundle, buckets: buckets, at: time.Now(), all: s3client.All(buckets),
+			}
 			return &prepared{next, tenants, queues}, nil
 		}
 		for _, b := range tenants.Unverified {
@@ -185,7 +198,6 @@ func (s *Server) apply(next *prepared) {
 	cfg := next.cfg
 	s.limits.Configure(cfg.Limits.Server.Bounds, cfg.Limits.Address.Bounds)
 	s.bans.Configure(cfg.Limits.Bans, cfg.Limits.Server.Networks)
-	s.showRefusedTexts(cfg)
 	if before := s.active.Load(); before != nil {
 		s.retire(before.all, next.all)
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/certs"
-	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/control"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
@@ -115,7 +114,7 @@ type Server struct {
 
 // active is the configuration in use, and the state created from it.
 type active struct {
-	cfg     *config.Config
+	mergedConfig
 	bundle  *i18n.Bundle
 	buckets map[string]*s3client.Bucket // by tenant
 	at      time.Time                   // time of the last reload
@@ -232,7 +231,13 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.reloading.Lock()
 	s.working = working
 	s.reloading.Unlock()
-	s.ports.WhenKnown(working, func() { s.health.SetPhase(admin.Serving) })
+	usersKnown := s.followUsers(working)
+	s.ports.WhenKnown(working, func() {
+		panics.Go(func() {
+			awaitUsers(working, usersKnown)
+			s.health.SetPhase(admin.Serving)
+		})
+	})
 	panics.Go(func() { s.watcher.Run(working) })
 	panics.Go(func() { s.sweepUploads(working) })
 	panics.Go(func() { repeat(working, removeEvery, func() { s.removeChangedUploads(working) }) })

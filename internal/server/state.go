@@ -13,6 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/state"
 	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/bans"
+	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
 // stateCopy is the name of the file with a copy of the shared state.
@@ -23,6 +24,7 @@ type sharedState struct {
 	store  *state.Store
 	bucket *s3client.Bucket
 	bans   *bans.Sharing
+	users  *usersfile.Stored
 	log    *slog.Logger
 }
 
@@ -43,7 +45,15 @@ func newState(cfg *config.Config, clients *s3client.Factory, log *slog.Logger) (
 		Client: bucket.Client, Bucket: bucket.Name, Prefix: bucket.Prefix, Keys: ring,
 		File: filepath.Join(cfg.State.Folder, stateCopy), Log: log,
 	})
-	return &sharedState{store: store, bucket: bucket, log: log}, nil
+	return &sharedState{store: store, bucket: bucket, users: usersfile.NewStored(store), log: log}, nil
+}
+
+// items returns the store of the items, or nil.
+func (s *sharedState) items() *state.Store {
+	if s == nil {
+		return nil
+	}
+	return s.store
 }
 
 // shareBans lets replicas exchange the bans in a list.

@@ -24,6 +24,9 @@ func EnumValues[E ~string](values ...E) []string {
 // OneOf joins words for a message: "a, b or c".
 func OneOf(words []string) string {
 	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 

@@ -17,6 +17,8 @@ func newID() string { return rand.Text() }
 type savedCopy struct {
 	Place string               `json:"place"` // the URL of the store; a copy of another one is ignored
 	Items map[string]savedItem `json:"items"`
+	// Complete reports whether all items had been read when the copy was saved.
+	Complete bool `json:"complete"`
 }
 
 type savedItem struct {
@@ -47,9 +49,13 @@ func (s *Store) load() {
 	for name, saved := range c.Items {
 		i, err := s.open(name, cas.Version{Data: saved.Data, ETag: saved.ETag})
 		if err != nil || i == nil {
+			c.Complete = false
 			continue // the object in S3 is read and reported
 		}
 		s.items[name] = i
+	}
+	if c.Complete {
+		s.setComplete()
 	}
 }
 
@@ -64,7 +70,7 @@ func (s *Store) Save() {
 		return
 	}
 	s.unsaved = false
-	c := savedCopy{s.String(), make(map[string]savedItem, len(s.items))}
+	c := savedCopy{s.String(), make(map[string]savedItem, len(s.items)), s.Known()}
 	for name, i := range s.items {
 		c.Items[name] = savedItem{i.version.ETag, i.version.Data}
 	}

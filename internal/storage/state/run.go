@@ -243,8 +243,15 @@ func (s *Store) sync(ctx context.Context) error {
 		return err
 	}
 	s.known = parseCounter(version)
+	if !s.Known() {
+		s.setComplete()
+		s.Save() // the file of an incomplete copy
+	}
 	return nil
 }
+
+// Sync reads all items from S3, for programs that do not call Run.
+func (s *Store) Sync(ctx context.Context) error { return s.sync(ctx) }
 
 // sameETag compares ETags without their quotes, which some servers omit in listings.
 func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }

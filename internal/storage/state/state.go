@@ -92,6 +92,7 @@ type Store struct {
 	announcer announcer
 	known     counter // the state of "changes" that Run has applied
 	up        atomic.Bool
+	complete  chan struct{} // closed when the copy has all items of some time
 }
 
 // An item is the copy of an item.
@@ -119,9 +120,10 @@ func New(o Options) *Store {
 	o.pollInterval = cmp.Or(o.pollInterval, pollInterval)
 	o.listInterval = cmp.Or(o.listInterval, listInterval)
 	s := &Store{
-		opts:   o,
-		bucket: &cas.Bucket{Client: func() cas.Client { return o.Client }, Name: o.Bucket, MaxSize: maxItem},
-		items:  map[string]*item{}, deleted: map[string]uint64{}, unreadable: map[string]string{},
+		opts:     o,
+		bucket:   &cas.Bucket{Client: func() cas.Client { return o.Client }, Name: o.Bucket, MaxSize: maxItem},
+		complete: make(chan struct{}),
+		items:    map[string]*item{}, deleted: map[string]uint64{}, unreadable: map[string]string{},
 	}
 	s.load()
 	return s
@@ -137,6 +139,29 @@ func (s *Store) key(name string) string { return s.opts.Prefix + "items/" + name
 
 // Up reports whether the last request of Run succeeded.
 func (s *Store) Up() bool { return s.up.Load() }
+
+// Complete returns a channel that is closed when the copy has all items that there were at some time: after the start
+// if there is a file, or else when they have been read from S3.
+func (s *Store) Complete() <-chan struct{} { return s.complete }
+
+// Known reports whether the channel of Complete is closed.
+func (s *Store) Known() bool {
+	select {
+	case <-s.complete:
+		return true
+	default:
+		return false
+	}
+}
+
+// setComplete closes the channel of Complete.
+func (s *Store) setComplete() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.Known() {
+		close(s.complete)
+	}
+}
 
 // Watch calls f with all items whose names begin with prefix, and again after each change, also of this server. f must
 // not call methods of the store.

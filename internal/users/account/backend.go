@@ -118,7 +118,8 @@ func (e *FullError) Error() string { return e.Limit.Error() }
 // Unwrap returns the [limits.Error].
 func (e *FullError) Unwrap() error { return e.Limit }
 
-// An UnavailableError is the error of a login with the right password whose files cannot be reached (reply 421).
+// An UnavailableError is the error of a login with the right password whose files cannot be reached, or of a user whose
+// settings cannot be read (reply 421).
 type UnavailableError struct {
 	Tenant *Tenant // selects the language of the reply
 	Err    error

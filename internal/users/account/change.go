@@ -145,7 +145,7 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 	if err != nil {
 		return nil, err
 	}
-	t.bucket, t.events = b, sink
+	t.bucket, t.events, t.store = b, sink, r.newStore(name, tc)
 	t.certificates = d.certificates
 	if shown := tc.TLS.ClientCertificatesOf(&c.cfg.TLS); shown != d.settings.clientCertificates {
 		if t.certificates, err = newCertificates(shown, r.log); err != nil {
@@ -155,7 +155,7 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 	if t.external, err = newExternalUsers(tc, d.settings.service); err != nil {
 		return nil, fmt.Errorf("tenant %s: auth: %w", name, err)
 	}
-	if tc.Auth.UsesFTP() {
+	if tc.Auth.UsesFTP() && tc.UsersStore == "" {
 		if err := usersfile.Writable(tc.UsersFile); err != nil {
 			return nil, fmt.Errorf("tenant %s: auth.ftp stores users in users_file, but %w", name, err)
 		}
@@ -166,10 +166,14 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 	}
 	for name, uc := range tc.Users {
 		u := newUser(t, name, uc)
-		c.Unverified = append(c.Unverified, u.addUse()...)
-		if err := r.checkStorage(u, d.files); err != nil {
+		switch err := r.checkStorage(u, d.files); {
+		case err != nil && tc.IsStored(name):
+			r.log.Warn("ignored a user in the shared state", "tenant", t.Name, "user", u.Name, "reason", err)
+			continue // a user whom somebody stores must not block the configuration
+		case err != nil:
 			return nil, err
 		}
+		c.Unverified = append(c.Unverified, u.addUse()...)
 		t.users[u.Name] = u
 		t.known[config.FoldUser(u.Name)] = true
 	}

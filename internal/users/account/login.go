@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
@@ -30,8 +31,11 @@ type Login struct {
 	// NoPassword reports whether the user logged in with a certificate alone.
 	NoPassword bool
 	// MovedFrom is the address of the old FTP server that verified the password, if this login stored the user in
-	// users_file.
-	MovedFrom string
+	// users_file, or stores it in the shared state.
+	MovedFrom       string
+	passwordChanged atomic.Bool  // by this session
+	current         func() *User // in the configuration in use; nil in tests
+
 	// LastLogin is the time of the previous login, or zero if it is unknown.
 	LastLogin time.Time
 	// Scopes are the limits of the server, the address, the tenant and the user.
@@ -90,6 +94,27 @@ func requiresTLS(u *User, t *Tenant, req *LoginRequest) bool {
 	return req.TLSRequired
 }
 
+// errUsersUnknown is the reason of an [UnavailableError] as long as the users in the shared state have not been read.
+// The login is neither checked nor counted, because the user may exist.
+var errUsersUnknown = errors.New("the users in the shared state are not known yet, because S3 does not answer and there is " +
+	"no copy in state.folder")
+
+// unknownUsers returns the tenant to which an unknown user may belong, because its users could not be read yet, or nil.
+func (d *tenantTable) unknownUsers(who identity) *Tenant {
+	switch {
+	case who.user != nil, who.requested != nil && !who.requested.UsersUnknown:
+		return nil
+	case who.requested != nil:
+		return who.requested
+	}
+	for _, t := range d.tenants {
+		if t.UsersUnknown {
+			return t
+		}
+	}
+	return nil
+}
+
 // Login implements [Backend].
 func (r *Registry) Login(ctx context.Context, req *LoginRequest) (*Login, error) {
 	limited := req.Limits.Login() // counted once, even if the login is retried
@@ -106,6 +131,9 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	addr, who := netaddr.Of(req.RemoteAddr), r.identify(req)
 	if !req.Encrypted && r.RequiresTLS(req) { // HOST or a reload may have changed the requirement since USER
 		return nil, &LoginError{Err: ErrTLSRequired}
+	}
+	if t := r.current.Load().unknownUsers(who); t != nil {
+		return nil, &UnavailableError{Tenant: t, Err: errUsersUnknown}
 	}
 	u, err := r.admit(ctx, addr, who, req, limited)
 	if err != nil {
@@ -140,6 +168,7 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 		MixedCharset: !u.hasCharset(addr),
 		TLSRequired:  requiresTLS(u, u.Tenant, req),
 		NoPassword:   who.user != nil && u.needsNoPassword(),
+		current:      func() *User { return r.now(u) },
 		LastLogin:    r.lastLogins.record(u.stateKey(), time.Now()),
 		Scopes:       scopes,
 		View:         r.view(u, compatibility, mounts),
@@ -382,7 +411,7 @@ func (r *Registry) decide(
 		}
 		charset := who.user.compatibilityAt(netaddr.Of(req.RemoteAddr)).Charset
 		c, passwords = who.user.credential(), readings(req.Password, charset)
-		c.verified = func(password string) { r.rehasher.schedule(who.user, password) }
+		c.verified = func(password string) { r.rehasher.schedule(ctx, who.user, password) }
 	case who.usesService():
 		if who.requested == nil {
 			// the result does not matter, but the reply must take as long; the policy of the user's tenant decides

@@ -43,8 +43,8 @@ func (l *Login) ReadPassword(sent string) (password string, ok bool) {
 	return password, utf8.ValidString(password) && !strings.ContainsFunc(password, unicode.IsControl)
 }
 
-// ChangePassword implements [Backend]. It stores the hash of the new password in the users_file of the tenant, and
-// waits until the server has read the file, so that the user can log in with the new password at once. Sessions of
+// ChangePassword implements [Backend]. It stores the hash of the new password in the store of the tenant, and waits
+// until the server has read it, so that the user can log in with the new password at once. Sessions of
 // the user go on.
 func (r *Registry) ChangePassword(ctx context.Context, login *Login, req *LoginRequest, password string) error {
 	addr, who := netaddr.Of(req.RemoteAddr), r.identify(req)
@@ -59,7 +59,7 @@ func (r *Registry) ChangePassword(ctx context.Context, login *Login, req *LoginR
 	case u.PasswordHash.Empty():
 		return fmt.Errorf("%w: the user has none, and logs in with a certificate", ErrPasswordFixed)
 	}
-	file, err := u.fileOfPassword()
+	place, err := u.placeOfPassword(ctx)
 	if err == nil {
 		err = checkNewPassword(u.Name, req.Password, password)
 	}
@@ -84,49 +84,59 @@ func (r *Registry) ChangePassword(ctx context.Context, login *Login, req *LoginR
 		return err
 	}
 	change := usersfile.Rehash{User: u.Name, Old: u.PasswordHash.Reveal(), New: hash}
-	switch changed, err := usersfile.WriteHashes(file, []usersfile.Rehash{change}); {
+	switch changed, err := u.Tenant.store.SetPassword(ctx, place, change); {
 	case err != nil:
 		return fmt.Errorf("%w: %v", ErrPasswordNotStored, err) //nolint:errorlint // its kind must not choose the reply
-	case len(changed) == 0:
-		return fmt.Errorf("%w: %s was changed at the same time", ErrPasswordNotStored, file)
+	case !changed:
+		return fmt.Errorf("%w: %s was changed at the same time", ErrPasswordNotStored, place)
 	}
-	about := []any{"tenant", u.Tenant.Name, "user", u.Name, "file", file}
+	about := []any{"tenant", u.Tenant.Name, "user", u.Name, string(place.Kind), place.Name}
 	r.log.Info("user changed the password", about...)
+	login.passwordChanged.Store(true)
 	if !r.awaitReload(ctx, u) {
-		r.log.Warn("new password not in use yet, because the server has not read the file; check the log for an invalid configuration",
+		r.log.Warn("new password not in use yet, because the server has not read it; check the log for an invalid configuration",
 			about...)
 	}
 	return nil
 }
 
-// fileOfPassword returns the file with the password hash of the user, or an [ErrPasswordFixed] if the server cannot
+// MustChangePassword reports whether the user may do nothing but change the password. It is false as soon as the user
+// has changed it, also in another session.
+func (l *Login) MustChangePassword() bool {
+	return l.User.MustChangePassword && !l.passwordChanged.Load() &&
+		(l.current == nil || l.current().MustChangePassword)
+}
+
+// now returns the user in the configuration in use, or u if the user was removed.
+func (r *Registry) now(u *User) *User {
+	if t := r.current.Load().tenants[u.Tenant.Name]; t != nil && t.users[u.Name] != nil {
+		return t.users[u.Name]
+	}
+	return u
+}
+
+// placeOfPassword returns where the password hash of the user is stored, or an [ErrPasswordFixed] if the server cannot
 // change it.
-func (u *User) fileOfPassword() (string, error) {
-	if u.Tenant.UsersFile == "" {
-		return "", fmt.Errorf("%w: the tenant has no users_file", ErrPasswordFixed)
+func (u *User) placeOfPassword(ctx context.Context) (usersfile.Place, error) {
+	store := u.Tenant.store
+	if !store.IsSet() {
+		return usersfile.Place{}, fmt.Errorf("%w: the tenant has neither users_store nor users_file", ErrPasswordFixed)
 	}
-	files, err := usersfile.Files(u.Tenant.UsersFile)
+	d, place, err := store.Read(ctx, u.Name)
+	switch {
+	case errors.Is(err, usersfile.ErrNotFound):
+		return place, fmt.Errorf("%w: the user is in users, not in users_file or users_store", ErrPasswordFixed)
+	case err != nil:
+		return place, fmt.Errorf("%w: %v", ErrPasswordNotStored, err) //nolint:errorlint // see ChangePassword
+	}
+	err = store.Writable(place)
+	if d.Get(u.Name, "password_hash") == "" {
+		err = fmt.Errorf("%s: the hash is not in the file itself, but in password_hash_file", place)
+	}
 	if err != nil {
-		return "", fmt.Errorf("%w: %v", ErrPasswordNotStored, err) //nolint:errorlint // see ChangePassword
+		return place, fmt.Errorf("%w: %v", ErrPasswordFixed, err) //nolint:errorlint // see ChangePassword
 	}
-	for _, file := range files {
-		d, err := usersfile.Read(file)
-		if err != nil {
-			return "", fmt.Errorf("%w: %v", ErrPasswordNotStored, err) //nolint:errorlint // see ChangePassword
-		}
-		if !d.Has(u.Name) {
-			continue
-		}
-		err = usersfile.MayRehash(file)
-		if d.Get(u.Name, "password_hash") == "" {
-			err = errors.New("the hash is not in the file itself, but in password_hash_file")
-		}
-		if err != nil {
-			return "", fmt.Errorf("%w: %s: %v", ErrPasswordFixed, file, err) //nolint:errorlint // see ChangePassword
-		}
-		return file, nil
-	}
-	return "", fmt.Errorf("%w: the user is in users, not in users_file", ErrPasswordFixed)
+	return place, nil
 }
 
 // awaitReload waits until the server uses another password hash of the user, and returns false if that takes too long.

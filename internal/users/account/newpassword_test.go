@@ -98,10 +98,10 @@ func TestChangePassword(t *testing.T) {
 		{name: "not-of-the-tenant", tenant: func(t *config.Tenant) { t.Permissions = config.FilePermissions() },
 			want: fs.ErrPermission},
 		{name: "no-users-file", tenant: func(t *config.Tenant) { t.UsersFile = "" }, want: ErrPasswordFixed,
-			reason: "the tenant has no users_file"},
+			reason: "the tenant has neither users_store nor users_file"},
 		{name: "main-configuration", meanwhile: func(t *testing.T, file string) {
 			must.WriteFile(t, file, "users: {bob: {disabled: true}}\n")
-		}, want: ErrPasswordFixed, reason: "the user is in users, not in users_file"},
+		}, want: ErrPasswordFixed, reason: "the user is in users, not in users_file or users_store"},
 		{name: "password-hash-file", meanwhile: func(t *testing.T, file string) {
 			must.WriteFile(t, file, "users: {alice: {password_hash_file: /run/alice}}\n")
 		}, want: ErrPasswordFixed, reason: "in password_hash_file"},
@@ -117,7 +117,7 @@ func TestChangePassword(t *testing.T) {
 		{name: "broken-file", meanwhile: func(t *testing.T, file string) {
 			must.WriteFile(t, file, "users: {alice: {\n")
 		}, want: ErrPasswordNotStored},
-		{name: "no-file", meanwhile: func(t *testing.T, file string) { must.OK(t, os.Remove(file)) }, want: ErrPasswordNotStored},
+		{name: "no-file", meanwhile: func(t *testing.T, file string) { must.OK(t, os.Remove(file)) }, want: ErrPasswordFixed},
 		{name: "shared-hash", meanwhile: func(t *testing.T, file string) {
 			must.WriteFile(t, file, "users:\n  alice: {password_hash: &a \""+sha512+"\"}\n  bob: {password_hash: *a}\n")
 		}, want: ErrPasswordNotStored, reason: "shared by a YAML anchor"},

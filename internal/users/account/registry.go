@@ -18,8 +18,10 @@ import (
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/pathname"
+	shared "github.com/babelftp/babelftp/internal/storage/state"
 	"github.com/babelftp/babelftp/internal/storage/view"
 	"github.com/babelftp/babelftp/internal/users/bans"
+	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
 // A Registry holds the tenants and their users, and implements [Backend]. A [Change] replaces them while the registry
@@ -38,6 +40,7 @@ type Registry struct {
 	throttle   *limits.Throttle[netip.Prefix, string] // throttles logins by [limits.Network] and identity
 	endings    view.EndingUploads
 	bans       *bans.List
+	shared     *shared.Store // nil without shared state
 	log        *slog.Logger
 }
 
@@ -66,6 +69,38 @@ func NewRegistry(log *slog.Logger, banned *bans.List) *Registry {
 	}
 	r.current.Store(&tenantTable{})
 	return r
+}
+
+// ShareUsers stores the users of tenants with users_store in the shared state. Call it before [Registry.Prepare].
+func (r *Registry) ShareUsers(s *shared.Store) { r.shared = s }
+
+// Store returns the store of a tenant, in which users are changed. ok is false if the tenant does not exist.
+func (r *Registry) Store(tenant string) (store *usersfile.Store, ok bool) {
+	t := r.current.Load().tenants[tenant]
+	if t == nil {
+		return nil, false
+	}
+	return t.store, true
+}
+
+// newStore returns the store of a tenant. Changes are checked with the current configuration.
+func (r *Registry) newStore(name string, t *config.Tenant) *usersfile.Store {
+	o := usersfile.Options{Tenant: name, UsersFile: t.UsersFile}
+	if t.UsersStore == config.StateStore {
+		o.State = r.shared
+	}
+	o.Check = func(user string, in usersfile.Place, text []byte) error {
+		u, err := config.ParseUser(in.Name, text, user, in.Kind == usersfile.InFile)
+		if err != nil || u == nil {
+			return err
+		}
+		cfg := r.current.Load().cfg
+		if cfg.Tenants[name] == nil {
+			return fmt.Errorf("tenant %s does not exist anymore", name)
+		}
+		return cfg.CheckUser(name, user, u)
+	}
+	return usersfile.NewStore(o)
 }
 
 // Close writes the new password hashes that wait for it, and ends the work in the background.

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ const (
 	// maxRehashes limits the passwords that wait for the next write. Hashing them takes two seconds on a slow
 	// processor. Other users get their new hash after a later login.
 	maxRehashes = 50
+	// rehashTimeout limits the time for writing hashes to the shared state.
+	rehashTimeout = time.Minute
 )
 
 // A rehasher replaces weak password hashes in users files after logins. It works in the background, so no login waits
@@ -39,7 +42,7 @@ func newRehasher(log *slog.Logger) *rehasher {
 }
 
 // schedule schedules a new hash for a user whose hash is weak, after the password has been verified.
-func (r *rehasher) schedule(u *User, password string) {
+func (r *rehasher) schedule(ctx context.Context, u *User, password string) {
 	if !u.Tenant.Rehashes() || u.closedReason(time.Now()) != "" || !passwordhash.IsWeaker(u.PasswordHash.Reveal(), password) {
 		return
 	}
@@ -51,12 +54,13 @@ func (r *rehasher) schedule(u *User, password string) {
 	r.waiting[u] = password
 	if r.running == nil {
 		r.running = make(chan struct{})
-		panics.Go(r.run)
+		ctx = context.WithoutCancel(ctx)
+		panics.Go(func() { r.run(ctx) })
 	}
 }
 
 // run writes new hashes until no password waits.
-func (r *rehasher) run() {
+func (r *rehasher) run(ctx context.Context) {
 	for {
 		select {
 		case <-time.After(rehashInterval):
@@ -66,7 +70,7 @@ func (r *rehasher) run() {
 		waiting := r.waiting
 		r.waiting = map[*User]string{}
 		r.mu.Unlock()
-		if err := panics.Catch(func() error { r.rehash(waiting); return nil }); err != nil {
+		if err := panics.Catch(func() error { r.rehash(ctx, waiting); return nil }); err != nil {
 			r.log.Error("rehashing passwords failed; the next login tries again", "err", err)
 		}
 		if r.ended() {
@@ -101,62 +105,66 @@ func (r *rehasher) close() {
 	}
 }
 
-// rehash hashes passwords and writes them to the users files of the tenants.
-func (r *rehasher) rehash(passwords map[*User]string) {
+// rehash hashes passwords and writes them to the stores of the tenants.
+func (r *rehasher) rehash(ctx context.Context, passwords map[*User]string) {
 	byTenant := map[*Tenant][]*User{}
 	for u := range passwords {
 		byTenant[u.Tenant] = append(byTenant[u.Tenant], u)
 	}
 	for t, users := range byTenant {
-		files, err := usersfile.Files(t.UsersFile)
+		places, err := t.store.Places()
 		if err != nil {
-			r.tell(t.UsersFile, err)
+			r.log.Warn(rehashFailed, "tenant", t.Name, "err", err)
 			continue
 		}
-		for _, file := range files {
-			if err := usersfile.MayRehash(file); err != nil {
-				r.tell(file, err)
+		in := map[usersfile.Place][]*User{}
+		for _, u := range users {
+			if place, known := places[u.Name]; known {
+				in[place] = append(in[place], u)
+			}
+		}
+		for place, users := range in {
+			if err := t.store.Writable(place); err != nil {
+				r.tell(place.Name, err)
 				continue
 			}
-			r.rehashIn(file, users, passwords)
+			r.rehashIn(ctx, t.store, place, users, passwords)
 		}
 	}
 }
 
-// rehashIn writes the new hashes of the users who are in a file.
-func (r *rehasher) rehashIn(file string, users []*User, passwords map[*User]string) {
-	about := []any{"tenant", users[0].Tenant.Name, "file", file}
-	hashed, err := r.write(file, users, passwords)
+const rehashFailed = "rehashing passwords failed; the next login tries again"
+
+// rehashIn writes the new hashes of the users at a place.
+func (r *rehasher) rehashIn(
+	ctx context.Context, store *usersfile.Store, at usersfile.Place, users []*User, passwords map[*User]string,
+) {
+	about := []any{"tenant", users[0].Tenant.Name, string(at.Kind), at.Name}
+	hashed, err := hashAndWrite(ctx, store, at, users, passwords)
 	if err != nil {
-		r.log.Warn("rehashing passwords failed; the next login tries again", append(about, "err", err)...)
+		r.log.Warn(rehashFailed, append(about, "err", err)...)
 	}
 	for _, user := range hashed {
 		r.log.Info("rehashed a password with argon2id", append(about, "user", user)...)
 	}
 }
 
-// write hashes the passwords of the users who are in a file, and writes the hashes. It returns the users.
-func (r *rehasher) write(file string, users []*User, passwords map[*User]string) (hashed []string, err error) {
-	d, err := usersfile.Read(file)
-	if err != nil {
-		return nil, err
-	}
+// hashAndWrite hashes the passwords of the users at a place, and writes the hashes. It returns the users.
+func hashAndWrite(
+	ctx context.Context, store *usersfile.Store, at usersfile.Place, users []*User, passwords map[*User]string,
+) (hashed []string, err error) {
 	var changes []usersfile.Rehash
 	for _, u := range users {
-		before := u.PasswordHash.Reveal()
-		if d.Get(u.Name, "password_hash") != before {
-			continue // in another file, or changed since
-		}
 		hash, err := passwordhash.New(passwords[u])
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, usersfile.Rehash{User: u.Name, Old: before, New: hash})
+		changes = append(changes, usersfile.Rehash{User: u.Name, Old: u.PasswordHash.Reveal(), New: hash})
 	}
-	if len(changes) == 0 {
-		return nil, nil
-	}
-	return usersfile.WriteHashes(file, changes)
+	// The server ends only after the hashes are written, or S3 does not answer.
+	ctx, cancel := context.WithTimeout(ctx, rehashTimeout)
+	defer cancel()
+	return store.WriteHashes(ctx, at, changes)
 }
 
 // tell logs once why the hashes in a file are not replaced.

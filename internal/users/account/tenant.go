@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/storage/view"
+	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
 // A Tenant is a tenant of a configuration with the objects that the server built from it. It is immutable: changing
@@ -37,6 +38,7 @@ type Tenant struct {
 	known    map[string]bool // the folded names of users
 	external *externalUsers  // nil if no service is configured
 	state    *state          // set by use
+	store    *usersfile.Store
 
 	inspector *inspect.Inspector // nil if no inspector is configured
 }

@@ -2,6 +2,7 @@ package usersfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -47,9 +48,59 @@ func MayRehash(name string) error {
 	return Writable(name)
 }
 
-// WriteHashes replaces hashes in a file and returns the users whose hash it has replaced. A user whose hash is not Old
+// WriteHashes replaces hashes at a place, and returns the users whose hash it has replaced. A user whose hash is not
+// Old anymore keeps it, and so does a user whom somebody else changes at the same time.
+func (s *Store) WriteHashes(ctx context.Context, at Place, changes []Rehash) (users []string, err error) {
+	if at.Kind == InFile {
+		return writeHashes(at.Name, changes)
+	}
+	for _, c := range changes {
+		switch changed, failed := s.SetPassword(ctx, s.item(c.User), c); {
+		case failed != nil:
+			err = errors.Join(err, failed)
+		case changed:
+			users = append(users, c.User)
+		}
+	}
+	return users, err
+}
+
+// mustChangeKey is the key that lets a user do nothing but change the password.
+const mustChangeKey = "must_change_password"
+
+// SetPassword replaces the hash of a user who has chosen a new password, and removes must_change_password. It returns
+// false if the hash is not Old anymore. Nothing else is validated: a user whose other settings are invalid keeps them.
+func (s *Store) SetPassword(ctx context.Context, at Place, c Rehash) (changed bool, err error) {
+	change := func(d *Document) error {
+		if changed = d.Has(c.User) && d.Get(c.User, passwordHash) == c.Old; !changed {
+			return errNoRehash
+		}
+		if err := d.Set(c.User, c.New, passwordHash); err != nil {
+			return err
+		}
+		return d.Unset(c.User, mustChangeKey)
+	}
+	if at.Kind == InState {
+		err = s.editItem(ctx, c.User, change, func(string, []byte) error { return nil }, false)
+	} else {
+		var d *Document
+		if d, err = Read(at.Name); err == nil && d.Get(c.User, mustChangeKey) == "" { // keep the formatting of the file
+			users, err := writeHashes(at.Name, []Rehash{c})
+			return len(users) > 0, err
+		}
+		if err == nil {
+			err = Edit(at.Name, change, func(string, []byte) error { return nil })
+		}
+	}
+	if errors.Is(err, errNoRehash) {
+		return false, nil
+	}
+	return changed && err == nil, err
+}
+
+// writeHashes replaces hashes in a file and returns the users whose hash it has replaced. A user whose hash is not Old
 // anymore keeps it. Nothing else in the file changes, not even its formatting.
-func WriteHashes(name string, changes []Rehash) (users []string, err error) {
+func writeHashes(name string, changes []Rehash) (users []string, err error) {
 	var problems []error
 	err = rewrite(name, func(before []byte) ([]byte, error) {
 		text := before

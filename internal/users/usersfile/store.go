@@ -108,7 +108,8 @@ func (s *Store) edit(ctx context.Context, user string, change func(*Document) er
 	case err != nil:
 		return err
 	case place.Kind == InState:
-		return s.editItem(ctx, user, change, dry)
+		check := func(_ string, text []byte) error { return s.opts.Check(user, place, text) }
+		return s.editItem(ctx, user, change, check, dry)
 	}
 	check := func(file string, text []byte) error { return s.opts.Check(user, Place{InFile, file}, text) }
 	if dry {
@@ -242,12 +243,13 @@ func (d *Document) Version(user string) string {
 }
 
 // editItem changes the item of a user in the shared state.
-func (s *Store) editItem(ctx context.Context, user string, change func(*Document) error, dry bool) error {
+func (s *Store) editItem(
+	ctx context.Context, user string, change func(*Document) error, check func(string, []byte) error, dry bool,
+) error {
 	name, place := itemName(s.opts.Tenant, user), s.item(user)
 	if _, err := s.opts.State.Read(ctx, name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	check := func(_ string, text []byte) error { return s.opts.Check(user, place, text) }
 	var first []byte
 	var refused error
 	begun := false

@@ -257,7 +257,7 @@ users:
 				file := filepath.Join(t.TempDir(), "users.yaml")
 				before := strings.ReplaceAll(before, "\n", lineEnd)
 				must.WriteFile(t, file, before)
-				users, err := WriteHashes(file, tc.changes)
+				users, err := writeHashes(file, tc.changes)
 				if (tc.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.err) ||
 					strings.Join(users, " ") != tc.users {
 					t.Errorf("%s: %v", users, err)
@@ -394,7 +394,7 @@ func TestWriteHashesAfterOtherLineEnds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "users.yaml")
 	for _, before := range []string{"# a\r# b\rusers:\r  alice: {password_hash: $6$old}\n", "# a\u2028users: {alice: {password_hash: $6$old}}\n"} {
 		must.WriteFile(t, file, before)
-		users, err := WriteHashes(file, []Rehash{{"alice", "$6$old", "$new"}})
+		users, err := writeHashes(file, []Rehash{{"alice", "$6$old", "$new"}})
 		if got := must.ReadFile(t, file); err == nil && len(users) > 0 || got != before {
 			t.Errorf("%s, %v: %q", users, err, got)
 		}
