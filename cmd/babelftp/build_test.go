@@ -14,7 +14,7 @@ import (
 
 // maxDeployedModules limits the modules that the deployed build links, because each one has to be watched for
 // vulnerabilities.
-const maxDeployedModules = 72 // ten of them for traces
+const maxDeployedModules = 75 // ten of them for traces, three for OpenID Connect
 
 // TestBuildWithoutDemo builds the program like the image does: without an S3 server, with the given version
 // and commit, and statically linked, because the image has no dynamic linker. The demo's tests use the normal

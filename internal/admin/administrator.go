@@ -16,6 +16,7 @@ const fromSocket = "admin_socket"
 const (
 	loginPassword    = "password"
 	loginCertificate = "certificate"
+	loginOIDC        = "oidc"
 	loginLink        = "link"
 	loginSocket      = "socket"
 )

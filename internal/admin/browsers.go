@@ -11,8 +11,8 @@ import (
 // removed.
 const maxBrowsers = 1000
 
-// browsers holds the browsers that have logged in with a password, by the hash of their cookie. The lookup
-// compares hashes instead of cookies, so its timing tells an attacker nothing about valid cookies.
+// browsers holds the browsers that have logged in, by the hash of their cookie. The lookup compares hashes instead of
+// cookies, so its timing tells an attacker nothing about valid cookies.
 type browsers struct {
 	mu  sync.Mutex
 	all map[[sha256.Size]byte]*browser
@@ -20,8 +20,10 @@ type browsers struct {
 
 // A browser is a logged-in browser.
 type browser struct {
-	identity  Identity
+	identity  Identity // at the login
 	until     time.Time
+	provider  *providerLogin // nil for a login with a password or the link
+	key       [sha256.Size]byte
 	loggedOut chan struct{} // closed by remove
 }
 
@@ -29,6 +31,11 @@ func newBrowsers() *browsers { return &browsers{all: map[[sha256.Size]byte]*brow
 
 // logIn logs a browser in and returns the value of its cookie.
 func (b *browsers) logIn(of Identity) (cookie string) {
+	return b.add(&browser{identity: of, until: time.Now().Add(cookieLife)})
+}
+
+// add adds a login and returns the value of its cookie.
+func (b *browsers) add(next *browser) (cookie string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -44,9 +51,8 @@ func (b *browsers) logIn(of Identity) (cookie string) {
 		b.remove(first)
 	}
 	cookie = rand.Text()
-	b.all[sha256.Sum256([]byte(cookie))] = &browser{
-		identity: of, until: now.Add(cookieLife), loggedOut: make(chan struct{}),
-	}
+	next.key, next.loggedOut = sha256.Sum256([]byte(cookie)), make(chan struct{})
+	b.all[next.key] = next
 	return cookie
 }
 
@@ -61,11 +67,11 @@ func (b *browsers) find(cookie string) *browser {
 	return one
 }
 
-// logOut logs a browser out.
-func (b *browsers) logOut(cookie string) {
+// end logs a browser out.
+func (b *browsers) end(one *browser) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.remove(sha256.Sum256([]byte(cookie)))
+	b.remove(one.key)
 }
 
 // remove deletes a login if it exists. The caller holds the mutex.

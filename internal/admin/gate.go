@@ -3,15 +3,18 @@ package admin
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"sync"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/admin/oidc"
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
@@ -54,19 +57,34 @@ type gate struct {
 	log      *slog.Logger
 	throttle *limits.Throttle[netip.Prefix, struct{}]
 	origins  *http.CrossOriginProtection
+	checks   checks
+	key      [32]byte // encrypts attempts to log in at the provider
 
 	mu          sync.Mutex
 	credentials credentials
 	token       string // token of the one-time login link; empty without a link and after its use
 }
 
-// credentials is one set of login data. It is replaced as a whole, never changed, except for visits.
-type credentials struct {
+// access says who may log in.
+type access struct {
 	passwords *passwords // nil for none
 	tls       bool
 	// clients holds the authorities of client certificates; nil for none.
-	clients  *x509.CertPool
-	browsers *browsers     // logged in with a password or the link
+	clients *x509.CertPool
+	roles   map[string]config.AdminRole // of passwords and client certificates
+	oidc    *oidc.Client                // nil for none
+}
+
+// equal reports whether a and other let the same people in.
+func (a *access) equal(other *access) bool {
+	return a.passwords.equal(other.passwords) && a.tls == other.tls && a.clients.Equal(other.clients) &&
+		maps.Equal(a.roles, other.roles) && a.oidc.Equal(other.oidc)
+}
+
+// credentials is one set of login data. It is replaced as a whole, never changed, except for visits.
+type credentials struct {
+	access
+	browsers *browsers     // logged in with a password, at the provider or with the link
 	ended    chan struct{} // closed when these credentials are replaced
 	// visits has the start of each visit. It is guarded by gate.mu.
 	visits map[visit]time.Time
@@ -87,8 +105,9 @@ func newGate(audit *audit.Log, log *slog.Logger, token string) *gate {
 	g := &gate{
 		audit: audit, log: log, token: token,
 		throttle: limits.NewThrottle[netip.Prefix, struct{}](longestWait), origins: http.NewCrossOriginProtection(),
-		credentials: newCredentials(),
+		credentials: newCredentials(), checks: checks{checkEvery, checkRetry, checkGrace},
 	}
+	_, _ = rand.Read(g.key[:]) // never fails
 	g.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		Fail(w, errOtherSite)
 	}))
@@ -97,19 +116,16 @@ func newGate(audit *audit.Log, log *slog.Logger, token string) *gate {
 
 var errOtherSite = &Error{Status: http.StatusForbidden, Text: "cross-site requests are not allowed"}
 
-// replace sets the passwords (nil for none), whether TLS is in use, and the authorities of client
-// certificates. If any of them has changed, it ends all running requests and browser logins.
-func (g *gate) replace(passwords *passwords, tls bool, clients *x509.CertPool) {
+// replace sets who may log in. If that has changed, it ends all running requests and browser logins.
+func (g *gate) replace(to access) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	next := newCredentials()
-	next.passwords, next.tls, next.clients = passwords, tls, clients
-	before := g.credentials
-	if next.passwords.equal(before.passwords) && next.tls == before.tls && next.clients.Equal(before.clients) {
+	if to.equal(&g.credentials.access) {
 		return
 	}
-	close(before.ended)
-	g.credentials = next
+	close(g.credentials.ended)
+	g.credentials = newCredentials()
+	g.credentials.access = to
 }
 
 // end ends all running requests and browser logins.
@@ -132,6 +148,9 @@ func (g *gate) handler(api, page http.Handler) http.Handler {
 	mux.Handle(Root+"/", g.guard(api))
 	mux.HandleFunc("POST /login", g.logIn)
 	mux.HandleFunc("GET /login", g.followLink)
+	mux.HandleFunc("GET /login/options", g.options)
+	mux.HandleFunc("GET /login/oidc", g.startOIDC)
+	mux.HandleFunc("GET "+oidc.CallbackPath, g.finishOIDC)
 	mux.HandleFunc("POST /logout", g.logOut)
 	mux.Handle("/", page)
 	return g.strict(g.origins.Handler(mux))
@@ -169,7 +188,7 @@ func (g *gate) guard(next http.Handler) http.Handler {
 			Fail(w, errOtherSite)
 			return
 		}
-		of, loggedOut := g.loggedIn(&c, r)
+		of, browser := g.loggedIn(&c, r)
 		if of.Name == "" {
 			w.Header().Set("WWW-Authenticate", challenge(r))
 			if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
@@ -179,22 +198,44 @@ func (g *gate) guard(next http.Handler) http.Handler {
 			Fail(w, errNoLogin)
 			return
 		}
-		if loggedOut == nil && g.begins(&c, of.Name, r) {
-			g.logLogin(of.Name, r)
+		if browser == nil && g.begins(&c, of.Name, r) {
+			g.logLogin(of, r)
 		}
 		ctx, cancel := context.WithCancel(withIdentity(r.Context(), of))
 		defer cancel()
 		panics.Go(func() {
-			select {
-			case <-c.ended:
-				cancel()
-			case <-loggedOut:
-				cancel()
-			case <-ctx.Done():
-			}
+			defer cancel()
+			g.watch(ctx, &c, browser)
 		})
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// watch waits until a request ends, the credentials are replaced, or the login of the browser ends. b is nil for a
+// login without a cookie. A request may be a long stream, so watch also checks a login at the provider.
+func (g *gate) watch(ctx context.Context, c *credentials, b *browser) {
+	var loggedOut <-chan struct{}
+	var expired, check <-chan time.Time
+	if b != nil {
+		loggedOut, expired = b.loggedOut, time.After(time.Until(b.until))
+	}
+	for {
+		if b != nil && b.provider != nil {
+			check = time.After(time.Until(b.provider.nextCheck()))
+		}
+		select {
+		case <-c.ended:
+			return
+		case <-loggedOut:
+			return
+		case <-expired:
+			return
+		case <-ctx.Done():
+			return
+		case <-check:
+			g.check(ctx, c, b)
+		}
+	}
 }
 
 var errNoLogin = &Error{
@@ -211,20 +252,24 @@ func challenge(r *http.Request) string {
 }
 
 // loggedIn returns the login that sent the request, or the zero value if there is no valid login. If the
-// login is a cookie, the channel is closed when that browser logs out; otherwise it is nil.
-func (g *gate) loggedIn(c *credentials, r *http.Request) (of Identity, loggedOut <-chan struct{}) {
+// login is a cookie, it also returns the browser.
+func (g *gate) loggedIn(c *credentials, r *http.Request) (Identity, *browser) {
 	if name := c.clientName(r.TLS); name != "" {
-		return Identity{Name: name, Role: Administrator, Login: loginCertificate}, nil
+		return Identity{Name: name, Role: roleNamed(c.roles[name]), Login: loginCertificate}, nil
 	}
 	// The cookie comes first, because a browser may send the basic authentication of another program on this
 	// host.
 	if sent, err := r.Cookie(c.cookie()); err == nil {
-		if browser := c.browsers.find(sent.Value); browser != nil {
-			return browser.identity, browser.loggedOut
+		switch browser := c.browsers.find(sent.Value); {
+		case browser == nil:
+		case browser.provider == nil:
+			return browser.identity, browser
+		default:
+			return g.check(r.Context(), c, browser), browser
 		}
 	}
 	if user, password, ok := r.BasicAuth(); ok && g.isPassword(c, r, user, password) {
-		return Identity{Name: user, Role: Administrator, Login: loginPassword}, nil
+		return Identity{Name: user, Role: roleNamed(c.roles[user]), Login: loginPassword}, nil
 	}
 	return Identity{}, nil
 }
@@ -296,9 +341,13 @@ func (g *gate) begins(c *credentials, name string, r *http.Request) bool {
 }
 
 // logLogin writes a login of an administrator to the log and the audit log.
-func (g *gate) logLogin(name string, r *http.Request) {
-	g.log.Info("administrator logged in", "administrator", name, "remote", r.RemoteAddr)
-	g.audit.Write(&audit.Action{Event: audit.EventAdministrator, Administrator: name, Client: r.RemoteAddr}, nil)
+func (g *gate) logLogin(of Identity, r *http.Request) {
+	g.log.Info("administrator logged in", "administrator", of.Name, "login", of.Login, "role", of.Role.String(),
+		"remote", r.RemoteAddr)
+	g.audit.Write(&audit.Action{
+		Event: audit.EventAdministrator, Administrator: of.Name, Client: r.RemoteAddr,
+		About: []any{"login", of.Login, "role", of.Role.String()},
+	}, nil)
 }
 
 // logRefusedCertificate logs a client certificate that was accepted in the handshake but is not valid now.
@@ -336,8 +385,9 @@ func (g *gate) logIn(w http.ResponseWriter, r *http.Request) {
 		Fail(w, &Error{Status: http.StatusUnauthorized, Text: "wrong name or password: see admin.users"})
 		return
 	}
-	c.set(w, c.browsers.logIn(Identity{Name: name, Role: Administrator, Login: loginPassword}), cookieLife)
-	g.logLogin(name, r)
+	of := Identity{Name: name, Role: roleNamed(c.roles[name]), Login: loginPassword}
+	c.set(w, c.browsers.logIn(of), cookieLife)
+	g.logLogin(of, r)
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -349,7 +399,7 @@ func (g *gate) followLink(w http.ResponseWriter, r *http.Request) {
 		c := g.current()
 		of := Identity{Name: linkAdministrator, Role: Administrator, Login: loginLink}
 		c.set(w, c.browsers.logIn(of), cookieLife)
-		g.logLogin(linkAdministrator, r)
+		g.logLogin(of, r)
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
@@ -365,12 +415,29 @@ func (g *gate) takeToken(token string) bool {
 	return true
 }
 
-// logOut ends the login of the browser and deletes its cookie. Copies of the cookie are invalid from then on.
+// logOut ends the login of the browser and deletes its cookie. Copies of the cookie are invalid from then on. After a
+// login at a provider, the response has the URL that ends the login there, too.
 func (g *gate) logOut(w http.ResponseWriter, r *http.Request) {
 	c := g.current()
-	if sent, err := r.Cookie(c.cookie()); err == nil {
-		c.browsers.logOut(sent.Value)
-	}
 	c.set(w, "", -time.Second)
+	var b *browser
+	if sent, err := r.Cookie(c.cookie()); err == nil {
+		b = c.browsers.find(sent.Value)
+	}
+	if b == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	c.browsers.end(b)
+	g.audit.Write(&audit.Action{
+		Event: audit.EventAdministratorLogout, Administrator: b.identity.Name, Client: r.RemoteAddr,
+		About: []any{"login", b.identity.Login},
+	}, nil)
+	if b.provider != nil {
+		if address := b.provider.logoutURL(r.Context(), c.oidc); address != "" {
+			send(w, http.StatusOK, map[string]string{"logout_url": address})
+			return
+		}
+	}
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -30,7 +30,7 @@ func TestAuditOfRequestsWithPassword(t *testing.T) {
 		set := func(clients *x509.CertPool) {
 			passwords, err := newPasswords(map[string]string{administratorName: hash})
 			must.OK(t, err)
-			g.replace(passwords, false, clients)
+			g.replace(access{passwords: passwords, clients: clients})
 		}
 		set(nil)
 		h := g.handler(textHandler("api"), textHandler("page"))

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/admin/oidc"
 	"github.com/babelftp/babelftp/internal/base/clientcert"
 	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/web"
@@ -40,7 +41,7 @@ type Listener struct {
 type tlsFiles struct {
 	certificate *certs.Files
 	clients     *x509.CertPool // authorities of client certificates; nil for none
-	required    bool           // clients must show a certificate, because there are no passwords
+	required    bool           // clients must show a certificate, because there is no other login
 }
 
 // NewListener returns a listener that serves an API, a page and the login. The page gets all requests that
@@ -64,47 +65,49 @@ func NewListener(
 
 // A ListenerChange holds the certificates and passwords of a new configuration.
 type ListenerChange struct {
-	listener  *Listener
-	passwords *passwords // nil for none
-	files     *tlsFiles  // nil without TLS
+	listener *Listener
+	access   access
+	files    *tlsFiles // nil without TLS
 }
 
 // Prepare reads the files of a new configuration without applying it. The error names the file that cannot be
 // read. The address cannot change.
 func (l *Listener) Prepare(cfg config.Admin) (*ListenerChange, error) {
-	c := &ListenerChange{listener: l}
+	c := &ListenerChange{listener: l, access: access{roles: cfg.Roles}}
 	hashes, err := cfg.Administrators()
 	if err != nil {
 		return nil, fmt.Errorf("admin.users: %w", err)
 	}
 	if len(hashes) > 0 {
-		if c.passwords, err = newPasswords(hashes); err != nil {
+		if c.access.passwords, err = newPasswords(hashes); err != nil {
 			return nil, err
+		}
+	}
+	if cfg.OIDC.IsSet() {
+		if c.access.oidc, err = oidc.New(cfg.OIDC); err != nil {
+			return nil, fmt.Errorf("admin.oidc.%w", err)
 		}
 	}
 	if cfg.TLS.CertFile == "" {
 		return c, nil
 	}
-	c.files = &tlsFiles{required: c.passwords == nil}
+	c.access.tls, c.files = true, &tlsFiles{required: c.access.passwords == nil && c.access.oidc == nil}
 	if c.files.certificate, err = certs.OpenFiles(cfg.TLS.CertFile, cfg.TLS.KeyFile, l.log); err != nil {
 		return nil, fmt.Errorf("admin.tls: %w", err)
 	}
 	if c.files.clients, err = config.Authorities(cfg.TLS.ClientCAFile); err != nil {
 		return nil, fmt.Errorf("admin.tls.client_ca_file: %w", err)
 	}
+	c.access.clients = c.files.clients
 	return c, nil
 }
 
-// Apply puts the new configuration into effect. If the passwords or the authorities have changed, all browser
+// Apply puts the new configuration into effect. If it lets other people in or changes a role, all browser
 // logins and streams of events end. Certificates of removed authorities become invalid on open connections
 // too.
 func (c *ListenerChange) Apply() {
 	c.listener.files.Store(c.files)
-	var clients *x509.CertPool
-	if c.files != nil {
-		clients = c.files.clients
-	}
-	c.listener.gate.replace(c.passwords, c.files != nil, clients)
+	c.listener.gate.replace(c.access)
 }
 
 // CertificateExpiry returns the first name in the certificate and when it expires, or the zero time if there is no

@@ -3,7 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -19,6 +21,10 @@ type Admin struct {
 	Listen string `yaml:"listen" default:"none"`
 	// Administrators, one `NAME:HASH` per line. `babelftp hash-password` prints the hash.
 	Users value.Secret `yaml:"users" default:"none"`
+	// Roles of administrators in `users` or with a client certificate, by name. The others have the role `administrator`.
+	Roles map[string]AdminRole `yaml:"roles" default:"none"`
+	// OpenID Connect provider at which administrators log in.
+	OIDC OIDC `yaml:"oidc"`
 	// TLS for connections of administrators.
 	TLS AdminTLS `yaml:"tls"`
 }
@@ -69,14 +75,14 @@ func (a *Admin) Administrators() (hashes map[string]string, err error) {
 
 // files returns the values that are file names.
 func (a *Admin) files() []*string {
-	return []*string{&a.TLS.CertFile, &a.TLS.KeyFile, &a.TLS.ClientCAFile}
+	return []*string{&a.TLS.CertFile, &a.TLS.KeyFile, &a.TLS.ClientCAFile, &a.OIDC.CAFile}
 }
 
 // check validates the section at p. The address itself is validated with all other addresses.
 func (a *Admin) check(v *validator, p yamlconf.Path) {
 	given := a.TLS.CertFile != "" || a.TLS.KeyFile != ""
 	if a.Listen == "" {
-		if given || a.TLS.ClientCAFile != "" || !a.Users.Empty() {
+		if given || a.TLS.ClientCAFile != "" || !a.Users.Empty() || a.OIDC.IsSet() || a.Roles != nil {
 			v.report(p.Child("listen"), "is missing: write an address, like 127.0.0.1:9122, or remove the section")
 		}
 		return
@@ -97,12 +103,22 @@ func (a *Admin) check(v *validator, p yamlconf.Path) {
 	if _, err := Authorities(a.TLS.ClientCAFile); err != nil {
 		v.report(tls.Child("client_ca_file"), "%v", err)
 	}
-	switch users, err := a.Administrators(); {
+	users, err := a.Administrators()
+	switch {
 	case err != nil:
 		v.report(p.Child("users"), "%v", err)
-	case len(users) == 0 && a.TLS.ClientCAFile == "":
+	case len(users) == 0 && a.TLS.ClientCAFile == "" && !a.OIDC.IsSet():
 		v.report(p.Child("users"),
-			"is missing: write users_file, with a line NAME:HASH for each administrator, or tls.client_ca_file")
+			"is missing: write users_file, with a line NAME:HASH for each administrator, or tls.client_ca_file, or oidc")
+	}
+	// A misspelled name would be an administrator. The names in certificates are not known.
+	for _, name := range slices.Sorted(maps.Keys(a.Roles)) {
+		if _, known := users[name]; !known && err == nil && a.TLS.ClientCAFile == "" {
+			v.report(p.Child("roles").Child(name), "is not an administrator in users: correct the name or remove it")
+		}
+	}
+	if a.OIDC.IsSet() {
+		a.OIDC.check(v, p.Child("oidc"), given)
 	}
 }
 

@@ -142,7 +142,7 @@ func TestAuditOfAdministratorLogins(t *testing.T) {
 		"administrator=failed logins banned=alice@acme client=server event=ban outcome=ok",
 		"administrator=ann event=admin_login outcome=failed reason=wrong_password",
 		"event=admin_login outcome=failed reason=unknown_user",
-		"administrator=ann event=admin_login outcome=ok",
+		"administrator=ann event=admin_login login=password outcome=ok role=administrator",
 	}
 	got := linesOf(t, cfg.Audit.File, "event")
 	for i, line := range got {

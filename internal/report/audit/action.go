@@ -31,8 +31,11 @@ func (l *Log) Write(a *Action, err error) {
 	l.out.Info(a.Event, about...)
 }
 
-// EventAdministrator is the event of an administrator's login.
-const EventAdministrator = "admin_login"
+// Events of the logins of administrators.
+const (
+	EventAdministrator       = "admin_login"
+	EventAdministratorLogout = "admin_logout"
+)
 
 // AdministratorRefused writes a failed login of an administrator. The name is empty if no such administrator exists.
 // It does nothing if l is nil.
@@ -48,6 +51,16 @@ func (l *Log) AdministratorRefused(name string, client netip.AddrPort) {
 // valid. It does nothing if l is nil.
 func (l *Log) CertificateRefused(subject string, client netip.AddrPort) {
 	l.writeRefused(client, "certificate", "certificate", subject)
+}
+
+// ProviderRefused writes a failed login of an administrator at an OpenID Connect provider. The name is empty if the
+// provider has not confirmed who it is. It does nothing if l is nil.
+func (l *Log) ProviderRefused(name, reason string, client netip.AddrPort) {
+	about := []any{"login", "oidc"}
+	if name != "" {
+		about = append(about, "administrator", name)
+	}
+	l.writeRefused(client, reason, about...)
 }
 
 // writeRefused writes a refused login of an administrator.
