@@ -49,24 +49,26 @@ func newServeCommand() *cobra.Command {
 		log := newLogger(io.MultiWriter(tail, cmd.ErrOrStderr()), cfg.Log.Format, level)
 		ctx, now, stop := stopSignals(cmd.Context())
 		defer stop()
-		srv, err := server.New(ctx, cfg, server.Options{
+		var srv *server.Server
+		watcher := reload.NewWatcher(reload.Watcher{
+			Files: loader.Files, Changed: loader.Changed, Now: hangUp, Log: log,
+			Reload: func(demanded bool) error {
+				cause := server.ReloadFiles
+				if demanded {
+					cause = server.ReloadSignal
+				}
+				return srv.Reload(cause, loader.Load)
+			},
+		})
+		srv, err = server.New(ctx, cfg, server.Options{
 			Version: buildVersion(), Logger: log, Tail: tail, LogLevel: level, Stdout: cmd.OutOrStdout(),
+			CheckFiles: watcher.Check,
 		})
 		if err != nil {
 			return err
 		}
 		return serveUntil(ctx, now, srv, log, func() {
 			log.Info("serving", "version", buildVersion(), "tenants", len(cfg.Tenants), "users", cfg.UsersCount())
-			watcher := &reload.Watcher{
-				Files: loader.Files, Changed: loader.Changed, Now: hangUp, Log: log,
-				Reload: func(demanded bool) {
-					cause := server.ReloadFiles
-					if demanded {
-						cause = server.ReloadSignal
-					}
-					_ = srv.Reload(cause, loader.Load) // Reload logs the error
-				},
-			}
 			panics.Go(func() { watcher.Run(ctx) })
 		})
 	}

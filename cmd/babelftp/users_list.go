@@ -155,7 +155,9 @@ func lastLogins(ctx context.Context, socket string) map[string]time.Time {
 	}
 	last := make(map[string]time.Time, len(known))
 	for _, u := range known {
-		last[userOf(u.User, u.Tenant)] = u.Time
+		if u.LastLogin != nil {
+			last[userOf(u.Name, u.Tenant)] = *u.LastLogin
+		}
 	}
 	return last
 }

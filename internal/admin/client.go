@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -23,7 +24,6 @@ import (
 	"github.com/babelftp/babelftp/internal/doctor"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
-	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/bans"
 )
 
@@ -89,9 +89,19 @@ func (c *Client) Transfers(ctx context.Context) (all []report.TransferInfo, err 
 	return all, c.do(ctx, http.MethodGet, "/transfers", nil, &all)
 }
 
-// Users returns the users that have logged in to the replica since it started, sorted by tenant and name.
-func (c *Client) Users(ctx context.Context) (all []account.LastLogin, err error) {
-	return all, c.do(ctx, http.MethodGet, "/users", nil, &all)
+// Users returns all users of all tenants, sorted by tenant and name.
+func (c *Client) Users(ctx context.Context) (all []User, err error) {
+	query := url.Values{"limit": {strconv.Itoa(maxUsers)}}
+	for {
+		var page UserList
+		if err := c.do(ctx, http.MethodGet, "/users", query, &page); err != nil {
+			return nil, err
+		}
+		if all = append(all, page.Users...); page.Next == "" {
+			return all, nil
+		}
+		query.Set("after", page.Next)
+	}
 }
 
 // Uploads returns the incomplete uploads of a tenant, or of all tenants if tenant is empty.

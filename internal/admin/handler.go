@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/report/sessionlog"
-	"github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/bans"
+	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
 // Root is the path prefix of the API. An incompatible version of the API would get a new one.
@@ -30,10 +31,11 @@ const storageTimeout = 20 * time.Second
 
 // Options are the dependencies of a [Handler].
 type Options struct {
-	Source Source
-	Bans   *bans.List
-	Debug  *sessionlog.Switch
-	Tail   *LogTail
+	Source   Source
+	Accounts Accounts // nil for no users
+	Bans     *bans.List
+	Debug    *sessionlog.Switch
+	Tail     *LogTail
 	// Bundle returns the texts of findings. It is called for each request, because a reload may replace the
 	// bundle.
 	Bundle func() *i18n.Bundle
@@ -49,13 +51,15 @@ type Handler struct {
 	Options
 	mux    *http.ServeMux
 	events events
+	places placesInUse
 
 	reading sync.Mutex // held while Tail is read for findings
 }
 
 // NewHandler returns a handler of the API.
 func NewHandler(o Options) *Handler {
-	h := &Handler{Options: o, mux: http.NewServeMux()}
+	h := &Handler{Options: o, mux: http.NewServeMux(),
+		places: placesInUse{all: map[*config.Tenant]map[string]usersfile.Place{}}}
 	h.events.build = h.state
 	for _, rt := range h.routes() { // patterns with GET also match HEAD
 		h.mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +75,7 @@ func NewHandler(o Options) *Handler {
 
 // routes returns all endpoints of the API.
 func (h *Handler) routes() []route {
-	return slices.Concat(h.stateRoutes(), h.controlRoutes())
+	return slices.Concat(h.stateRoutes(), h.controlRoutes(), h.userRoutes())
 }
 
 // stateRoutes returns the endpoints that show the state of the replica.
@@ -88,8 +92,6 @@ func (h *Handler) stateRoutes() []route {
 			reads(func(*http.Request) ([]*report.TransferInfo, error) { return transfersOf(sessions()), nil })},
 		{http.MethodGet, "/tenants", Viewer, "List the tenants with their buckets and quotas", nil,
 			reads(func(*http.Request) ([]Tenant, error) { return h.Source.Tenants(h.Source.Sessions()), nil })},
-		{http.MethodGet, "/users", Viewer, "List the last logins of users", nil,
-			reads(func(*http.Request) ([]account.LastLogin, error) { return h.Source.Users(), nil })},
 		{http.MethodGet, "/audit", Viewer, "List the latest events of the audit log, oldest first", nil,
 			reads(func(*http.Request) ([]json.RawMessage, error) { return h.Source.Audit(), nil })},
 		{http.MethodGet, "/uploads", Viewer, "List the incomplete uploads of all replicas",
@@ -159,15 +161,6 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string { return e.Text }
-
-// Fail responds with an error. The status is 500 unless err is an [Error].
-func Fail(w http.ResponseWriter, err error) {
-	status := http.StatusInternalServerError
-	if e, ok := errors.AsType[*Error](err); ok {
-		status = e.Status
-	}
-	send(w, status, map[string]string{"error": err.Error()})
-}
 
 // bySince sorts sessions by their start.
 func bySince(sessions []report.SessionInfo) []report.SessionInfo {

@@ -56,7 +56,7 @@ func (s *source) Sessions() []report.SessionInfo {
 	return shown
 }
 
-func (s *source) Users() []account.LastLogin {
+func (s *source) LastLogins() []account.LastLogin {
 	return []account.LastLogin{{Tenant: "t0", User: "alice", Time: time.Unix(0, 0).UTC()}}
 }
 

@@ -71,8 +71,8 @@ func (o *Overview) Server() Server {
 	return s
 }
 
-// Users implements [Source].
-func (o *Overview) Users() []account.LastLogin { return o.parts.Registry.LastLogins() }
+// LastLogins implements [Source].
+func (o *Overview) LastLogins() []account.LastLogin { return o.parts.Registry.LastLogins() }
 
 // Tenants implements [Source].
 func (o *Overview) Tenants(of []report.SessionInfo) []Tenant {

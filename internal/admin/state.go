@@ -19,9 +19,9 @@ type Source interface {
 	Disconnect(id string) bool
 	// Tenants returns the tenants sorted by name, with their numbers among the given sessions.
 	Tenants(sessions []report.SessionInfo) []Tenant
-	// Users returns the users that have logged in to this replica since it started, sorted by tenant and
+	// LastLogins returns the users that have logged in to this replica since it started, sorted by tenant and
 	// name.
-	Users() []account.LastLogin
+	LastLogins() []account.LastLogin
 	// Uploads returns the incomplete uploads of a tenant on all replicas, or of all tenants if tenant is
 	// empty.
 	Uploads(ctx context.Context, tenant string) (*Uploads, error)

@@ -24,6 +24,8 @@ func Escape(_ []string, a slog.Attr) slog.Attr {
 			texts[i] = escape(text)
 		}
 		return slog.Any(a.Key, texts)
+	case map[string]any:
+		return slog.Any(a.Key, escapeAll(v))
 	case string:
 		text = v
 	case error:
@@ -34,6 +36,27 @@ func Escape(_ []string, a slog.Attr) slog.Attr {
 		return a
 	}
 	return slog.String(a.Key, escaped)
+}
+
+// escapeAll escapes the strings in a JSON value.
+func escapeAll(v any) any {
+	switch v := v.(type) {
+	case string:
+		return escape(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = escapeAll(item)
+		}
+		return list
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for key, value := range v {
+			object[escape(key)] = escapeAll(value)
+		}
+		return object
+	}
+	return v
 }
 
 // maxText limits the bytes of a text that a client chooses, such as an invalid argument. Without it, logs could grow

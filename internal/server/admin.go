@@ -50,7 +50,9 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate,
 			Refusals: s.metrics.RefusalsByLimit, Recent: recent,
 		}),
-		Bans: s.bans, Debug: s.debug, Tail: cmp.Or(s.opts.Tail, admin.NewLogTail()), Bundle: bundle, Audit: s.auditLog,
+		Accounts: accounts{s},
+		Bans:     s.bans, Debug: s.debug,
+		Tail: cmp.Or(s.opts.Tail, admin.NewLogTail()), Bundle: bundle, Audit: s.auditLog,
 		Unaudited: func() bool { return s.audit.Refuses(report.Owner{}) }, Log: s.log,
 	})
 	a.socket = web.NewServer(

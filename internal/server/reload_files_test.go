@@ -375,8 +375,8 @@ func (tc *fileCase) test(t *testing.T) {
 			Logger: slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))})
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
-	watcher := &watch.Watcher{Files: loader.Files, Changed: loader.Changed, Reload: func(bool) {
-		_ = srv.Reload(ReloadFiles, loader.Load)
+	watcher := &watch.Watcher{Files: loader.Files, Changed: loader.Changed, Reload: func(bool) error {
+		return srv.Reload(ReloadFiles, loader.Load)
 	}, Log: slog.New(slog.DiscardHandler)}
 	watching.Go(func() { watcher.Run(ctx) })
 	defer func() { cancel(); watching.Wait() }()

@@ -60,6 +60,10 @@ type Options struct {
 	// LogLevel is the level of Logger, which a reload sets. If it is nil, the level does not change.
 	LogLevel *slog.LevelVar
 
+	// CheckFiles reloads the configuration at once if its files have changed, and returns the error of the reload. If
+	// it is nil, the server does not know the files of its configuration.
+	CheckFiles func(context.Context) error
+
 	// Stdout receives the audit log if the configuration says so. The default discards it.
 	Stdout io.Writer
 

@@ -37,8 +37,28 @@ type Watcher struct {
 	// Now triggers an unconditional reload with each value, for example with SIGHUP.
 	Now <-chan os.Signal
 	// Reload reads all files again. demanded is true for a reload triggered by Now.
-	Reload func(demanded bool)
+	Reload func(demanded bool) error
 	Log    *slog.Logger
+
+	checks chan chan error // see Check
+}
+
+// NewWatcher returns w after it is ready for Check.
+func NewWatcher(w Watcher) *Watcher {
+	w.checks = make(chan chan error)
+	return &w
+}
+
+// Check calls Reload at once if files have changed. It returns nil if the files as they are now are in use, and the
+// error of their Reload otherwise. It waits until Run is called.
+func (w *Watcher) Check(ctx context.Context) error {
+	done := make(chan error, 1)
+	select {
+	case w.checks <- done:
+		return <-done
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Run calls Reload when files have changed and when Now receives a value, until ctx ends. If directories cannot be
@@ -56,11 +76,18 @@ func (w *Watcher) Run(ctx context.Context) {
 	var p paths
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var last error // of Reload
 	for {
 		select {
 		case <-w.Now:
-			w.Reload(true)
+			last = w.Reload(true)
 			timer.Reset(0)
+		case done := <-w.checks:
+			if w.Changed() {
+				last = w.Reload(false)
+				timer.Reset(settleDelay)
+			}
+			done <- last
 		case e := <-events:
 			if p.matches(e.Name) {
 				timer.Reset(settleDelay)
@@ -78,7 +105,7 @@ func (w *Watcher) Run(ctx context.Context) {
 			}
 			switch {
 			case w.Changed():
-				w.Reload(false)
+				last = w.Reload(false)
 				timer.Reset(settleDelay) // the configuration may consist of other files now
 			case p.anyMissing():
 				timer.Reset(retryInterval)

@@ -2,6 +2,7 @@ package reload
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -44,14 +45,20 @@ func (s *source) changed() bool {
 	return false
 }
 
-func (s *source) reload(bool) {
+func (s *source) reload(bool) error {
 	s.mu.Lock()
+	var invalid error
 	for _, name := range s.names {
-		s.read[name] = s.content(name)
+		if s.read[name] = s.content(name); s.read[name] == "invalid" {
+			invalid = errInvalid
+		}
 	}
 	s.mu.Unlock()
 	s.reads <- struct{}{}
+	return invalid
 }
+
+var errInvalid = errors.New("invalid")
 
 // await waits until the current contents of the files have been read.
 func (s *source) await() {
@@ -133,6 +140,34 @@ func TestChanges(t *testing.T) {
 
 	now <- syscall.SIGHUP
 	<-s.reads
+}
+
+// TestCheck checks that Check returns after the files have been read, with the error of the last Reload.
+func TestCheck(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "config")
+	s := &source{t: t, names: []string{name}, read: map[string]string{}, reads: make(chan struct{}, 100)}
+	w := NewWatcher(Watcher{Files: func() []string { return s.names }, Changed: s.changed, Reload: s.reload,
+		Log: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { w.Run(ctx) })
+	for _, step := range []struct {
+		content string
+		want    error
+	}{{"one", nil}, {"one", nil}, {"invalid", errInvalid}, {"invalid", errInvalid}, {"two", nil}} {
+		s.write(name, step.content)
+		if err := w.Check(t.Context()); !errors.Is(err, step.want) || err != nil && step.want == nil {
+			t.Errorf("%s: got %v, want %v", step.content, err, step.want)
+		}
+		if s.changed() {
+			t.Errorf("%s was not read", step.content)
+		}
+	}
+	cancel()
+	running.Wait()
+	if err := w.Check(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of Run: %v", err)
+	}
 }
 
 // TestFolderIsReplaced replaces a renamed or removed folder by another one, immediately or later.

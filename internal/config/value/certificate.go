@@ -85,3 +85,6 @@ func CertificateSubject(cert *x509.Certificate) string {
 	}
 	return names.String()
 }
+
+// String returns the text that UnmarshalText parses.
+func (c ClientCertificate) String() string { return c.kind + ":" + c.name }

@@ -23,6 +23,7 @@ import (
 
 // Errors of ChangePassword of a [Backend].
 var (
+	ErrPasswordInvalid   = errors.New("the new password contains control characters or is not UTF-8")
 	ErrPasswordTooShort  = errors.New("the new password is too short")
 	ErrPasswordTooWeak   = errors.New("the new password is too easy to guess")
 	ErrPasswordElsewhere = errors.New("the service in auth has the password")
