@@ -84,6 +84,11 @@ clients: packages client-packages .tools/bin/minio .tools/bin/versitygw .tools/c
 	mkdir -p .tools/clients && cp $^ .tools/clients && cd .tools/clients && npm ci --no-audit --no-fund
 	touch $@
 
+# The OpenID Connect provider of the tests.
+.tools/oidc/node_modules: internal/testkit/servicetest/oidc/package.json internal/testkit/servicetest/oidc/package-lock.json | packages
+	mkdir -p .tools/oidc && cp $^ .tools/oidc && cd .tools/oidc && npm ci --no-audit --no-fund
+	touch $@
+
 torture: packages .tools/bin/minio .tools/bin/versitygw ## kill clients in 50 rounds, have 100,000 sessions, judge what FTP clients are told for an hour, run random histories for an hour; ROUNDS=200 JUDGED=1h TORTURE=8h for longer
 	go test -race -v -timeout 0 -run 'Test(Killed|Cluster$$)' ./internal/acceptance -kill.rounds $(ROUNDS) -cluster.transfers 10000
 	go test -race -v -timeout 0 -run TestLinearizable ./internal/acceptance -histories.servers minio,versitygw -histories.time $(JUDGED) -histories.seed $$(date +%s)
@@ -122,7 +127,7 @@ release: .goreleaser-check $(RELEASE_TOOLS:%=.tools/bin/%) ## publish the releas
 	cat .release/install.md >>.release/notes.md
 	gh release edit v$(RELEASE) --notes-file .release/notes.md
 
-test-tools: $(TEST_TOOLS:%=.tools/bin/%)
+test-tools: $(TEST_TOOLS:%=.tools/bin/%) .tools/oidc/node_modules
 
 tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tools/bin, or take them from the cache
 
@@ -139,13 +144,13 @@ tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tool
 
 # The race detector needs a C compiler. Perl's Net::FTP needs a module for TLS, which no command shows.
 packages: ## install the Debian packages that the tests need
-	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd systemd-analyze=systemd chromium=chromium ip=iproute2 jq=jq json2po=translate-toolkit nft=nftables haproxy=haproxy nginx=nginx-light vsftpd=vsftpd clamd=clamav-daemon c-icap=c-icap /usr/share/c_icap/templates/virus_scan/en/VIRUS_FOUND=libc-icap-mod-virus-scan
+	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd systemd-analyze=systemd chromium=chromium ip=iproute2 jq=jq json2po=translate-toolkit node=nodejs npm=npm nft=nftables haproxy=haproxy nginx=nginx-light vsftpd=vsftpd clamd=clamav-daemon c-icap=c-icap /usr/share/c_icap/templates/virus_scan/en/VIRUS_FOUND=libc-icap-mod-virus-scan
 	@tools/ftp-servers.sh
 
 client-packages: ## install the Debian packages of the FTP clients that make test does without, and the tests of their authors
 	@tools/debian-packages.sh wget=wget wget2=wget2 aria2c=aria2 axel=axel ncftp=ncftp tnftp=tnftp inetutils-ftp=inetutils-ftp yafc=yafc duplicity=duplicity gio=libglib2.0-bin /usr/libexec/gvfsd-ftp=gvfs-backends,gvfs-daemons dbus-run-session=dbus-daemon filezilla=filezilla Xvfb=xvfb xdotool=xdotool \
 	  php=php-cli /usr/lib/python3/dist-packages/aioftp=python3-aioftp \
 	  /usr/lib/python3/dist-packages/fsspec=python3-fsspec /usr/lib/python3/dist-packages/fs=python3-fs /usr/lib/python3/dist-packages/ftputil=python3-ftputil \
-	  node=nodejs npm=npm javac=default-jdk-headless /usr/share/java/commons-net.jar=libcommons-net-java \
+	  javac=default-jdk-headless /usr/share/java/commons-net.jar=libcommons-net-java \
 	  /usr/share/java/junit4.jar=junit4 /usr/share/shunit2/shunit2=shunit2 git=git
 	@tools/debian-sources.sh git-ftp=1.6.0+dfsg-1 libcommons-net-java=3.9.0-1
