@@ -117,6 +117,8 @@ func secretData(t *testing.T, r release, v volume) map[string]string {
 		return map[string]string{"access_key_id": "AKIAIOSFODNN7EXAMPLE", "secret_access_key": "hidden\n"}
 	case "babelftp-state":
 		return map[string]string{"keys": strings.Repeat("A", 43) + "="}
+	case "babelftp-oidc":
+		return map[string]string{"client_secret": "hidden\n"}
 	case "babelftp-ldap":
 		return map[string]string{"password": "hidden\n"}
 	case "acme-ftp-users":
@@ -174,6 +176,9 @@ func TestConfiguration(t *testing.T) {
 			if got := cfg.Admin.Listen == "127.0.0.1:9122" &&
 				!cfg.Admin.Users.Empty(); got != (tt.values == "loadbalancer") {
 				t.Errorf("the address of administrators is %q", cfg.Admin.Listen)
+			}
+			if got := cfg.Admin.OIDC.ClientSecret.Reveal() == "hidden"; got != (tt.values == "loadbalancer") {
+				t.Errorf("OpenID Connect: %+v", cfg.Admin.OIDC)
 			}
 			if cfg.DrainTimeout != tt.drain {
 				t.Errorf("drain timeout %s, want %s", cfg.DrainTimeout, tt.drain)

@@ -208,7 +208,7 @@ func load(t *testing.T, text string) error {
 		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "state.keys": strings.Repeat("A", 43) + "=", "ldap": "secret",
 		"s3.id": "AKIAEXAMPLE", "s3.key": "secret",
 		"collector": "Authorization: Bearer 3f2a", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
-		"scanner.hash": hash, "store-ca.crt": cert, "old.pem": cert, "administrators": "ann:" + hash,
+		"scanner.hash": hash, "store-ca.crt": cert, "old.pem": cert, "administrators": "ann:" + hash, "oidc.secret": "secret",
 		"administrators.crt": cert, "acme/users.yaml": "users: {scanner: {password_hash: '" + hash + "'}}",
 		"tenants/acme.yaml":               "users: {alice: {password_hash: '" + hash + "'}}",
 		"users.yaml":                      "users: {scanner: {password_hash: '" + hash + "'}}",

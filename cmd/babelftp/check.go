@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/babelftp/babelftp/internal/admin/oidc"
 	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/server"
@@ -35,13 +36,15 @@ func newCheckCommand() *cobra.Command {
 			"With --probe, it also lists, reads, stores, copies and deletes test objects in the bucket of each tenant and " +
 			"folder, as far as users may do so,\n" +
 			"and names the actions that the IAM policy lacks. It connects to the services of auth, binds to an LDAP " +
-			"directory as bind_dn, sends a small file to the inspector of each tenant, and writes and deletes an item of the shared state.",
+			"directory as bind_dn, reads the configuration of the OpenID Connect provider of admin.oidc,\n" +
+			"sends a small file to the inspector of each tenant, and writes and deletes an item of the shared state.",
 		Example: "  babelftp check --config babelftp.yaml\n" +
 			"  babelftp check --config babelftp.yaml --probe",
 		Args: noArguments,
 	}
 	file := addConfigFlag(cmd)
-	probe := cmd.Flags().Bool("probe", false, "test the buckets, auth services and inspectors of all tenants, and the shared state")
+	probe := cmd.Flags().Bool("probe", false,
+		"test the buckets, auth services and inspectors of all tenants, the shared state and admin.oidc")
 	asJSON := cmd.Flags().Bool("json", false, "with --probe: print a line of JSON for each bucket")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *asJSON && !*probe {
@@ -60,7 +63,8 @@ func newCheckCommand() *cobra.Command {
 		}
 		if *probe {
 			err := errors.Join(probeBuckets(cmd, cfg, *asJSON), probeState(cmd.Context(), cfg, out),
-				probeAuth(cmd.Context(), cfg, out), probeInspectors(cmd.Context(), cfg, out))
+				probeAuth(cmd.Context(), cfg, out), probeInspectors(cmd.Context(), cfg, out),
+				probeOIDC(cmd.Context(), &cfg.Admin.OIDC, out))
 			if err != nil {
 				return err
 			}
@@ -174,6 +178,23 @@ func probeAuth(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		probe("tenant "+tenant+": auth", &cfg.Tenants[tenant].Auth)
 	}
 	return errors.Join(problems...)
+}
+
+// probeOIDC reads the configuration of the provider at which administrators log in, and prints what it found.
+func probeOIDC(ctx context.Context, cfg *config.OIDC, out io.Writer) error {
+	if !cfg.IsSet() {
+		return nil
+	}
+	client, err := oidc.New(*cfg)
+	var found string
+	if err == nil {
+		found, err = client.Probe(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("admin.oidc: %w", err)
+	}
+	_, err = fmt.Fprintln(out, "admin.oidc: ok: "+found)
+	return err
 }
 
 // probeInspectors tests the inspectors of all tenants with a small file. It prints a line for each that

@@ -23,6 +23,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
+	"github.com/babelftp/babelftp/internal/testkit/oidctest"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
@@ -241,17 +242,25 @@ func TestCheckServices(t *testing.T) {
 	clamd := servicetest.StartClamd(t)
 	hook := httptest.NewServer(http.NotFoundHandler())
 	defer hook.Close()
+	provider := oidctest.New(t, oidctest.Behavior{}).URL
+	oidc := func(issuer string) string {
+		return "admin: {listen: \"127.0.0.1:0\", oidc: {issuer: \"" + issuer + "\", client_id: babelftp, roles: {viewer: [x]}}}"
+	}
 	for lines, want := range map[string]string{
 		"    inspect: {clamd: \"unix:" + clamd + "\"}":                                        "tenant acme: inspect: ok\n",
 		"    inspect: {icap: \"icap://" + servicetest.StartCICAP(t, clamd) + "/virus_scan\"}": "tenant acme: inspect: ok\n",
 		"    inspect: {clamd: \"unix:" + clamd + "-missing\"}":                                "babelftp: tenant acme: inspect: the inspector returned no verdict",
 		"auth: {hook: {url: \"" + hook.URL + "\"}}":                                           "\nauth: ok\n",
 		"auth: {hook: {url: \"http://127.0.0.1:1\"}}":                                         "babelftp: auth: ",
+		oidc(provider): "\nadmin.oidc: ok: " + provider + ": scopes openid profile email offline_access; ID tokens signed with ES256; " +
+			"PKCE with S256: yes; userinfo: yes; logout at the provider: yes; redirect URI: http://localhost:PORT/login/oidc/callback\n",
+		oidc("http://127.0.0.1:1"): "babelftp: admin.oidc: cannot read the configuration of http://127.0.0.1:1: the OpenID Connect provider is unavailable",
+		oidc(hook.URL):             "babelftp: admin.oidc: cannot read the configuration of " + hook.URL + ": 404 Not Found",
 	} {
 		file := writeConfig(t, s, s.Bucket(t))
 		must.WriteFile(t, file, must.ReadFile(t, file)+lines+"\n")
 		code, stdout, stderr := output(t, "", "check", "--config", file, "--probe")
-		if !strings.Contains(stdout+stderr, want) || (code == 0) != strings.HasSuffix(want, ": ok\n") {
+		if !strings.Contains(stdout+stderr, want) || (code == 0) != strings.HasSuffix(want, "\n") {
 			t.Errorf("%s: exit code %d: %s%s", lines, code, stdout, stderr)
 		}
 	}

@@ -171,6 +171,14 @@ func TestOIDCRoles(t *testing.T) {
 			is:     oidctest.Behavior{Groups: []string{"ops"}, Claims: map[string]any{"email": "ann@example.com"}},
 			change: func(o *config.OIDC) { o.NameClaim = "email" }, role: "operator", who: "(4711)",
 		},
+		"address-as-group": {
+			is:     oidctest.Behavior{Claims: map[string]any{"email": "ops", "email_verified": true}},
+			change: func(o *config.OIDC) { o.GroupsClaim = "email" }, role: "operator", who: "ann (4711)",
+		},
+		"address-as-group-not-verified": {
+			is:     oidctest.Behavior{Claims: map[string]any{"email": "ops"}},
+			change: func(o *config.OIDC) { o.GroupsClaim = "email" }, code: "no_role", who: "ann (4711)",
+		},
 		"name-of-another": {
 			is:   oidctest.Behavior{Groups: []string{"ops"}, Claims: map[string]any{"preferred_username": "bob (12)"}},
 			role: "operator", who: "(4711)",

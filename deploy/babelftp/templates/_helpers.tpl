@@ -235,11 +235,13 @@ admin: 9122
 {{- end -}}
 {{- end -}}
 {{- if .Values.admin.enabled -}}
-{{- if hasKey $config "admin" -}}
-{{- fail "config.admin conflicts with admin.enabled, which sets all of it: remove one of them" -}}
+{{- range $key := list "listen" "users" "users_file" "tls" -}}
+{{- if hasKey ($config.admin | default dict) $key -}}
+{{- fail (printf "config.admin.%s conflicts with admin.enabled: remove one of them" $key) -}}
 {{- end -}}
-{{- if not (hasKey .Values.secrets "admin") -}}
-{{- fail "admin.enabled needs administrators: name a Secret with the key users in secrets.admin.existingSecret" -}}
+{{- end -}}
+{{- if not (or (hasKey .Values.secrets "admin") (dig "oidc" "" ($config.admin | default dict))) -}}
+{{- fail "admin.enabled needs administrators: name a Secret with the key users in secrets.admin.existingSecret, or set config.admin.oidc" -}}
 {{- end -}}
 {{- end -}}
 {{- $tls := $config.tls | default dict -}}

@@ -15,8 +15,10 @@ in babelftp.volumes. */}}
 {{- if $values.admin.enabled }}
 - name: BABELFTP_ADMIN_LISTEN
   value: "127.0.0.1:{{ $ports.admin }}"
+{{- if hasKey $values.secrets "admin" }}
 - name: BABELFTP_ADMIN_USERS_FILE
   value: /run/babelftp/secrets/admin/users
+{{- end }}
 {{- end }}
 - name: BABELFTP_DRAIN_TIMEOUT
   value: {{ printf "%ds" (int $values.drainTimeoutSeconds) }}

@@ -71,6 +71,9 @@ func (c *Client) identity(
 		return nil, errors.New("the claim sub is missing or invalid")
 	}
 	groups := texts(claims[c.groupsClaim()])
+	if c.groupsClaim() == email && !isVerified(claims) {
+		groups = nil
+	}
 	return &Identity{
 		Name: c.name(claims, subject), Subject: subject, Groups: groups, Role: c.cfg.RoleOf(groups),
 		IDToken: raw, RefreshToken: token.RefreshToken,
@@ -117,13 +120,21 @@ func (c *Client) nameClaim() string { return cmp.Or(c.cfg.NameClaim, "preferred_
 // subject identifier, too.
 func (c *Client) name(claims map[string]any, subject string) string {
 	name, _ := claims[c.nameClaim()].(string)
-	if c.nameClaim() == "email" && claims["email_verified"] != true && claims["email_verified"] != "true" {
+	if c.nameClaim() == email && !isVerified(claims) {
 		name = ""
 	}
 	if name == "" || name == subject || len(name) > maxName || !printable(name) || strings.ContainsAny(name, "()") {
 		return "(" + subject + ")"
 	}
 	return name + " (" + subject + ")"
+}
+
+// email is the claim with an address, which anybody could have entered if it is not verified.
+const email = "email"
+
+// isVerified reports whether the provider has verified the address. Some providers send a string.
+func isVerified(claims map[string]any) bool {
+	return claims["email_verified"] == true || claims["email_verified"] == "true"
 }
 
 func printable(text string) bool {
