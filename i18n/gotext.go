@@ -110,6 +110,9 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// String returns a plain text.
+func (t Text) String() string { return t.Msg }
+
 // UnmarshalText sets a plain text.
 func (t *Text) UnmarshalText(text []byte) error {
 	*t = Text{Msg: string(text)}

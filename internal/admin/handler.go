@@ -43,6 +43,14 @@ type Options struct {
 	// Unaudited reports whether changes are refused because the audit log cannot be written; nil for never.
 	Unaudited func() bool
 	Log       *slog.Logger // also receives all changes
+
+	Search  *audit.Searcher
+	History *Recorder
+	// Problems returns the current problems of the replica without findings. Since may be zero.
+	Problems func() []Problem
+	// Configuration returns the configuration in use without secrets; see [config.Config.Effective].
+	Configuration func(tenant string) (text string, ok bool, err error)
+	Peers         *Peers // nil for a single replica
 }
 
 // A Handler serves the API below [Root] in JSON. Names are in snake_case, times in the format of RFC 3339,
@@ -54,6 +62,10 @@ type Handler struct {
 	places placesInUse
 
 	reading sync.Mutex // held while Tail is read for findings
+
+	problems    problemTracker
+	logFindings logFindings
+	peerStates  peerCache
 }
 
 // NewHandler returns a handler of the API.
@@ -75,7 +87,7 @@ func NewHandler(o Options) *Handler {
 
 // routes returns all endpoints of the API.
 func (h *Handler) routes() []route {
-	return slices.Concat(h.stateRoutes(), h.controlRoutes(), h.userRoutes())
+	return slices.Concat(h.stateRoutes(), h.consoleRoutes(), h.controlRoutes(), h.userRoutes())
 }
 
 // stateRoutes returns the endpoints that show the state of the replica.
@@ -183,14 +195,12 @@ func transfersOf(sessions []report.SessionInfo) []*report.TransferInfo {
 func (h *Handler) disconnect(r *http.Request, action *audit.Action) (string, error) {
 	id := r.PathValue("id")
 	action.About = []any{"session", id}
-	for _, s := range h.Source.Sessions() {
-		if s.ID == id && s.User != "" {
-			action.About = append(action.About, "tenant", s.Tenant, "user", s.User)
-		}
+	d, err := h.disconnectAnywhere(r.Context(), id)
+	if err != nil {
+		return "", err
 	}
-	if !h.Source.Disconnect(id) {
-		return "", &Error{http.StatusNotFound,
-			"session " + id + " not found: it may have ended, or belong to another replica"}
+	if d.User != "" {
+		action.About = append(action.About, "tenant", d.Tenant, "user", d.User)
 	}
 	return id, nil
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -44,6 +45,9 @@ type Metrics struct {
 	missed        prometheus.Counter
 	acme          *prometheus.CounterVec
 	events        *TenantCounter
+
+	open                      atomic.Int64 // sessions
+	accepted, refused, failed atomic.Int64 // logins, for Totals; series of removed tenants do not count
 
 	reloads                               *prometheus.CounterVec
 	reloadSuccess, reloadTime, configHash prometheus.Gauge
@@ -143,11 +147,15 @@ func (m *Metrics) Handler() http.Handler {
 // SessionOpened implements [report.Observer].
 func (m *Metrics) SessionOpened(context.Context) {
 	m.sessions.Inc()
+	m.open.Add(1)
 	m.sessionsTotal.Inc()
 }
 
 // SessionClosed implements [report.Observer].
-func (m *Metrics) SessionClosed() { m.sessions.Dec() }
+func (m *Metrics) SessionClosed() {
+	m.sessions.Dec()
+	m.open.Add(-1)
+}
 
 // LoggedIn implements [report.Observer].
 func (m *Metrics) LoggedIn(login *account.Login, err error) {
@@ -161,7 +169,23 @@ func (m *Metrics) LoggedIn(login *account.Login, err error) {
 	case errors.Is(err, account.ErrAbandoned):
 		result = "abandoned"
 	}
+	switch result {
+	case "accepted":
+		m.accepted.Add(1)
+	case "refused":
+		m.refused.Add(1)
+	case "failed":
+		m.failed.Add(1)
+	}
 	m.logins.Add(1, tenant, result)
+}
+
+// Totals returns the totals of the replica. Unlike the metrics, they also count tenants that were removed.
+func (m *Metrics) Totals() Totals {
+	t := m.transfers.totals()
+	t.Sessions, t.Logins, t.FailedLogins = m.open.Load(), m.accepted.Load(), m.refused.Load()
+	t.Errors += m.failed.Load() + m.S3.failures.Load()
+	return t
 }
 
 // Refused implements [report.Observer].

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -21,6 +22,7 @@ import (
 type requestMetrics struct {
 	total, retries *TenantCounter
 	durations      *prometheus.HistogramVec
+	failures       atomic.Int64 // requests with a status of 5xx or without a response
 }
 
 func newRequestMetrics(tenants *tenantMetrics) *requestMetrics {
@@ -75,6 +77,9 @@ func (m *requestMetrics) attempt(
 	m.durations.WithLabelValues(r.Operation).Observe(r.Duration.Seconds())
 	tenant := account.TenantOf(ctx)
 	m.total.Add(1, tenant, r.Operation, r.Status)
+	if r.Status == sessionlog.NoResponse || strings.HasPrefix(r.Status, "5") {
+		m.failures.Add(1)
+	}
 	if r.Retry > 0 {
 		m.retries.Add(1, tenant, r.Operation)
 	}

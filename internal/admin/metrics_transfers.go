@@ -25,6 +25,8 @@ type transferMetrics struct {
 	mu      sync.Mutex
 	running map[*report.Transfer]transferKind
 	ended   map[transferKind]int64 // bytes of ended transfers; has a key for each kind that ever occurred
+	moved   map[string]int64       // bytes of ended transfers of all tenants, by direction
+	failed  int64                  // transfers of all tenants that were not complete
 }
 
 // A transferKind identifies the series of a transfer.
@@ -54,6 +56,7 @@ func newTransferMetrics(tenants *tenantMetrics) *transferMetrics {
 			"babelftp_transfers_active", "Transfers that run.", of, nil),
 		running: map[*report.Transfer]transferKind{},
 		ended:   map[transferKind]int64{},
+		moved:   map[string]int64{},
 	}
 	tenants.forget = append(tenants.forget, m.forget)
 	return m
@@ -92,6 +95,10 @@ func (m *transferMetrics) End(t *report.Transfer) {
 	kind := m.running[t]
 	delete(m.running, t)
 	m.ended[kind] += t.Bytes()
+	m.moved[kind.direction] += t.Bytes()
+	if !t.Complete {
+		m.failed++
+	}
 	m.mu.Unlock()
 	result := "complete"
 	if !t.Complete {
@@ -101,6 +108,19 @@ func (m *transferMetrics) End(t *report.Transfer) {
 	m.durations.WithLabelValues(kind.direction).Observe(t.Elapsed().Seconds())
 	if first := t.FirstByte(); first > 0 {
 		m.firstByte.WithLabelValues(kind.direction).Observe(first.Seconds())
+	}
+}
+
+// totals returns the bytes and failures of all transfers, including the running ones.
+func (m *transferMetrics) totals() Totals {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	bytes := maps.Clone(m.moved)
+	for t, kind := range m.running {
+		bytes[kind.direction] += t.Bytes()
+	}
+	return Totals{
+		UploadedBytes: bytes[string(report.Upload)], DownloadedBytes: bytes[string(report.Download)], Errors: m.failed,
 	}
 }
 

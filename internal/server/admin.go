@@ -28,6 +28,10 @@ type adminAccess struct {
 	socket *web.Server
 	tcp    *admin.Listener // nil without admin.listen
 	bound  net.Listener    // listener of tcp, nil before start
+
+	api     *admin.Handler
+	history *admin.Recorder
+	peers   *admin.Peers // nil without other replicas
 }
 
 // recentEvents returns a buffer for the last audit events, which administrators can read. It is nil if there is no
@@ -41,9 +45,9 @@ func recentEvents(cfg *config.Config) *audit.Recent {
 
 // newAdmin creates the admin socket and the listener for administrators.
 func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAccess, error) {
-	a := &adminAccess{log: s.log}
+	a := &adminAccess{log: s.log, history: admin.NewRecorder(s.metrics.Totals), peers: s.newPeers(cfg)}
 	bundle := func() *i18n.Bundle { return s.active.Load().bundle }
-	api := admin.NewHandler(admin.Options{
+	a.api = admin.NewHandler(admin.Options{
 		Source: admin.NewOverview(s.control, admin.Parts{
 			Version: s.opts.Version, Replica: s.ports.number, Replicas: max(1, cfg.Cluster.Replicas),
 			Started: time.Now(), Loaded: s.configVersion, Health: s.health,
@@ -54,16 +58,52 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 		Bans:     s.bans, Debug: s.debug,
 		Tail: cmp.Or(s.opts.Tail, admin.NewLogTail()), Bundle: bundle, Audit: s.auditLog,
 		Unaudited: func() bool { return s.audit.Refuses(report.Owner{}) }, Log: s.log,
+		Search: audit.NewSearcher(cfg.Audit, recent), History: a.history, Problems: s.problems, Peers: a.peers,
+		Configuration: func(tenant string) (string, bool, error) { return s.active.Load().cfg.Effective(tenant) },
 	})
 	a.socket = web.NewServer(
-		api, web.Options{Log: s.log, PerNetwork: socketConnections, Connections: socketConnections,
+		a.api, web.Options{Log: s.log, PerNetwork: socketConnections, Connections: socketConnections,
 			Connected: admin.WithPeer})
 	if cfg.Admin.Listen == "" {
 		return a, nil
 	}
 	var err error
-	a.tcp, err = admin.NewListener(cfg.Admin, api, admin.PageHandler(bundle), s.auditLog, s.log, s.opts.AdminToken)
+	a.tcp, err = admin.NewListener(cfg.Admin, a.api, admin.PageHandler(bundle), s.auditLog, s.log, s.opts.AdminToken)
 	return a, err
+}
+
+// newPeers returns the other replicas, or nil if there are none. They prove that they belong together with a key that is
+// derived from state.keys or, without state, from admin.users.
+func (s *Server) newPeers(cfg *config.Config) *admin.Peers {
+	if !cfg.Cluster.IsSet() {
+		return nil
+	}
+	return admin.NewPeers(admin.PeerOptions{
+		Number: s.ports.number, Count: cfg.Cluster.Replicas, Dial: s.ports.cluster.Ask, Log: s.log,
+		Secret: func() ([]byte, error) {
+			current := s.active.Load().cfg
+			if current.State.IsSet() {
+				ring, err := current.State.Ring()
+				if err != nil {
+					return nil, err
+				}
+				return ring.Derive("replicas")
+			}
+			if current.Admin.Users.Empty() {
+				return nil, errNoSecret
+			}
+			return []byte(current.Admin.Users.Reveal()), nil
+		},
+	})
+}
+
+var errNoSecret = errors.New(
+	"replicas need a common secret to ask each other: set state, or admin.users with the same lines on all replicas")
+
+// watch records the history and the problems until ctx ends.
+func (a *adminAccess) watch(ctx context.Context) {
+	panics.Go(func() { a.history.Run(ctx) })
+	a.api.WatchProblems(ctx)
 }
 
 // configVersion returns the hash of the current configuration, and the time when it was read.
@@ -75,6 +115,7 @@ func (s *Server) configVersion() (string, time.Time) {
 
 // start opens the socket and the listener.
 func (a *adminAccess) start(ctx context.Context, cfg *config.Config) (err error) {
+	a.peers.Start(a.api)
 	if path := cfg.AdminSocket; path != "" {
 		switch l, err := admin.Listen(ctx, path); {
 		case err == nil:
@@ -112,6 +153,7 @@ func (a *adminAccess) prepare(cfg *config.Config) (*admin.ListenerChange, error)
 // close ends all connections, including event streams.
 func (a *adminAccess) close() {
 	_ = a.socket.Close()
+	a.peers.Stop()
 	if a.tcp != nil {
 		a.tcp.Close()
 	}

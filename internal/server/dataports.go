@@ -33,7 +33,8 @@ type dataPortObserver struct {
 	NoHeader func() // a peer in proxy_protocol.trusted sent no PROXY header
 	Missed   func() // a client did not connect to the passive port of its session
 	Relays   relay.Observer
-	Guard    *panics.Guard // counts panics, which only end their connection
+	Guard    *panics.Guard  // counts panics, which only end their connection
+	Asked    func(net.Conn) // connections on which other replicas send requests
 }
 
 // newDataPorts returns the ports of a valid configuration, without opening them. Relays end with ctx. It returns an
@@ -57,6 +58,7 @@ func newDataPorts(ctx context.Context, cfg *config.Config, observe dataPortObser
 		p.cluster = relay.New(ctx, relay.Options{
 			Replica: p.number, Peers: cfg.Cluster.Hosts(), Ports: cfg.Passive.Ports, Address: options.Address,
 			Trust: p.Trust, StallTimeout: cfg.StallTimeout, Observe: observe.Relays, Guard: observe.Guard, Log: log,
+			Asked: observe.Asked,
 		})
 		options.Receive = p.cluster.Receive
 	}

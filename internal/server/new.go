@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 
 	"github.com/aws/smithy-go/middleware"
 
@@ -68,12 +69,14 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	relays, guard := admin.NewRelayMetrics(), panics.NewGuard(log)
-	ports, err := newDataPorts(
-		ctx, cfg, dataPortObserver{NoHeader: m.ProxyRefused, Missed: m.Missed, Relays: relays, Guard: guard}, log)
+	var s *Server
+	ports, err := newDataPorts(ctx, cfg, dataPortObserver{
+		NoHeader: m.ProxyRefused, Missed: m.Missed, Relays: relays, Guard: guard,
+		Asked: func(conn net.Conn) { s.admin.peers.Serve(conn) },
+	}, log)
 	if err != nil {
 		return nil, err
 	}
-	var s *Server
 	s = &Server{
 		opts: opts, log: log, metrics: m,
 		factory: clients,

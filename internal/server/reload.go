@@ -47,12 +47,14 @@ func (s *Server) Reload(cause ReloadCause, load func() (*config.Config, error)) 
 	}
 	if err != nil {
 		s.metrics.Reloaded(s.active.Load().cfg.Hash(), err)
+		s.refused.Store(&refusedReload{time.Now().UTC(), err})
 		s.logRefused(err)
 		s.auditReload(cause, config.UserChanges{}, err)
 		return err
 	}
 	cfg = s.active.Load().cfg
 	s.auditReload(cause, cfg.UserChanges(before), nil)
+	s.refused.Store(nil)
 	s.metrics.Reloaded(cfg.Hash(), nil)
 	s.log.Info("configuration reloaded",
 		"tenants", len(cfg.Tenants), "users", cfg.UsersCount(), "duration_ms", time.Since(begun).Milliseconds())
@@ -80,12 +82,15 @@ func (s *Server) auditReload(cause ReloadCause, users config.UserChanges, err er
 // logRefused logs the problems of a configuration and their positions.
 func (s *Server) logRefused(err error) {
 	const message = "invalid configuration; keeping the previous one"
-	if problems, ok := errors.AsType[config.Problems](err); ok {
+	if problems, ok := asProblems(err); ok {
 		logProblems(s.log.Error, message, problems)
 		return
 	}
 	s.log.Error(message, "err", err)
 }
+
+// asProblems returns the problems of a configuration, if err has their positions.
+func asProblems(err error) (config.Problems, bool) { return errors.AsType[config.Problems](err) }
 
 // showRefusedTexts logs the invalid texts of the current configuration and their positions.
 func (s *Server) showRefusedTexts(cfg *config.Config) {

@@ -103,7 +103,8 @@ type Server struct {
 	active    atomic.Pointer[active]
 	retired   sync.Map // buckets that reloads removed, until they have no unfinished upload; values are unused
 	reloading sync.Mutex
-	working   context.Context // context of Serve, nil before; guarded by reloading, like stopped
+	refused   atomic.Pointer[refusedReload] // nil if the last reload succeeded
+	working   context.Context               // context of Serve, nil before; guarded by reloading, like stopped
 	stopped   bool
 
 	ports        *dataPorts
@@ -252,6 +253,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	})
 	s.state.run(working, s.tenants, s.certificates.SetTicketKeys)
 	panics.Go(func() { keepIdleHeap(working) })
+	panics.Go(func() { s.admin.watch(working) })
 	panics.Go(func() {
 		s.certificates.Warn(time.Now())
 		repeat(working, warnEvery, func() { s.certificates.Warn(time.Now()) })

@@ -31,6 +31,9 @@ func (v *TLSVersion) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// String returns the version as it is written in the configuration, such as 1.3.
+func (v TLSVersion) String() string { return strings.TrimPrefix(tls.VersionName(uint16(v)), "TLS ") }
+
 // An Encoding is an encoding of pathnames. The zero value is UTF-8.
 type Encoding struct{ *pathname.Encoding }
 

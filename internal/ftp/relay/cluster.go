@@ -32,6 +32,9 @@ type Options struct {
 	Observe      Observer
 	Guard        *panics.Guard // recovers panics, which then end only one relay
 	Log          *slog.Logger
+
+	// Asked gets the connections of [Cluster.Ask] on other replicas. If it is nil, they are closed.
+	Asked func(net.Conn)
 }
 
 // An Observer receives events for metrics.
@@ -68,7 +71,8 @@ const (
 	// takeTimeout bounds the wait until a session of the owner takes the connection.
 	takeTimeout = 10 * time.Second
 	// relayType is the TLV type in the header of a relay. Its value is the version of the frames and the age of
-	// the connection in nanoseconds. Without the age it is a probe.
+	// the connection in nanoseconds. Without the age it is a probe, and with a 0 instead of it a question of
+	// [Cluster.Ask].
 	relayType    = 0xe5
 	relayVersion = 1
 )
@@ -290,6 +294,14 @@ func (c *Cluster) take(proxied *proxyConn, value []byte, arrived, read time.Time
 		_ = reply.begin()
 		return false
 	}
+	if bytes.Equal(value, questionValue()) && c.Asked != nil {
+		reply := frameWriter{conn: proxied.NetConn(), first: frameTaken}
+		if reply.begin() != nil {
+			return false
+		}
+		c.Asked(proxied)
+		return true
+	}
 	if len(value) != relayLength || value[0] != relayVersion {
 		c.refuse(
 			NoHeader, netaddr.Of(proxied.NetConn().RemoteAddr()),
@@ -313,6 +325,29 @@ const relayLength = 1 + 8
 
 // probeValue returns the value of a probe, which only asks whether the other replica accepts relays from this one.
 func probeValue() []byte { return []byte{relayVersion} }
+
+// questionValue returns the value of a connection that is not for a client.
+func questionValue() []byte { return []byte{relayVersion, 0} }
+
+// Ask connects to another replica, whose Asked gets the connection.
+func (c *Cluster) Ask(ctx context.Context, replica int) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.within)
+	defer cancel()
+	conn, err := c.dialOwner(ctx, Slice(c.Ports, replica, len(c.Peers)).First)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	header, err := relayHeader(conn.LocalAddr(), conn.RemoteAddr(), questionValue())
+	if err == nil {
+		err = (&relay{owner: conn}).offer(header, c.within)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
 
 // header returns the header of a relay.
 func header(client net.Conn, arrived time.Time) ([]byte, error) {

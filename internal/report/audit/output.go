@@ -82,6 +82,16 @@ func (o *Output) Refuses(owner report.Owner) bool {
 	return o.required && slices.ContainsFunc(o.writers, func(w *Writer) bool { return !w.Working(owner) })
 }
 
+// Failing returns the destinations that accept no lines: file, stdout or webhook.
+func (o *Output) Failing() (destinations []string) {
+	for _, w := range o.writers {
+		if !w.Working(report.Owner{}) {
+			destinations = append(destinations, w.name)
+		}
+	}
+	return destinations
+}
+
 // A Backlog describes the waiting lines of a destination.
 type Backlog struct {
 	Destination string // file, stdout or webhook

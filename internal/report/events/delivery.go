@@ -153,9 +153,13 @@ func (q *Queue) send(ctx context.Context, batch []Event) error {
 	}
 	if err := q.settings().Webhook.Post(ctx, body); err != nil {
 		q.Observe(len(batch), false)
+		if q.failure.Load() == nil {
+			q.failure.Store(&Failure{time.Now(), err})
+		}
 		return err
 	}
 	q.Observe(len(batch), true)
+	q.failure.Store(nil)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer done()
 	for _, e := range batch {

@@ -23,6 +23,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -121,6 +122,8 @@ type Queue struct {
 	restart context.CancelFunc // makes Run start again with the new settings
 	pending map[string]bool    // IDs of events that this process will confirm or send
 
+	failure atomic.Pointer[Failure]
+
 	users   int           // logins that may create events
 	retired bool          // set by Retire
 	unused  chan struct{} // closed when the queue is retired and has no users
@@ -131,6 +134,15 @@ type Queue struct {
 	// the receiver gets events twice.
 	lease *cas.Lease
 }
+
+// A Failure says why events are not delivered, and since when.
+type Failure struct {
+	Since time.Time
+	Err   error // of the first attempt that failed
+}
+
+// Failure returns the failure of a queue whose receiver did not accept the last events, or nil.
+func (q *Queue) Failure() *Failure { return q.failure.Load() }
 
 // NewQueue returns a queue. It sends no request.
 func NewQueue(o Options, s *Settings) *Queue {

@@ -53,6 +53,19 @@ func (s *Sender) Replace(queues map[string]*Queue) {
 	}
 }
 
+// Failures returns the failures of the queues that do not deliver events, by tenant.
+func (s *Sender) Failures() map[string]*Failure {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	failures := map[string]*Failure{}
+	for tenant, q := range s.queues {
+		if f := q.Failure(); f != nil {
+			failures[tenant] = f
+		}
+	}
+	return failures
+}
+
 func (s *Sender) run(q *Queue) {
 	ctx := s.ctx
 	s.sending.Go(func() {
