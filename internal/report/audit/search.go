@@ -24,10 +24,10 @@ const (
 	maxSearches = 2
 	// maxSearchBytes limits what one search reads. A disk that reads 200 MB a second needs five seconds for it.
 	maxSearchBytes = 1 << 30
-	// maxSearchTime limits the time of one search.
-	maxSearchTime = 15 * time.Second
+	// maxSearchTime limits the time of one search; a search for a path may take twice as long.
+	maxSearchTime = 10 * time.Second
 	// maxWaitTime limits how long a search waits for others.
-	maxWaitTime = 10 * time.Second
+	maxWaitTime = 5 * time.Second
 	// maxFoundBytes limits the bytes of the lines that one search returns.
 	maxFoundBytes = 4 << 20
 )

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -376,4 +377,57 @@ func newRandom(t *testing.T) *rand.Rand {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// writeLog writes lines of many users, of which one in ten thousand is about the file /in/wanted and its later name.
+func writeLog(tb testing.TB, name string, lines int) {
+	file, err := os.Create(name)
+	must.OK(tb, err)
+	out := bufio.NewWriterSize(file, 1<<20)
+	for n := range lines {
+		user, path, event, to := fmt.Sprint("user", n%500), fmt.Sprintf("/in/%d/file-%d.csv", n%500, n), "upload", ""
+		switch n % 10_000 {
+		case 17:
+			user, path = "rare", "/in/wanted"
+		case 18:
+			event, user, path = "rename", "rare", "/in/wanted"
+			to = `,"to_path":"/done/wanted","to_s3_uri":"s3://acme-data/inbox/done/wanted"`
+		}
+		fmt.Fprintf(out, `{"time":%q,"event":%q,"session":"9f0c2a7b51d3e846","client":"192.0.2.%d:50122","tenant":"acme",`+
+			`"user":%q,"tls":true,"tls_version":"TLS 1.3","tls_cipher":"TLS_AES_128_GCM_SHA256","outcome":"ok",`+
+			`"command":"STOR","code":226,"duration_ms":84,"bytes":51200,"data_tls":true,"path":%q,`+
+			`"s3_uri":"s3://acme-data/inbox%s","size":51200,"etag":"900150983cd24fb0d6963f7d28e17f72",`+
+			`"checksum":"crc32c:Nks/tw==","s3_request_id":"4442587FB7D0A2F9"%s}`+"\n",
+			noon().Add(time.Duration(n)*100*time.Millisecond).Format(time.RFC3339Nano), event, n%250, user, path, path, to)
+	}
+	must.OK(tb, out.Flush())
+	must.OK(tb, file.Close())
+}
+
+// BenchmarkSearch searches 100,000 lines.
+func BenchmarkSearch(b *testing.B) {
+	const lines = 100_000
+	s := NewSearcher(config.Audit{File: filepath.Join(b.TempDir(), "audit.log")}, nil)
+	writeLog(b, s.file, lines)
+	at := noon().Add(lines / 2 * 100 * time.Millisecond)
+	for _, tt := range []struct {
+		name string
+		q    Query
+	}{
+		{"latest", Query{}},
+		{"user", Query{User: "rare"}},
+		{"address", Query{Address: "192.0.2.249"}},
+		{"nobody", Query{User: "nobody"}},
+		{"time", Query{From: at, To: at.Add(time.Second)}},
+		{"path", Query{Path: "/in/wanted"}},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Search(b.Context(), tt.q, ""); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
