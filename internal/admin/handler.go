@@ -286,9 +286,11 @@ func (h *Handler) debug(r *http.Request, action *audit.Action) (sessionlog.Rule,
 		return rule, errNoTenant(rule.Tenant, tenants)
 	}
 	h.Debug.Add(rule)
+	h.tellReplicas(r.Context(), http.MethodPut, "/debug", rule)
 	return rule, nil
 }
 
-func (h *Handler) debugOff(*http.Request, *audit.Action) ([]sessionlog.Rule, error) {
+func (h *Handler) debugOff(r *http.Request, _ *audit.Action) ([]sessionlog.Rule, error) {
+	h.tellReplicas(r.Context(), http.MethodDelete, "/debug", nil)
 	return h.Debug.Clear(), nil
 }

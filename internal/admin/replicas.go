@@ -27,6 +27,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/report/audit"
+	"github.com/babelftp/babelftp/internal/report/sessionlog"
 )
 
 // A Replica is a replica of the server, as it was seen a few seconds ago.
@@ -267,6 +268,17 @@ func (h *Handler) peerHandler() http.Handler {
 		v, err := h.searchReplica(r.Context(), h.self(), search.Query, search.Cursor)
 		sendResult(w, v, err)
 	})
+	mux.HandleFunc("PUT /debug", func(w http.ResponseWriter, r *http.Request) {
+		var rule sessionlog.Rule
+		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&rule)
+		if err == nil {
+			h.Debug.Add(rule)
+		}
+		sendResult(w, rule, err)
+	})
+	mux.HandleFunc("DELETE /debug", func(w http.ResponseWriter, _ *http.Request) {
+		sendResult(w, h.Debug.Clear(), nil)
+	})
 	mux.HandleFunc("DELETE /sessions/{id}", func(w http.ResponseWriter, r *http.Request) {
 		v, err := h.disconnectOwn(r.PathValue("id"))
 		sendResult(w, v, err)
@@ -409,6 +421,25 @@ func (h *Handler) listHistory(r *http.Request) (*History, error) {
 		}
 	}
 	return sum, nil
+}
+
+// tellReplicas sends a request to all other replicas, and logs which of them do not respond.
+func (h *Handler) tellReplicas(ctx context.Context, method, path string, body any) {
+	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
+	defer cancel()
+	var telling sync.WaitGroup
+	for _, n := range h.replicas() {
+		if n == h.self() {
+			continue
+		}
+		telling.Go(func() {
+			err := panics.Catch(func() error { return h.Peers.Do(ctx, n, method, path, body, new(json.RawMessage)) })
+			if err != nil {
+				h.Log.Warn("request not passed on to a replica", "replica", n, "method", method, "path", path, "err", err)
+			}
+		})
+	}
+	telling.Wait()
 }
 
 // A disconnected is a session that was ended.

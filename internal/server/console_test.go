@@ -295,6 +295,14 @@ func TestReplicas(t *testing.T) {
 			break
 		}
 	}
+	for _, method := range []string{http.MethodPut, http.MethodDelete} {
+		asked(t, replicas[0], method, "/debug?address=192.0.2.7&time=10m")
+		for n, srv := range replicas {
+			if got, want := len(srv.debug.Rules()), 1; (got == want) != (method == http.MethodPut) {
+				t.Errorf("after %s, replica %d has %d debug rules", method, n, got)
+			}
+		}
+	}
 	sessions := replicas[1].control.Sessions()
 	if len(sessions) != 1 {
 		t.Fatalf("got %d sessions", len(sessions))
