@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"strings"
 
 	"github.com/babelftp/babelftp/driver/internal/file"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -41,13 +42,41 @@ func (f *Fs) copyObject(
 	always := c == s3api.Condition{}
 	switch {
 	case atOnce && (always || p.ConditionalCopy):
-		return f.bucket.Copy(ctx, v, a, to, c)
+		return f.copyAtOnce(ctx, v, a, to, c)
 	case !always && v.Size < f.uploads.SmallestPart && p.HasConditionalPut(c.Absent):
 		return f.copyByPut(ctx, v, a, to, c)
 	case !atOnce, p.HasConditionalComplete(c.Absent) && v.Size > 0: // Swift accepts no empty part
 		return f.uploads.CopyByParts(ctx, v, a, to, c)
 	}
-	return f.bucket.Copy(ctx, v, a, to, c) // checks the condition right before the copy
+	return f.copyAtOnce(ctx, v, a, to, c) // checks the condition right before the copy
+}
+
+// copyAtOnce copies a version with one request. If the server ignores the tags, it stores them afterwards.
+func (f *Fs) copyAtOnce(
+	ctx context.Context, v s3api.Version, a *s3object.Attributes, to string, c s3api.Condition,
+) (s3api.Result, error) {
+	if f.bucket.Profile.LosesTags && f.bucket.Profile.TagRequests {
+		if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
+			return s3api.Result{}, err
+		}
+	}
+	made, err := f.bucket.Copy(ctx, v, a, to, c)
+	if err == nil {
+		f.uploads.StoreTags(ctx, to, a)
+	}
+	return made, err
+}
+
+// applyRule adds to the attributes of a version what the rule for its new key gives.
+func (f *Fs) applyRule(ctx context.Context, v s3api.Version, a *s3object.Attributes, to string) error {
+	rule := f.opts.Rule(ctx, s3object.Separator+strings.TrimPrefix(to, f.opts.Prefix), Copied)
+	if len(rule.Tags) > 0 {
+		if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
+			return err
+		}
+	}
+	rule.Apply(a)
+	return nil
 }
 
 // copiesAtOnce reports whether S3 can copy a version with one request.

@@ -57,6 +57,7 @@
 package driver
 
 import (
+	"context"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3object"
@@ -113,6 +114,7 @@ func (f *Fs) use(bucket *s3api.Bucket) {
 		Limiter:  o.Endpoint.uploads,
 		PartSize: o.PartSize, SmallestPart: o.smallestPart, CopyLimit: o.CopyLimit,
 		NoOverwrite: o.NoOverwrite, Truncate: o.Truncate, Quotas: o.Quotas, Objects: o.Objects,
+		Rule:         func(ctx context.Context, name string) Rule { return o.Rule(ctx, name, Uploaded) },
 		BeforeCommit: o.BeforeCommit, Inspect: o.Inspect, Quarantine: o.Quarantine,
 		BeginOperation: o.BeginOperation, Journal: o.Journal, Owner: o.Owner,
 	})

@@ -77,6 +77,11 @@ type Options struct {
 	// Objects configures the attributes of new objects. The default leaves everything to the bucket.
 	Objects Objects
 
+	// Rule returns the attributes of the file with this name, in addition to Objects: when it is uploaded, and when it
+	// gets the name by a copy or a rename. Values of a renamed file that the rule does not give stay. A rule is not
+	// applied to directories. The default gives nothing.
+	Rule func(ctx context.Context, name string, origin Origin) Rule
+
 	// Restore configures how an archived object is restored when it is opened for reading. The error is then a
 	// [RestoringError]. By default, nothing is restored, and the error is ENODATA.
 	Restore Restore
@@ -153,6 +158,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Endpoint == nil {
 		o.Endpoint = NewEndpoint()
+	}
+	if o.Rule == nil {
+		o.Rule = func(context.Context, string, Origin) Rule { return Rule{} }
 	}
 	if o.BeforeCommit == nil {
 		o.BeforeCommit = func(context.Context) error { return nil }

@@ -196,6 +196,9 @@ func (r *treeMove) copyVersion(
 	if err != nil {
 		return err
 	}
+	if err = r.target.applyRule(ctx, v, a, to); err != nil {
+		return err
+	}
 	reservation.Send(v.Size)
 	_, err = r.target.copyObject(ctx, v, a, to, c)
 	return err

@@ -27,6 +27,18 @@ func ProfileNames() []string { return profile.Names() }
 // Objects configures the attributes of new objects. The zero value leaves everything to the bucket.
 type Objects = s3object.Objects
 
+// Rule gives attributes to a file; see [Options].
+type Rule = s3object.Rule
+
+// Origin is how a file gets its name.
+type Origin = s3object.Origin
+
+// The origins.
+const (
+	Uploaded = s3object.Uploaded // written by a client
+	Copied   = s3object.Copied   // copied or renamed within S3
+)
+
 // Client is the part of the S3 API that a file system uses. *s3.Client implements it. Tests and tools wrap it to count
 // requests, measure them or inject faults.
 type Client = s3api.Client

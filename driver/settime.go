@@ -41,6 +41,8 @@ func (f *Fs) SetTime(ctx context.Context, name string, mtime time.Time) error {
 			return err
 		}
 		a.SetMTime(mtime)
+		rule := f.opts.Rule(ctx, name, Uploaded)
+		rule.ApplyLock(&a)
 		reservation := f.opts.Quotas.Begin(key)
 		reservation.SetCurrent(v)
 		reservation.Send(v.Size)

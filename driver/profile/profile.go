@@ -130,6 +130,9 @@ type Profile struct {
 	// has none.
 	LosesTags bool
 
+	// TagRequests is set if the server supports PutObjectTagging, which matters if LosesTags is set.
+	TagRequests bool
+
 	// NoTags is set if the server does not support tags and refuses requests that contain some.
 	NoTags bool
 
@@ -232,7 +235,7 @@ func profiles() []Profile {
 		},
 		{
 			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true,
-			MisreadPartSources: true, CompletesWithoutETag: true, UnprefixedLookups: true,
+			TagRequests: true, MisreadPartSources: true, CompletesWithoutETag: true, UnprefixedLookups: true,
 			UncheckedSources: true, PartCopy: true, UnequalParts: true, MD5ETags: true,
 			SortedListings: true, BatchDelete: true,
 			AtomicReads: true,

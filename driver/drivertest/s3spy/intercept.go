@@ -62,6 +62,12 @@ func (c *intercepted) GetObjectTagging(
 	return intercept(ctx, c, in, c.client.GetObjectTagging, opts)
 }
 
+func (c *intercepted) PutObjectTagging(
+	ctx context.Context, in *s3.PutObjectTaggingInput, opts ...func(*s3.Options),
+) (*s3.PutObjectTaggingOutput, error) {
+	return intercept(ctx, c, in, c.client.PutObjectTagging, opts)
+}
+
 func (c *intercepted) DeleteObject(
 	ctx context.Context, in *s3.DeleteObjectInput, opts ...func(*s3.Options),
 ) (*s3.DeleteObjectOutput, error) {

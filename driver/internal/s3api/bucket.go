@@ -22,8 +22,8 @@
 // and [Bucket.AsOf] responds from earlier versions. [CustomerKey] adds the key for SSE-C.
 //
 // Operations: HeadObject, GetObject, PutObject, CopyObject, DeleteObject, DeleteObjects, GetObjectTagging,
-// RestoreObject, ListObjectsV2, ListObjectVersions, CreateMultipartUpload, UploadPart, UploadPartCopy, ListParts,
-// CompleteMultipartUpload, AbortMultipartUpload.
+// PutObjectTagging, RestoreObject, ListObjectsV2, ListObjectVersions, CreateMultipartUpload, UploadPart,
+// UploadPartCopy, ListParts, CompleteMultipartUpload, AbortMultipartUpload.
 package s3api
 
 import (
@@ -58,6 +58,8 @@ type Client interface {
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
 	GetObjectTagging(context.Context, *s3.GetObjectTaggingInput, ...func(*s3.Options)) (
 		*s3.GetObjectTaggingOutput, error)
+	PutObjectTagging(context.Context, *s3.PutObjectTaggingInput, ...func(*s3.Options)) (
+		*s3.PutObjectTaggingOutput, error)
 	DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error)
 	DeleteObjects(context.Context, *s3.DeleteObjectsInput, ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error)
 	CopyObject(context.Context, *s3.CopyObjectInput, ...func(*s3.Options)) (*s3.CopyObjectOutput, error)

@@ -215,25 +215,3 @@ func describesObject(etag *string, modified *time.Time, response middleware.Meta
 	id, _ := awsmiddleware.GetRequestIDMetadata(response)
 	return hasETag(etag) || modified != nil && id != ""
 }
-
-// ReadTags requests the tags of an object if it has any. CopyObject copies tags by itself, but a multipart upload gets
-// only the tags in its request.
-func (b *Bucket) ReadTags(ctx context.Context, key string, a *s3object.Attributes) error {
-	if !a.Tagged || a.Tags != nil {
-		return nil
-	}
-	out, err := repeat(ctx, headTimeout, false, func(ctx context.Context) (*s3.GetObjectTaggingOutput, error) {
-		return call(ctx, b, b.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &key})
-	})
-	if err != nil {
-		return err
-	}
-	a.Tags = s3object.TagQuery(func(yield func(string, string) bool) {
-		for _, tag := range out.TagSet {
-			if !yield(aws.ToString(tag.Key), aws.ToString(tag.Value)) {
-				return
-			}
-		}
-	})
-	return nil
-}

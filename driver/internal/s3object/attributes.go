@@ -86,6 +86,8 @@ type Attributes struct {
 	checksum           types.ChecksumAlgorithm
 	Tagged             bool    // the object has tags; reading them takes another request
 	Tags               *string // encoded as in the tagging header: as a query (RFC 3986 section 3.4)
+	tagsChanged        bool    // a copy gets Tags instead of the tags of its source
+	lock               lock
 }
 
 // An Encryption says how S3 encrypts an object. The zero value leaves it to the bucket.
@@ -189,6 +191,8 @@ func (a *Attributes) ApplyToPut(in *s3.PutObjectInput) {
 	in.Metadata, in.StorageClass, in.Tagging, in.ACL = a.Metadata, a.StorageClass, a.Tags, a.ACL
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID,
 		a.Encryption.bucketKey
+	in.ObjectLockMode, in.ObjectLockRetainUntilDate = a.lock.mode, a.lock.until()
+	in.ObjectLockLegalHoldStatus = a.lock.hold()
 }
 
 // ApplyToUpload sets the attributes in a CreateMultipartUpload request.
@@ -203,14 +207,21 @@ func (a *Attributes) ApplyToUpload(in *s3.CreateMultipartUploadInput) {
 	in.Metadata, in.StorageClass, in.Tagging, in.ACL = a.Metadata, a.StorageClass, a.Tags, a.ACL
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID,
 		a.Encryption.bucketKey
+	in.ObjectLockMode, in.ObjectLockRetainUntilDate = a.lock.mode, a.lock.until()
+	in.ObjectLockLegalHoldStatus = a.lock.hold()
 }
 
 // ApplyToCopy sets the attributes in a CopyObject request, where they replace the attributes of the source. S3 copies
-// the tags. If the source has hidden metadata, S3 copies its metadata unchanged.
+// the tags, unless a rule has changed them. If the source has hidden metadata, S3 copies its metadata unchanged.
 func (a *Attributes) ApplyToCopy(in *s3.CopyObjectInput) {
 	in.StorageClass, in.WebsiteRedirectLocation, in.ACL = a.StorageClass, a.redirect, a.ACL
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID,
 		a.Encryption.bucketKey
+	in.ObjectLockMode, in.ObjectLockRetainUntilDate = a.lock.mode, a.lock.until()
+	in.ObjectLockLegalHoldStatus = a.lock.hold()
+	if a.tagsChanged {
+		in.TaggingDirective, in.Tagging = types.TaggingDirectiveReplace, a.Tags
+	}
 	if a.hidden {
 		return
 	}

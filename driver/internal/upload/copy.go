@@ -124,6 +124,7 @@ func (u *Uploader) copyByParts(
 		m.abort(phase)
 		return made, err
 	}
+	u.StoreTags(ctx, to, a)
 	m.entry.Remove(ctx)
 	return made, nil
 }

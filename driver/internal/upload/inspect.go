@@ -100,7 +100,7 @@ func (w *Writer) commitStaged() error {
 		return err
 	case w.quarantines(verdict):
 		return w.quarantine(verdict, func(ctx context.Context, key string) error {
-			_, err := w.u.copyByParts(ctx, staged, &w.attributes, key, s3api.Condition{}, func() {})
+			_, err := w.u.copyByParts(ctx, staged, w.attributes.Unlocked(), key, s3api.Condition{}, func() {})
 			return err
 		})
 	case verdict != nil:
@@ -142,7 +142,7 @@ func (w *Writer) quarantineBuffer(verdict error) error {
 		return verdict
 	}
 	return w.quarantine(verdict, func(ctx context.Context, key string) error {
-		_, err := w.putAs(ctx, key, s3api.Condition{})
+		_, err := w.putAs(ctx, key, w.attributes.Unlocked(), s3api.Condition{})
 		return err
 	})
 }

@@ -17,15 +17,17 @@ import (
 // the bytes of the current one before offset and, unless Options.Truncate is set, the bytes after the last written one.
 // If an interrupted upload with offset bytes is pending, Open resumes it. When ctx ends, the upload fails.
 func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (_ *Writer, err error) {
+	rule := u.Rule(ctx, name)
 	w := &Writer{
 		name: name, key: key, u: u, owner: u.Owner,
-		attributes: u.Objects.ForFile(name),
+		attributes: u.Objects.ForFile(name), rule: &rule,
 		condition:  s3api.Condition{Absent: u.NoOverwrite || flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0},
 		partSize:   u.PartSize,
 		change:     u.Quotas.Begin(key),
 		endCopy:    func() {},
 		inspection: noInspection{},
 	}
+	rule.Apply(&w.attributes)
 	defer func() {
 		if err != nil {
 			w.change.End(nil)
@@ -148,7 +150,11 @@ func (w *Writer) keep(ctx context.Context, v s3api.Version, a s3object.Attribute
 	w.attributes, w.condition = a, v.Unchanged()
 	w.attributes.RemoveMTime()
 	w.u.Objects.Inherit(&w.attributes)
-	return w.u.Bucket.ReadTags(ctx, w.key, &w.attributes)
+	if err := w.u.Bucket.ReadTags(ctx, w.key, &w.attributes); err != nil {
+		return err
+	}
+	w.rule.Apply(&w.attributes)
+	return nil
 }
 
 // appendToNothing handles an append to a missing file. If the session was shown a pending upload of seen bytes,

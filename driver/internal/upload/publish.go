@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
@@ -133,6 +134,7 @@ func (w *Writer) completeParts(ctx context.Context) (s3api.Result, error) {
 	w.change.Send(w.offset)
 	made, err := w.upload.complete(ctx, w.condition, w.isOwn)
 	if err == nil {
+		w.u.StoreTags(ctx, w.key, &w.attributes)
 		w.upload.entry.Remove(ctx)
 	}
 	return made, err
@@ -146,14 +148,16 @@ func (w *Writer) isOwn(ctx context.Context) bool {
 // put publishes the buffer with a single request.
 func (w *Writer) put(ctx context.Context) (s3api.Result, error) {
 	w.change.Send(w.offset)
-	return w.putAs(ctx, w.key, w.condition)
+	return w.putAs(ctx, w.key, &w.attributes, w.condition)
 }
 
 // putAs stores the buffer under the given key.
-func (w *Writer) putAs(ctx context.Context, key string, c s3api.Condition) (s3api.Result, error) {
+func (w *Writer) putAs(
+	ctx context.Context, key string, a *s3object.Attributes, c s3api.Condition,
+) (s3api.Result, error) {
 	w.part.Seal()
 	return w.u.Bucket.Put(
-		ctx, key, &w.attributes, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
+		ctx, key, a, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
 }
 
 // cause returns the reason for which the upload was aborted, if it was. Otherwise it returns err.

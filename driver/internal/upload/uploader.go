@@ -32,6 +32,9 @@ type Options struct {
 	Objects      s3object.Objects            // attributes of new objects
 	BeforeCommit func(context.Context) error // called before a file becomes visible; an error prevents that
 
+	// Rule returns the attributes of the file that is written, in addition to Objects.
+	Rule func(ctx context.Context, name string) s3object.Rule
+
 	// Inspect starts the inspection of a file. If it is nil, files are not inspected.
 	Inspect func(ctx context.Context, name string) Inspection
 	// Quarantine is the key prefix under which rejected files are stored. If it is empty, they are discarded.
@@ -63,6 +66,14 @@ func (u *Uploader) WithCopySlots(slots int) *Uploader {
 	limited.copySlots = make(chan struct{}, slots)
 	limited.BeginOperation = func() (end func(), err error) { return func() {}, nil }
 	return &limited
+}
+
+// StoreTags adds the tags to an object that was just created, if the server has ignored them. The data is stored, so an
+// error is only logged.
+func (u *Uploader) StoreTags(ctx context.Context, key string, a *s3object.Attributes) {
+	if err := u.Bucket.StoreTags(ctx, key, a); err != nil {
+		u.Log.Warn("file stored without its tags", "bucket", u.Bucket.Name, "key", key, "err", err)
+	}
 }
 
 // largeCopy is the number of bytes from which a copy counts as an operation. S3 copies smaller objects within seconds.

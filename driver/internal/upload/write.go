@@ -31,6 +31,7 @@ type Writer struct {
 	active     *journal.ActiveUpload // nil without an owner
 	change     *quota.Reservation
 	attributes s3object.Attributes
+	rule       *s3object.Rule  // applied to attributes
 	condition  s3api.Condition // on the object that the new one replaces
 
 	resumed pending   // the upload that this one continues; without bytes if it continues none

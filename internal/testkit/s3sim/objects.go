@@ -88,6 +88,8 @@ func (s *Server) dispatchObject(b *bucket, q *request, e *Event) *reply {
 		return s.get(b, q)
 	case "GetObjectTagging":
 		return b.getTagging(q)
+	case "PutObjectTagging":
+		return b.putTagging(q)
 	case "PutObject":
 		return s.put(b, q, e)
 	case "CopyObject":
@@ -542,6 +544,23 @@ func tagsOf(query string) (tags []tag) {
 type tagging struct {
 	XMLName xml.Name `xml:"Tagging"`
 	TagSet  []tag    `xml:"TagSet>Tag"`
+}
+
+func (b *bucket) putTagging(q *request) *reply {
+	o, refusal := b.lookup(q)
+	var in tagging
+	switch {
+	case refusal != nil:
+		return refusal
+	case xml.Unmarshal(q.body, &in) != nil:
+		return refuse(http.StatusBadRequest, "MalformedXML")
+	}
+	values := url.Values{}
+	for _, t := range in.TagSet {
+		values.Set(t.Key, t.Value)
+	}
+	o.tags = values.Encode()
+	return ok()
 }
 
 func (b *bucket) getTagging(q *request) *reply {

@@ -50,7 +50,7 @@ var operations = map[string]struct{ object, bucket map[string]string }{
 	},
 	http.MethodHead: {object: map[string]string{"": "HeadObject"}, bucket: map[string]string{"": "HeadBucket"}},
 	http.MethodPut: {
-		object: map[string]string{"": "PutObject", "uploadId": "UploadPart"},
+		object: map[string]string{"": "PutObject", "uploadId": "UploadPart", "tagging": "PutObjectTagging"},
 		bucket: map[string]string{
 			"": "CreateBucket", "versioning": "PutBucketVersioning", "object-lock": "PutObjectLockConfiguration",
 		},

@@ -98,7 +98,11 @@ func Start(tb testing.TB, name string) *Server {
 	if testing.Short() && !strings.HasPrefix(name, simulated) {
 		tb.Skipf("-short has no S3 servers but simulators; this test needs %s", name)
 	}
-	for _, d := range descriptors() {
+	all := descriptors()
+	if strings.HasPrefix(name, simulated) { // of any profile
+		all = []descriptor{{name: name, start: startSimulator}}
+	}
+	for _, d := range all {
 		if d.name != name {
 			continue
 		}
