@@ -54,6 +54,7 @@ type schema struct {
 	AnyOf                []schema          `json:"anyOf"`
 	Properties           map[string]schema `json:"properties"`
 	AdditionalProperties *schema           `json:"additionalProperties"`
+	Items                *schema           `json:"items"`
 	Definitions          map[string]schema `json:"definitions"`
 }
 
@@ -95,6 +96,9 @@ func (s schema) child(key string, definitions map[string]schema) []schema {
 	}
 	for _, part := range slices.Concat(s.AllOf, s.AnyOf) {
 		found = append(found, part.child(key, definitions)...)
+	}
+	if s.Items != nil { // the path has no index
+		found = append(found, s.Items.child(key, definitions)...)
 	}
 	if len(found) == 0 && s.AdditionalProperties != nil &&
 		(s.AdditionalProperties.Ref != "" || s.AdditionalProperties.Properties != nil) {

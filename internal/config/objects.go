@@ -23,6 +23,8 @@ type Objects struct {
 	ACL ACL `yaml:"acl" default:"the bucket's"`
 	// Tags of new files and directories, up to 10.
 	Tags map[string]string `yaml:"tags" default:"none"`
+	// Rules that give attributes to files by path and user.
+	Rules []ObjectRule `yaml:"rules" default:"none"`
 	// Encryption of new objects: `s3` (SSE-S3), `kms` (SSE-KMS) or `customer` (SSE-C, with `customer_key`).
 	Encryption Encryption `yaml:"encryption" default:"the bucket's"`
 	// ID, ARN or alias of the key for `encryption: kms`.
@@ -57,12 +59,9 @@ func (o *Objects) check(v *validator, p yamlconf.Path) {
 			v.report(p.Child("content_types").Child(ending), "%s", broken)
 		}
 	}
-	if strings.ContainsFunc(o.CacheControl, func(r rune) bool { return r < ' ' || r > '~' }) {
-		v.report(p.Child("cache_control"), "%q is not a value of Cache-Control: write ASCII only", o.CacheControl)
-	}
-	if o.StorageClass != "" && !regexp.MustCompile(`^[A-Z0-9_]*$`).MatchString(o.StorageClass) {
-		v.report(p.Child("storage_class"), "%q is not a storage class: write it like STANDARD_IA", o.StorageClass)
-	}
+	checkCacheControl(v, p.Child("cache_control"), o.CacheControl)
+	checkStorageClass(v, p.Child("storage_class"), o.StorageClass)
+	o.checkRules(v, p.Child("rules"))
 	tags := p.Child("tags")
 	if len(o.Tags) > maxObjectTags {
 		v.report(tags, "has %d tags, but S3 allows at most %d", len(o.Tags), maxObjectTags)
@@ -71,6 +70,18 @@ func (o *Objects) check(v *validator, p yamlconf.Path) {
 		if broken := value.TagProblem(key, text); broken != "" {
 			v.report(tags.Child(key), "%s", broken)
 		}
+	}
+}
+
+func checkCacheControl(v *validator, p yamlconf.Path, text string) {
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
+		v.report(p, "%q is not a value of Cache-Control: write ASCII only", text)
+	}
+}
+
+func checkStorageClass(v *validator, p yamlconf.Path, text string) {
+	if text != "" && !regexp.MustCompile(`^[A-Z0-9_]*$`).MatchString(text) {
+		v.report(p, "%q is not a storage class: write it like STANDARD_IA", text)
 	}
 }
 

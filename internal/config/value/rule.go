@@ -182,6 +182,43 @@ func TagProblem(key, value string) string {
 	return ""
 }
 
+// AsTag returns a text as a valid value of a tag: other characters become underscores, and the end is cut.
+func AsTag(text string) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range text {
+		if n++; n > maxTagValue {
+			break
+		}
+		if notInTags(r) {
+			r = '_'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// maxMetadata is S3's limit for user metadata, in bytes:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html
+const maxMetadata = 2 << 10
+
+// MetadataProblem returns the rule that an entry of user metadata violates, or an empty string.
+func MetadataProblem(name, value string) string {
+	switch {
+	case !metadataName.MatchString(name):
+		return "is not a name for metadata: write lower-case letters, digits, - and _"
+	case strings.HasPrefix(name, "babelftp-") || name == "mtime":
+		return "is reserved for the server: choose another name"
+	case len(name)+len(value) > maxMetadata:
+		return fmt.Sprintf("is longer than %d bytes, which is the limit of S3", maxMetadata)
+	case strings.ContainsFunc(value, unicode.IsControl):
+		return "contains control characters"
+	}
+	return ""
+}
+
+var metadataName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
+
 func notInTags(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("+-=._:/@", r)
 }

@@ -299,7 +299,7 @@ func (d *decoder) belongsBelow(e entry, held reflect.Type) bool {
 // variable.
 type OneOrMore []string
 
-// list decodes a list of scalars.
+// list decodes a list of scalars or structs.
 func (d *decoder) list(p Path, n *yaml.Node, v reflect.Value) {
 	n = d.resolve(n)
 	oneOrMore := v.Type() == reflect.TypeFor[OneOrMore]()
@@ -319,6 +319,12 @@ func (d *decoder) list(p Path, n *yaml.Node, v reflect.Value) {
 	for i, item := range n.Content {
 		child := p.Child(strconv.Itoa(i))
 		d.positions[child.key()] = d.at(item)
+		if v.Index(i).Kind() == reflect.Struct && !IsScalar(v.Index(i).Type()) {
+			d.inMap++
+			d.structure(child, item, v.Index(i))
+			d.inMap--
+			continue
+		}
 		// Keep invalid items, so that the index of the others is unchanged.
 		if text, isScalar := scalarText(d.resolve(item)); !isScalar {
 			d.report(child, d.at(item), "must be a single value")

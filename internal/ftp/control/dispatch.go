@@ -11,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftp/reply"
 	"github.com/babelftp/babelftp/internal/ftp/wire"
 	"github.com/babelftp/babelftp/internal/report"
+	"github.com/babelftp/babelftp/internal/users/account"
 )
 
 // unknownVerb is reported instead of verbs without a row, so that clients cannot choose metric labels.
@@ -89,7 +90,9 @@ func (s *session) newOperation(row command, line report.Command) *operation {
 	s.identify()
 	op.Context, op.cancel = context.WithCancelCause(s.observers.CommandBegan(s.ctx, line))
 	if login := s.identity.login; login != nil {
-		op.Storage = login.Files(op.Context, op.note)
+		op.Storage = login.Files(op.Context, account.Client{
+			Session: s.client.ID, Address: s.client.Address, Language: s.client.Language,
+		}, op.note)
 		op.Names = s.identity.resolver(op.Storage, s.state.directory)
 	}
 	return op

@@ -43,6 +43,7 @@ type Bucket struct {
 	account        account
 	checksums      *atomic.Bool // whether the client sends checksums; see client
 	keys           configKeys
+	rules          ruleNeeds
 	customerKey    []byte             // SSE-C key; nil without SSE-C
 	partSize       int64              // configured size of the parts of uploads, in bytes
 	resumable      bool               // whether users can resume uploads

@@ -59,6 +59,7 @@ func newBucket(t *config.Tenant, storage config.S3, layers []layer) *Bucket {
 		Objects:        objectsOf(&t.Objects),
 		account:        accountOf(storage),
 		keys:           configKeysOf(layers),
+		rules:          needsOf(t.Objects.Rules),
 		customerKey:    t.Objects.Key(),
 		resumable:      t.Resume == config.KeepInterrupted,
 		resumeRequired: t.Resume == config.KeepInterrupted && !t.ResumeByDefault,

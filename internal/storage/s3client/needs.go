@@ -23,6 +23,8 @@ const (
 	PutObject            = "s3:PutObject"
 	PutObjectACL         = "s3:PutObjectAcl"
 	PutObjectTagging     = "s3:PutObjectTagging"
+	PutObjectRetention   = "s3:PutObjectRetention"
+	PutObjectLegalHold   = "s3:PutObjectLegalHold"
 	DeleteObject         = "s3:DeleteObject"
 	DeleteObjectVersion  = "s3:DeleteObjectVersion"
 	AbortMultipartUpload = "s3:AbortMultipartUpload"
@@ -141,20 +143,28 @@ func (r Region) Needs(in any) []Need {
 	case *s3.GetObjectTaggingInput:
 		n.addObject(Always, in.Bucket, in.Key, versionAction(in.VersionId, GetObjectTagging, GetVersionTagging))
 		n.addBucket(Missing, in.Bucket, ListBucket)
+	case *s3.PutObjectTaggingInput:
+		n.addObject(Always, in.Bucket, in.Key, PutObjectTagging)
 	case *s3.RestoreObjectInput:
 		n.addObject(Always, in.Bucket, in.Key, RestoreObject)
 		n.addBucket(Missing, in.Bucket, ListBucket)
 	case *s3.PutObjectInput:
 		n.addObject(Always, in.Bucket, in.Key, PutObject)
-		n.addStore(in.Bucket, in.Key, attributes{in.ACL, in.Tagging, in.SSEKMSKeyId})
+		n.addStore(in.Bucket, in.Key, attributes{
+			in.ACL, in.Tagging, in.SSEKMSKeyId, in.ObjectLockMode, in.ObjectLockLegalHoldStatus,
+		})
 	case *s3.CreateMultipartUploadInput:
 		n.addObject(Always, in.Bucket, in.Key, PutObject)
-		n.addStore(in.Bucket, in.Key, attributes{in.ACL, in.Tagging, in.SSEKMSKeyId})
+		n.addStore(in.Bucket, in.Key, attributes{
+			in.ACL, in.Tagging, in.SSEKMSKeyId, in.ObjectLockMode, in.ObjectLockLegalHoldStatus,
+		})
 		n.addKey(in.SSEKMSKeyId, Decrypt) // S3 reads the parts when it completes the upload
 	case *s3.CopyObjectInput:
 		n.addCopy(in.CopySource)
 		n.addObject(Always, in.Bucket, in.Key, PutObject)
-		n.addStore(in.Bucket, in.Key, attributes{in.ACL, in.Tagging, in.SSEKMSKeyId})
+		n.addStore(in.Bucket, in.Key, attributes{
+			in.ACL, in.Tagging, in.SSEKMSKeyId, in.ObjectLockMode, in.ObjectLockLegalHoldStatus,
+		})
 		if source, key, id := cutSource(in.CopySource); in.TaggingDirective != types.TaggingDirectiveReplace {
 			n.addObject(Tagged, &source, &key, versionAction(id, GetObjectTagging, GetVersionTagging))
 			n.addObject(Tagged, in.Bucket, in.Key, PutObjectTagging)
@@ -216,9 +226,11 @@ func (n *needs) addKey(id *string, action string) {
 
 // attributes holds the attributes of a stored object that need actions of their own.
 type attributes struct {
-	acl     types.ObjectCannedACL
-	tagging *string
-	keyID   *string
+	acl       types.ObjectCannedACL
+	tagging   *string
+	keyID     *string
+	retention types.ObjectLockMode
+	legalHold types.ObjectLockLegalHoldStatus
 }
 
 func (n *needs) addStore(bucket, key *string, s attributes) {
@@ -227,6 +239,12 @@ func (n *needs) addStore(bucket, key *string, s attributes) {
 	}
 	if aws.ToString(s.tagging) != "" {
 		n.addObject(Always, bucket, key, PutObjectTagging)
+	}
+	if s.retention != "" {
+		n.addObject(Always, bucket, key, PutObjectRetention)
+	}
+	if s.legalHold != "" {
+		n.addObject(Always, bucket, key, PutObjectLegalHold)
 	}
 	n.addKey(s.keyID, GenerateDataKey)
 }

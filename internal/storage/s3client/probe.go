@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 )
 
 const (
@@ -55,6 +56,14 @@ func (p *prober) noteObjectLock(ctx context.Context) {
 	if denied, ok := errors.AsType[*DeniedError](err); ok {
 		p.report.Notes = append(
 			p.report.Notes, "unknown whether Object Lock keeps versions: the IAM policy lacks "+denied.Needed())
+	}
+	enabled := err == nil && out.ObjectLockConfiguration != nil &&
+		out.ObjectLockConfiguration.ObjectLockEnabled == types.ObjectLockEnabledEnabled
+	if s3error.HasCode(err, "ObjectLockConfigurationNotFoundError") || err == nil && !p.dry && !enabled {
+		if p.bucket.rules.locks() {
+			p.problem("objects.rules locks files, but the bucket has no Object Lock: create a bucket with Object Lock, " +
+				"or remove retain and legal_hold")
+		}
 	}
 	if err != nil || out.ObjectLockConfiguration == nil || out.ObjectLockConfiguration.Rule == nil {
 		return

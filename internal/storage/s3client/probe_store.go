@@ -40,6 +40,7 @@ func (p *prober) storeObject(ctx context.Context) {
 	if !b.Use().Write {
 		return
 	}
+	p.storeByRules(ctx)
 	copied := p.own + "-copy"
 	in := &s3.CopyObjectInput{Bucket: &b.Name, Key: &copied, CopySource: copySource(b.Name, p.own)}
 	a := o.ForFile("")

@@ -105,6 +105,8 @@ func (b *Bucket) checkSupported() error {
 			b.keys.endpoint)
 	case b.Profile.NoTags && len(b.Objects.Tags) > 0:
 		return b.newError(nil, server+"does not support tags, which objects.tags requires", "remove objects.tags")
+	case b.rules.tags && (b.Profile.NoTags || b.Profile.LosesTags && !b.Profile.TagRequests):
+		return b.newError(nil, server+"does not keep tags, which objects.rules requires", "use metadata instead of tags")
 	case b.forState && !b.Profile.ConditionalPut:
 		return b.newError(nil, server+"has no conditional writes, which state requires",
 			"use a bucket on another server, see docs/s3-servers.md, or remove state")

@@ -43,7 +43,7 @@ func (b *Bucket) equal(other *Bucket) bool {
 		b.account.profile == other.account.profile &&
 		b.resumable == other.resumable && b.resumeRequired == other.resumeRequired &&
 		string(b.customerKey) == string(other.customerKey) &&
-		reflect.DeepEqual(b.Objects, other.Objects)
+		reflect.DeepEqual(b.Objects, other.Objects) && reflect.DeepEqual(b.rules, other.rules)
 }
 
 // UsesOldKey reports whether the bucket or one of its folders uses an access key that next and its folders no longer

@@ -67,6 +67,15 @@ func newRule(pattern string, rights Rights) rule {
 	return r
 }
 
+// A Pattern matches pathnames like the pattern of a rule in a [Layer]: it also matches everything below.
+type Pattern struct{ rule rule }
+
+// NewPattern returns a pattern. An empty one matches everything.
+func NewPattern(pattern string) Pattern { return Pattern{newRule(cmp.Or(pattern, "/"), Rights{})} }
+
+// Covers reports whether the pattern matches a canonical pathname.
+func (p *Pattern) Covers(name string) bool { return p.rule.covers(name) }
+
 // segments yields the segments of an absolute, clean pathname. The root has no segments.
 func segments(name string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {

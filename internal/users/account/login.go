@@ -51,10 +51,14 @@ type Login struct {
 	End func()
 }
 
-// Files returns the user's view of the storage for one command. Operations stop when ctx is done. note receives the
+// Files returns the user's view of the storage for one command of a client. Operations stop when ctx is done. note receives the
 // events that belong to the outcome of the command.
-func (l *Login) Files(ctx context.Context, note func(view.Note)) *view.Files {
-	return l.View.For(InTenant(ctx, l.Tenant.Name), note)
+func (l *Login) Files(ctx context.Context, client Client, note func(view.Note)) *view.Files {
+	ctx = InTenant(ctx, l.Tenant.Name)
+	if len(l.Tenant.rules) > 0 {
+		ctx = withClient(ctx, client)
+	}
+	return l.View.For(ctx, note)
 }
 
 // NameRules returns how the client encodes file names.

@@ -119,6 +119,7 @@ func (r *Registry) storageOptions(opts driver.Options, u *User, m mount) driver.
 	opts.Restore = restoreOf(u.Tenant.Restore)
 	opts.Prefix, opts.Quotas = m.prefix, r.quotasIn(b, u)
 	opts.Presigner, opts.Endpoint, opts.Objects = b.Presigner, b.Endpoint, b.Objects
+	opts.Rule = u.rulesIn(m.at)
 	if b.Usable() { // otherwise a Watcher may be about to set them
 		opts.Journal, opts.Profile = b.Journal, b.SessionProfile()
 	}

@@ -27,7 +27,7 @@ func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) *view.Files {
 		User: "alice", Password: password, BeforeCommit: func(context.Context) error { return nil },
 	})
 	must.OK(t, err)
-	return l.Files(t.Context(), nil)
+	return l.Files(t.Context(), Client{}, nil)
 }
 
 // write stores a file.

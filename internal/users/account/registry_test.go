@@ -285,7 +285,7 @@ func TestLogin(t *testing.T) {
 		}
 	})
 	t.Run("links", func(t *testing.T) {
-		peter := login(t, "peter").Files(t.Context(), nil)
+		peter := login(t, "peter").Files(t.Context(), Client{}, nil)
 		must.OK(t, write(peter, "/f", ""))
 		if link, err := peter.Presign("/f", time.Hour); err != nil ||
 			!strings.HasPrefix(link, "https://files.example/") &&

@@ -34,6 +34,7 @@ type Tenant struct {
 	bucket   *s3client.Bucket
 	events   EventSink // nil without a webhook
 	skip     view.Names
+	rules    []objectRule
 	users    map[string]*User
 	known    map[string]bool // the folded names of users
 	external *externalUsers  // nil if no service is configured
@@ -62,6 +63,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		DefaultLanguage: FirstOffered(bundle, tc.DefaultLanguage, cfg.DefaultLanguage),
 		Bundle:          bundle,
 		skip:            view.NewNames(tc.Webhook.Skip),
+		rules:           newObjectRules(tc.Objects.Rules),
 		replaced:        make(chan struct{}),
 		users:           map[string]*User{},
 		known:           map[string]bool{},

@@ -1,0 +1,165 @@
+package config
+
+import (
+	"maps"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// An ObjectRule gives attributes to the files that match its path and its user. For each attribute, the first rule of
+// the list that has it applies.
+type ObjectRule struct {
+	// Pattern for paths in the tenant, as in `path_permissions`. It also matches everything below.
+	Path string `yaml:"path" default:"all"`
+	// Pattern for the names of users, such as `scanner-*`. In a pattern, `*` does not match a slash.
+	User string `yaml:"user" default:"all"`
+	// Apply the rule to uploads only. Renamed and copied files keep their attributes.
+	Keep bool `yaml:"keep"`
+	// Attributes of the files.
+	Set ObjectAttributes `yaml:"set"`
+}
+
+// ObjectAttributes are the attributes that a rule gives to files. Values of `tags`, `metadata` and `kms_key` may have
+// placeholders: `{user}`, `{tenant}`, `{address}`, `{session}`, `{date}`, `{time}`, `{name}`, `{stem}`, `{ext}` and
+// `{language}`.
+type ObjectAttributes struct {
+	// Tags, up to 10 together with `objects.tags`. Characters that S3 does not allow become `_`, and values are cut
+	// after 256 characters.
+	Tags map[string]string `yaml:"tags" default:"none"`
+	// User metadata (`x-amz-meta-*`), with names in lower case. Values are percent-encoded if they are not ASCII. An
+	// entry that does not fit into the 2 KiB of S3 is omitted.
+	Metadata map[string]string `yaml:"metadata" default:"none"`
+	// Storage class, such as `GLACIER_IR`.
+	StorageClass string `yaml:"storage_class" default:"none"`
+	// Media type.
+	ContentType string `yaml:"content_type" default:"none"`
+	// Cache-Control header.
+	CacheControl string `yaml:"cache_control" default:"none"`
+	// Object Lock retention of new versions. The bucket needs Object Lock.
+	Retain Retention `yaml:"retain"`
+	// Object Lock legal hold of new versions. The bucket needs Object Lock.
+	LegalHold *bool `yaml:"legal_hold" default:"none"`
+	// ID, ARN or alias of the KMS key that encrypts the files (SSE-KMS).
+	KMSKey string `yaml:"kms_key" default:"none"`
+}
+
+// Retention is the time for which S3 refuses to delete a version.
+type Retention struct {
+	// `governance` can be lifted by administrators with a special permission, `compliance` by nobody.
+	Mode RetentionMode `yaml:"mode" default:"none"`
+	// Number of days.
+	Days int `yaml:"days" default:"required with mode"`
+}
+
+// A RetentionMode is a mode of Object Lock in lower case.
+type RetentionMode string
+
+// Values implements [yamlconf.Enum].
+func (RetentionMode) Values() []string { return []string{"governance", "compliance"} }
+
+// maxRetention is the maximum number of days for which S3 retains an object: 100 years.
+const maxRetention = 36_500
+
+// Placeholders returns the names of the placeholders in values of [ObjectAttributes].
+func Placeholders() []string {
+	return []string{"user", "tenant", "address", "session", "date", "time", "name", "stem", "ext", "language"}
+}
+
+// checkRules validates the rules.
+func (o *Objects) checkRules(v *validator, p yamlconf.Path) {
+	tags := map[string]bool{}
+	for key := range o.Tags {
+		tags[key] = true
+	}
+	for i := range o.Rules {
+		r, at := &o.Rules[i], p.Child(strconv.Itoa(i))
+		if r.Path != "" && r.Path != "/" {
+			if broken := value.PatternProblem(r.Path); broken != "" {
+				v.report(at.Child("path"), "%s", broken)
+			}
+		}
+		if _, err := path.Match(r.User, ""); err != nil {
+			v.report(at.Child("user"), "%q is not a pattern: close the [, or escape special characters with \\", r.User)
+		}
+		r.Set.check(v, at.Child("set"))
+		if r.Set.KMSKey != "" && o.Encryption == EncryptionCustomer {
+			v.report(at.Child("set").Child("kms_key"), "conflicts with encryption: customer: remove one of them")
+		}
+		for key := range r.Set.Tags {
+			tags[key] = true
+		}
+	}
+	if len(tags) > maxObjectTags {
+		v.report(p, "and tags have %d different tags, but S3 allows at most %d: remove some", len(tags), maxObjectTags)
+	}
+}
+
+// check validates the attributes at p.
+func (a *ObjectAttributes) check(v *validator, p yamlconf.Path) {
+	if reflect.ValueOf(*a).IsZero() {
+		v.report(p, "has no attributes: write at least one, or remove the rule")
+	}
+	for key, text := range a.Tags {
+		at := p.Child("tags").Child(key)
+		if broken := value.TagProblem(key, withoutPlaceholders(v, at, text)); broken != "" {
+			v.report(at, "%s", broken)
+		}
+	}
+	for key, text := range a.Metadata {
+		at := p.Child("metadata").Child(key)
+		withoutPlaceholders(v, at, text)
+		if broken := value.MetadataProblem(key, text); broken != "" {
+			v.report(at, "%s", broken)
+		}
+	}
+	withoutPlaceholders(v, p.Child("kms_key"), a.KMSKey)
+	if a.ContentType != "" {
+		for _, broken := range value.ContentTypeProblems(".ext", a.ContentType) {
+			v.report(p.Child("content_type"), "%s", broken)
+		}
+	}
+	checkCacheControl(v, p.Child("cache_control"), a.CacheControl)
+	checkStorageClass(v, p.Child("storage_class"), a.StorageClass)
+	days := p.Child("retain").Child("days")
+	switch {
+	case a.Retain.Mode == "" && a.Retain.Days != 0:
+		v.report(p.Child("retain").Child("mode"), "is missing: write governance or compliance")
+	case a.Retain.Mode != "" && (a.Retain.Days < 1 || a.Retain.Days > maxRetention):
+		v.report(days, "must be 1 to %d", maxRetention)
+	}
+}
+
+// withoutPlaceholders returns a value without its placeholders, and reports unknown ones.
+func withoutPlaceholders(v *validator, p yamlconf.Path, text string) string {
+	return placeholders.ReplaceAllStringFunc(text, func(found string) string {
+		if !slices.Contains(Placeholders(), strings.Trim(found, "{}")) {
+			v.report(p, "has the unknown placeholder %s: write %s", found, yamlconf.OneOf(Placeholders()))
+		}
+		return ""
+	})
+}
+
+// placeholders matches text that is written like a placeholder.
+var placeholders = regexp.MustCompile(`\{[^{}]*\}`)
+
+// Add adds the attributes of a later rule that the earlier rules do not have.
+func (a *ObjectAttributes) Add(later ObjectAttributes) {
+	tags, metadata := joined(later.Tags, a.Tags), joined(later.Metadata, a.Metadata)
+	*a = fillUnset(*a, later)
+	a.Tags, a.Metadata = tags, metadata
+}
+
+// joined returns the entries of both maps. Entries of y replace those of x.
+func joined(x, y map[string]string) map[string]string {
+	all := make(map[string]string, len(x)+len(y))
+	maps.Copy(all, x)
+	maps.Copy(all, y)
+	return all
+}
