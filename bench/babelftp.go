@@ -17,7 +17,7 @@ import (
 const configuration = `
 listen: "127.0.0.1:0"
 metrics_listen: ""
-admin_socket: ""
+admin_socket: %[8]q
 limits: {address: {sessions: 0}}
 s3:
   endpoint: %[1]q
@@ -40,6 +40,7 @@ const userAndPassword = "bench"
 type babelftp struct {
 	binary  string
 	lines   []string // appended to the configuration
+	socket  string   // admin socket; empty for none
 	server  *s3test.Server
 	content content
 	dir     string // for configurations and logs
@@ -73,7 +74,7 @@ func (b *babelftp) start(ctx context.Context, link, endpoint string) (*ftpServer
 	file := filepath.Join(dir, "babelftp.yaml")
 	text := fmt.Sprintf(
 		configuration, endpoint, b.server.Region, b.server.AccessKeyID, b.server.SecretAccessKey, bucket, hash,
-		strings.Join(b.lines, "\n"))
+		strings.Join(b.lines, "\n"), b.socket)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

@@ -49,6 +49,7 @@ func TestSmoke(t *testing.T) {
 		"direct: 4 x 4 files of 4 KiB down",
 		"direct: MLSD of 97", "logins and quits a second", "S3 requests for a new small file, up", "slow: 256 KiB up",
 		"slow: 1 x 4 files of 4 KiB up", "slow: MLSD of 9", "memory of an idle session",
+		"console with 4 sessions and 97 audit lines: a file that was renamed",
 	} {
 		if !slices.Contains(names, want) {
 			t.Errorf("missing %q in %q", want, names)

@@ -62,6 +62,12 @@ func (s *Server) configurationProblems() (all []admin.Problem) {
 		}
 	}
 	current := s.active.Load()
+	for _, u := range s.IgnoredUsers() {
+		all = append(all, admin.Problem{
+			Kind: admin.ProblemUser, Severity: admin.SeverityError, Subject: u.User + "@" + u.Tenant, Tenant: u.Tenant,
+			Text: u.Reason, Action: "correct the user with babelftp users set, or remove it; other users are not affected",
+		})
+	}
 	add(admin.SeverityWarning, current.at.UTC(), current.cfg.RefusedTexts(),
 		"correct the text; the built-in one is used until then")
 	return all
