@@ -42,11 +42,12 @@ const (
 
 	// The password.
 
-	PasswordChanged   ID = "password-changed"
-	PasswordTooShort  ID = "password-too-short" // minimum length
-	PasswordTooWeak   ID = "password-too-weak"
-	PasswordElsewhere ID = "password-elsewhere"
-	PasswordFixed     ID = "password-fixed"
+	PasswordChanged    ID = "password-changed"
+	PasswordMustChange ID = "password-must-change"
+	PasswordTooShort   ID = "password-too-short" // minimum length
+	PasswordTooWeak    ID = "password-too-weak"
+	PasswordElsewhere  ID = "password-elsewhere"
+	PasswordFixed      ID = "password-fixed"
 
 	// Malformed or unknown commands.
 

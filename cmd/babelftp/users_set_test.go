@@ -23,6 +23,7 @@ func userSettings() map[string]struct{ valid, yaml, invalid, advice string } {
 		"certificates": {"subject:CN=a,O=b,email:a@b.example", `["subject:CN=a,O=b", "email:a@b.example"]`, "alice",
 			"write sha256: and the fingerprint"},
 		"disabled":                         {"true", "true", "yes", "write true or false"},
+		"must_change_password":             {"false", "false", "yes", "write true or false"},
 		"expires":                          {"2037-01-31", `"2037-01-31"`, "31.1.2037", "write the last day like 2027-01-31"},
 		"home":                             {"/in", "/in", "in", "begin it with /"},
 		"root":                             {"/a b", "/a b", "a", "begin it with /"},

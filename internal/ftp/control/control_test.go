@@ -139,6 +139,7 @@ type backend struct {
 
 	passwordErrors map[string]error // of changes, by new password
 	changed        string           // the new password
+	onChange       func()           // called after a change; may be nil
 }
 
 var tenant = &account.Tenant{
@@ -187,6 +188,9 @@ func (b *backend) ChangePassword(
 		return fmt.Errorf("user %q: %w", r.User, account.ErrLoginRefused)
 	}
 	b.changed = password
+	if b.onChange != nil {
+		b.onChange()
+	}
 	return nil
 }
 

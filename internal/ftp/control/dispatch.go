@@ -69,6 +69,8 @@ func (s *session) handle(row command, arg string, hasArg bool) (wire.Reply, erro
 		return s.reply(500, i18n.UnknownCommand)
 	case row.needsLogin && s.identity.login == nil:
 		return s.reply(530, i18n.NotLoggedIn)
+	case row.needsLogin && !row.beforeChange && s.identity.login.MustChangePassword():
+		return s.reply(530, i18n.PasswordMustChange)
 	}
 	read, ok := row.argument.Read(arg, hasArg)
 	if !ok {

@@ -137,6 +137,9 @@ func (s *session) loggedIn(login *account.Login) (wire.Reply, error) {
 		code = 232
 	}
 	lines := reply.Greeting(s.identity.locale, s.identity.tenant, login)
+	if login.MustChangePassword() {
+		lines = append(lines, s.identity.text(i18n.PasswordMustChange))
+	}
 	return wire.NewReply(code, append(lines, s.identity.text(i18n.LoggedIn))...), nil
 }
 

@@ -70,6 +70,42 @@ func TestSitePswdNeedsTLS(t *testing.T) {
 	})
 }
 
+// A user who must change the password gets a notice at the login, and can do nothing else until it is done.
+func TestMustChangePassword(t *testing.T) {
+	const notice = "Please choose a new password with SITE PSWD before you continue."
+	demo := loginTo(config.Tenant{})
+	demo.User.User = &config.User{MustChangePassword: true}
+	s := newSite(t, func(cfg *control.Config) {
+		b := cfg.Backend.(*backend)
+		b.demo, b.passwordErrors = demo, map[string]error{"weak": account.ErrPasswordTooWeak}
+		b.onChange = func() { demo.User.User = &config.User{} }
+	})
+	c := s.connect()
+	c.startTLS()
+	c.do("USER demo", "331 Password required for demo.")
+	c.do("PASS demo", "230-"+notice+"\n230 Login successful.")
+	allowed := []string{
+		"FEAT", "HELP", "HELP SITE", "LANG en", "NOOP", "OPTS UTF8 ON", "PBSZ 0", "PWD", "SITE HELP", "STAT", "STRU F", "SYST", "TYPE I",
+	}
+	for _, command := range allowed {
+		c.write(command + "\r\n")
+		if r := c.reply(); strings.HasPrefix(r, "530") || strings.HasPrefix(r, "5") {
+			t.Errorf("%s: %s", command, r)
+		}
+	}
+	for _, command := range []string{
+		"RETR a", "STOR a", "APPE a", "STOU", "LIST", "NLST", "MLSD", "MLST /", "SIZE a", "MDTM a", "DELE a", "MKD a", "RMD a", "CWD /",
+		"CDUP", "RNFR a", "RNTO b", "PASV", "EPSV", "PORT 127,0,0,1,9,9", "EPRT |1|127.0.0.1|9|", "STAT /", "REST 1", "HASH a", "XCRC a",
+		"SITE COPY a b", "SITE QUOTA", "SITE UTIME 20260101000000 a", "SITE URL a", "SITE CHMOD 600 a", "XMKD a", "MFMT 20260101000000 a",
+	} {
+		c.do(command, "530 "+notice)
+	}
+	c.do("SITE PSWD demo weak", "550 This password is too easy to guess.")
+	c.do("MKD a", "530 "+notice)
+	c.do("SITE PSWD demo new", "200 ")
+	c.do("MKD a", "257 ")
+}
+
 func TestSitePswdNeedsLogin(t *testing.T) {
 	c := newSite(t, nil).connect()
 	c.do("SITE PSWD demo new", "530 Please log in with USER and PASS.")

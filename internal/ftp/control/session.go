@@ -56,6 +56,7 @@ type command struct {
 	run             func(s *session, arg string) (wire.Reply, error)
 	argument        wire.Argument // syntax of the argument
 	needsLogin      bool          // refused with 530 before login
+	beforeChange    bool          // allowed to users who must change the password, like commands without needsLogin
 	takesParameters bool          // consumes the parameters set for the next transfer, even if it fails
 	syntax          string        // as shown by HELP and 501 (RFC 959, 5.3)
 

@@ -17,6 +17,8 @@ func (s *session) stat(arg string) (wire.Reply, error) {
 		return s.status(), nil
 	case s.identity.login == nil:
 		return s.reply(530, i18n.NotLoggedIn)
+	case s.identity.login.MustChangePassword():
+		return s.reply(530, i18n.PasswordMustChange)
 	default:
 		return s.pathStatus(wire.WithoutOptions(arg))
 	}

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
@@ -33,7 +32,7 @@ type Login struct {
 	// MovedFrom is the address of the old FTP server that verified the password, if this login stored the user in
 	// users_file, or stores it in the shared state.
 	MovedFrom       string
-	passwordChanged atomic.Bool  // by this session
+	passwordChanged bool         // by this session
 	current         func() *User // in the configuration in use; nil in tests
 
 	// LastLogin is the time of the previous login, or zero if it is unknown.

@@ -93,7 +93,7 @@ func (r *Registry) ChangePassword(ctx context.Context, login *Login, req *LoginR
 	}
 	about := []any{"tenant", u.Tenant.Name, "user", u.Name, string(place.Kind), place.Name}
 	r.log.Info("user changed the password", about...)
-	login.passwordChanged.Store(true)
+	login.passwordChanged = true
 	if !r.awaitReload(ctx, u) {
 		r.log.Warn("new password not in use yet, because the server has not read it; check the log for an invalid configuration",
 			about...)
@@ -104,7 +104,7 @@ func (r *Registry) ChangePassword(ctx context.Context, login *Login, req *LoginR
 // MustChangePassword reports whether the user may do nothing but change the password. It is false as soon as the user
 // has changed it, also in another session.
 func (l *Login) MustChangePassword() bool {
-	return l.User.MustChangePassword && !l.passwordChanged.Load() &&
+	return l.User.MustChangePassword && !l.passwordChanged &&
 		(l.current == nil || l.current().MustChangePassword)
 }
 

@@ -40,6 +40,7 @@ type user struct {
 	paths            map[string][]config.Permission
 	files            files
 	overwrite        config.Overwrite
+	mustChange       bool
 	quota            int64 // bytes, 0 for no limit
 }
 
@@ -142,6 +143,7 @@ func (u *user) problem() string {
 	positions, problems := yamlconf.Loader{NoFiles: true}.Decode("", text, &decoded)
 	if positions != nil {
 		decoded.User.PasswordHash, decoded.User.Overwrite = value.Secret{}, "" // Validate would reject them
+		decoded.User.MustChangePassword = false
 		problems = append(problems, decoded.User.Validate(yamlconf.Path{usersKey}, positions)...)
 	}
 	if len(problems) == 0 {
@@ -243,6 +245,7 @@ func lines(text []byte, each func(line string) error) error {
 // A userYAML is the YAML form of a user.
 type userYAML struct {
 	Hash        string                         `yaml:"password_hash,omitempty"`
+	MustChange  bool                           `yaml:"must_change_password,omitempty"`
 	Disabled    bool                           `yaml:"disabled,omitempty"`
 	Expires     string                         `yaml:"expires,omitempty"`
 	Root        string                         `yaml:"root,omitempty"`
@@ -258,6 +261,7 @@ type userYAML struct {
 func (u *user) yaml() userYAML {
 	y := userYAML{Hash: u.hash, Root: u.root, Home: u.home, Paths: u.paths, Files: u.files, Overwrite: u.overwrite,
 		Quota: size(u.quota), Disabled: u.disabled, Expires: u.expires, Limits: u.limits}
+	y.MustChange = u.mustChange && u.hash != ""
 	if y.Root == "/" {
 		y.Root = ""
 	}

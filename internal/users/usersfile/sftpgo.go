@@ -436,7 +436,6 @@ func (u *user) restrict(s *sftpgoUser) {
 		{slices.Contains(f.TwoFactor, "FTP") || f.TOTP.Enabled && slices.Contains(f.TOTP.Protocols, "FTP"),
 			"the user needs a second factor on the other server"},
 		{f.FTPSecurity != 0, "the user must use TLS on the other server: set tls.required: true"},
-		{f.PasswordMustChange, "the user must first change the password on the other server"},
 		{f.Anonymous,
 			"the user is anonymous on the other server: any password is accepted, and the user may only list and download"},
 		{s.QuotaFiles > 0,
@@ -463,6 +462,19 @@ func (u *user) restrict(s *sftpgoUser) {
 		u.permissions, u.paths = []config.Permission{config.List, config.Read}, nil
 	}
 	u.denyFiles(f.FilePatterns)
+	if f.PasswordMustChange {
+		u.requireChange()
+	}
+}
+
+// requireChange lets the user do nothing but change the password, which needs the permission.
+func (u *user) requireChange() {
+	u.mustChange = true
+	if u.permissions == nil {
+		u.permissions = config.FilePermissions()
+	}
+	u.permissions = append(u.permissions, config.Password)
+	u.note("the user must change the password with SITE PSWD: permissions has password for it")
 }
 
 // refuseUnknown disables the user if a list of restrictions has an unknown value.

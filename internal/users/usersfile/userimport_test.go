@@ -248,7 +248,7 @@ func TestImportSFTPGoFields(t *testing.T) {
 		"no-more":                 {`"id": 3, "created_at": 1700000000000, "last_login": 1700000000000`, "", false},
 		"zero":                    {`"quota_files": 0, "filters": {"new": 0, "newer": {"a": [], "b": ""}}, "newest": null`, "", false},
 		"password-expiration":     {`"filters": {"password_expiration": 90}`, "passwords expire after 90 days", false},
-		"password-change":         {`"filters": {"require_password_change": true}`, "must first change the password", true},
+		"password-change":         {`"filters": {"require_password_change": true}`, "must change the password with SITE PSWD", false},
 		"anonymous":               {`"filters": {"is_anonymous": true}`, "the user is anonymous on the other server", true},
 		"virtual-folder":          {`"virtual_folders": [{"name": "f", "virtual_path": "/f", "mapped_path": "/srv/f"}]`, "the virtual folder /f is not imported: its files are in /srv/f", false},
 		"virtual-folder-of-dump":  {`"virtual_folders": [{"name": "pool", "virtual_path": "/f"}]`, `its files are in the bucket "pool-data"`, false},
@@ -307,6 +307,10 @@ func TestImportSFTPGoFields(t *testing.T) {
 			}
 			if strings.Contains(file, "disabled: true") != tc.disabled {
 				t.Errorf("got disabled %t, want %t", !tc.disabled, tc.disabled)
+			}
+			if must := strings.Contains(file, "must_change_password: true\n"); must != (name == "password-change") ||
+				must && !strings.Contains(file, "mkdir, password]") && !strings.Contains(file, "- password\n") {
+				t.Errorf("got must_change_password %t:\n%s", must, file)
 			}
 			if strings.Contains(file, "s3cret") {
 				t.Errorf("%s contains a secret", file)
