@@ -62,7 +62,7 @@ func newCheckCommand() *cobra.Command {
 			return err
 		}
 		if *probe {
-			err := errors.Join(probeBuckets(cmd, cfg, *asJSON), probeState(cmd.Context(), cfg, out),
+			err := errors.Join(probeBuckets(cmd, cfg, *asJSON), probeState(cmd, cfg, out),
 				probeAuth(cmd.Context(), cfg, out), probeInspectors(cmd.Context(), cfg, out),
 				probeOIDC(cmd.Context(), &cfg.Admin.OIDC, out))
 			if err != nil {
@@ -90,7 +90,10 @@ func checkFiles(cmd *cobra.Command, cfg *config.Config, out io.Writer) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Tenants)) {
-		if t := cfg.Tenants[name]; t.Auth.UsesFTP() {
+		t := cfg.Tenants[name]
+		if t.UsersStore == config.StateStore {
+			fmt.Fprintf(out, "tenant %s: users in the shared state\n", name)
+		} else if t.Auth.UsesFTP() {
 			if err := usersfile.Writable(t.UsersFile); err != nil {
 				return fmt.Errorf("tenants.%s.auth.ftp stores users in users_file: %w", name, err)
 			}
@@ -142,8 +145,9 @@ func probeBuckets(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// probeState tests the shared state, and prints a line if it works.
-func probeState(ctx context.Context, cfg *config.Config, out io.Writer) error {
+// probeState tests the shared state, and prints a line if it works, and what it has: users and certificates.
+func probeState(cmd *cobra.Command, cfg *config.Config, out io.Writer) error {
+	ctx := cmd.Context()
 	srv, err := server.New(ctx, cfg, server.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil // probeBuckets has returned it
@@ -155,7 +159,28 @@ func probeState(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("state %s: %w", place, err)
 	}
-	_, err = fmt.Fprintf(out, "state %s: ok\n", place)
+	fmt.Fprintf(out, "state %s: ok\n", place)
+	shared, err := server.OpenState(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if err := shared.Sync(ctx); err != nil {
+		return fmt.Errorf("state %s: %w", place, err)
+	}
+	merged := mergeStoredUsers(cmd, cfg, shared)
+	for _, name := range slices.Sorted(maps.Keys(cfg.Tenants)) {
+		if cfg.Tenants[name].UsersStore == config.StateStore {
+			n := len(merged.Tenants[name].Users) - len(cfg.Tenants[name].Users)
+			fmt.Fprintf(out, "tenant %s: %s in the shared state\n", name, count(n, "user"))
+		}
+	}
+	notes, warnings, err := server.CheckStateACME(ctx, cfg, shared)
+	for _, warning := range warnings {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
+	}
+	for _, note := range notes {
+		fmt.Fprintln(out, note)
+	}
 	return err
 }
 

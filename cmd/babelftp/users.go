@@ -23,20 +23,22 @@ func newUsersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "users",
 		Short: "Add, change, list and import users",
-		Long: "Add, change and remove users in a users_file, list the users of a configuration, and import users from " +
-			"another server.",
+		Long: "Add, change and remove users in a users_file or in the shared state, list the users of a configuration, and import users " +
+			"from another server.",
 		Example: "  babelftp users add alice@acme --root /alice\n" +
 			"  babelftp users set alice@acme quota=10GiB language=fr expires=2027-01-31\n" +
 			"  babelftp users passwd alice@acme\n" +
 			"  babelftp users disable alice@acme\n" +
 			"  babelftp users list\n" +
+			"  babelftp users move acme --to state\n" +
 			"  babelftp users import sftpgo --strip /srv/sftpgo/data dump.json > users.yaml",
 		Args: commandNeeded,
 		RunE: func(*cobra.Command, []string) error { return nil }, // Args always returns an error
 	}
 	cmd.AddCommand(
 		newUsersAddCommand(), newUsersPasswdCommand(), newUsersDisableCommand(), newUsersEnableCommand(),
-		newUsersListCommand(), newUsersRemoveCommand(), newUsersSetCommand(), newUsersImportCommand(),
+		newUsersListCommand(), newUsersRemoveCommand(), newUsersSetCommand(), newUsersMoveCommand(),
+		newUsersImportCommand(),
 	)
 	return cmd
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/storage/state"
 	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
 
@@ -22,7 +25,7 @@ type listedUser struct {
 	Status  string `json:"status"` // enabled, disabled or expired
 	Expires string `json:"expires,omitempty"`
 	Root    string `json:"root"`
-	// Source is configuration, users_file, or the old FTP server that the user came from.
+	// Source is configuration, users_file, state, or the old FTP server that the user came from.
 	Source    string     `json:"source"`
 	LastLogin *time.Time `json:"last_login,omitempty"` // nil if unknown
 }
@@ -33,7 +36,7 @@ func newUsersListCommand() *cobra.Command {
 		Short: "Show the users of a configuration",
 		Long: "Show the users of a configuration, of all tenants or of one: whether they may log in, and when they expire. " +
 			"The last login is the last\n" +
-			"login to this replica since it started, if admin_socket is reachable. SOURCE is configuration, users_file, or the old FTP server " +
+			"login to this replica since it started, if admin_socket is reachable. SOURCE is configuration, users_file, state, or the old FTP server " +
 			"(auth.ftp) that the user was migrated from.",
 		Example: "  babelftp users list\n" +
 			"  babelftp users list acme --config babelftp.yaml\n" +
@@ -59,8 +62,12 @@ func newUsersListCommand() *cobra.Command {
 			}
 			tenants = args
 		}
+		cfg, shared, err := withStoredUsers(cmd, cfg, tenants)
+		if err != nil {
+			return err
+		}
 		all := listUsers(cfg, tenants, lastLogins(cmd.Context(), cfg.AdminSocket), time.Now())
-		if err := addSources(cfg, all); err != nil {
+		if err := addSources(cfg, shared, all); err != nil {
 			return err
 		}
 		if *asJSON {
@@ -108,10 +115,25 @@ func listUsers(cfg *config.Config, tenants []string, last map[string]time.Time, 
 	return all
 }
 
-// addSources sets Source to the place that defines the user, or to the old FTP server that the user came from.
-func addSources(cfg *config.Config, all []listedUser) error {
-	documents := map[string][]*usersfile.Document{} // by tenant
+// addSources sets Source to the place that defines the user, or to the old FTP server that the user came from. shared
+// is nil without users in the shared state.
+func addSources(cfg *config.Config, shared *state.Store, all []listedUser) error {
+	type key struct{ tenant, user string }
+	sources := map[key]string{}
+	add := func(tenant, source string, d *usersfile.Document) {
+		for _, user := range d.Names() {
+			sources[key{tenant, user}] = cmp.Or(d.MovedFrom(user), source)
+		}
+	}
 	for name, t := range cfg.Tenants {
+		if t.UsersStore == config.StateStore && shared != nil {
+			for _, item := range shared.Names(usersfile.TenantPrefix(name)) {
+				value, _ := shared.Get(item)
+				if d, err := usersfile.Parse(value); err == nil {
+					add(name, "state", d)
+				}
+			}
+		}
 		if t.UsersFile == "" {
 			continue
 		}
@@ -124,18 +146,40 @@ func addSources(cfg *config.Config, all []listedUser) error {
 			if err != nil {
 				return err
 			}
-			documents[name] = append(documents[name], d)
+			add(name, "users_file", d)
 		}
 	}
 	for i, u := range all {
-		all[i].Source = "configuration"
-		for _, d := range documents[u.Tenant] {
-			if d.Has(u.User) {
-				all[i].Source = cmp.Or(d.MovedFrom(u.User), "users_file")
-			}
-		}
+		all[i].Source = cmp.Or(sources[key{u.Tenant, u.User}], "configuration")
 	}
 	return nil
+}
+
+// withStoredUsers adds the users in the shared state to a configuration, if one of the tenants has any. It prints the
+// users who are ignored. The store is nil if there are none.
+func withStoredUsers(cmd *cobra.Command, cfg *config.Config, tenants []string) (*config.Config, *state.Store, error) {
+	stores := func(name string) bool { return cfg.Tenants[name].UsersStore == config.StateStore }
+	if !slices.ContainsFunc(tenants, stores) {
+		return cfg, nil, nil
+	}
+	shared, err := server.OpenState(cmd.Context(), cfg)
+	if err == nil {
+		err = shared.Sync(cmd.Context())
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot read the users in the shared state: %w", err)
+	}
+	return mergeStoredUsers(cmd, cfg, shared), shared, nil
+}
+
+// mergeStoredUsers adds the users in the shared state to a configuration, and prints the users who are ignored.
+func mergeStoredUsers(cmd *cobra.Command, cfg *config.Config, shared *state.Store) *config.Config {
+	merged, ignored := usersfile.NewStored(shared).Merge(cfg, nil)
+	for _, p := range ignored {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: user %s in the shared state is ignored: %s\n",
+			visible(userOf(p.User, p.Tenant)), visible(p.Reason))
+	}
+	return merged
 }
 
 // lastLoginsTime limits the time of the request for the last logins.

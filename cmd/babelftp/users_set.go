@@ -15,8 +15,8 @@ import (
 func newUsersSetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set USER KEY=VALUE... [--config FILE]",
-		Short: "Change the settings of a user in a users_file",
-		Long: "Change the settings of a user in a users_file. KEY is a key of a user in the configuration reference " +
+		Short: "Change the settings of a user",
+		Long: "Change the settings of a user. KEY is a key of a user in the configuration reference " +
 			"(tenants.TENANT.users.USER):\n" + wrapped(config.UserKeys()) + "\n\n" +
 			"An empty VALUE removes the key, so that its default applies. Lists are separated by commas, or written in " +
 			"YAML, as in [a, b].\nThe NAME of path_permissions is a pattern. Whole sections are written in YAML, as in " +
@@ -52,7 +52,7 @@ func newUsersSetCommand() *cobra.Command {
 			for i, s := range settings {
 				keys[i] = s.Key
 			}
-			return a.String() + " is changed in " + a.file + ": " + strings.Join(keys, ", "), a.change(a.set(settings))
+			return a.String() + " is changed in " + a.place.Name + ": " + strings.Join(keys, ", "), a.change(a.set(settings))
 		})
 	}
 	return cmd

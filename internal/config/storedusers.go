@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -95,8 +96,10 @@ func (m *userMerge) usersOf(tenant string, t *Tenant) map[string]*User {
 		own[NormalizeUser(name)] = name
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.stored[tenant])) {
-		if _, taken := own[name]; taken {
-			m.leaveOut(tenant, name, "the configuration has this user too, and takes precedence: remove one of them")
+		if of, taken := own[name]; taken {
+			if !reflect.DeepEqual(t.Users[of], m.stored[tenant][name]) { // or else the user is being moved
+				m.leaveOut(tenant, name, "the configuration has this user too, and takes precedence: remove one of them")
+			}
 			continue
 		}
 		u := m.stored[tenant][name]

@@ -19,6 +19,8 @@ type TenantPlace struct {
 	// UsersFile is the path of users_file, or empty. Misplaced reports whether tenants_dir would read it as a tenant.
 	UsersFile string
 	Misplaced bool
+	// UsersStore is users_store, or empty.
+	UsersStore UsersStore
 	// Free is a value for users_file in File, with a path that tenants_dir does not cover.
 	Free string
 	// Users has the file and the line of each user in the configuration and in users_file, by normalized name.
@@ -40,7 +42,7 @@ func TenantPlaces(file string, environ []string) (map[string]*TenantPlace, error
 	}
 	found := make(map[string]*TenantPlace, len(cfg.Tenants))
 	for name, t := range cfg.Tenants {
-		p := &TenantPlace{UsersFile: t.UsersFile, Users: map[string]string{}}
+		p := &TenantPlace{UsersFile: t.UsersFile, UsersStore: t.UsersStore, Users: map[string]string{}}
 		at := yamlconf.Path{"tenants", name}
 		p.File, _ = positions.Source(at)
 		p.Own = p.File != file

@@ -23,6 +23,20 @@ func newACME(cfg *config.Config, shared *sharedState, issued func(error), log *s
 	return certs.NewACME(cfg.TLS.ACME, opts)
 }
 
+// CheckStateACME checks the certificates in the shared state; see [certs.ACME.Check]. It checks nothing if the
+// certificates are elsewhere.
+func CheckStateACME(ctx context.Context, cfg *config.Config, shared *state.Store) (notes, warnings []string, err error) {
+	if cfg.TLS.ACME.Folder != "" {
+		return nil, nil, nil
+	}
+	m, err := newACME(cfg, &sharedState{store: shared}, nil, slog.New(slog.DiscardHandler))
+	if m == nil || err != nil {
+		return nil, nil, err
+	}
+	defer m.Stop()
+	return m.Check(ctx, time.Now())
+}
+
 // CheckACME checks the ACME folder; see [certs.ACME.Check].
 func CheckACME(ctx context.Context, cfg *config.Config) (notes, warnings []string, err error) {
 	if cfg.State.IsSet() && cfg.TLS.ACME.Folder == "" {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -28,23 +29,50 @@ type sharedState struct {
 	log    *slog.Logger
 }
 
+// OpenState returns the shared state of a configuration for a command: it reads items from S3 when they are needed, and
+// uses no copy. The bucket is verified first.
+func OpenState(ctx context.Context, cfg *config.Config) (*state.Store, error) {
+	log := slog.New(slog.DiscardHandler)
+	environment, err := s3client.LoadEnvironment(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	bucket, store, err := newStore(cfg, s3client.NewFactory(environment, nil, log), "", log)
+	if err != nil {
+		return nil, err
+	}
+	if err := bucket.Verify(ctx, log); err != nil {
+		return nil, fmt.Errorf("state %s: %w", store, err)
+	}
+	return store, nil
+}
+
+// newStore returns the bucket and the store of a configuration with a state section. It sends no request.
+func newStore(
+	cfg *config.Config, clients *s3client.Factory, file string, log *slog.Logger,
+) (*s3client.Bucket, *state.Store, error) {
+	bucket, err := clients.StateBucket(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	ring, err := cfg.State.Ring()
+	if err != nil {
+		return nil, nil, err
+	}
+	return bucket, state.New(state.Options{
+		Client: bucket.Client, Bucket: bucket.Name, Prefix: bucket.Prefix, Keys: ring, File: file, Log: log,
+	}), nil
+}
+
 // newState returns the shared state, or nil if the configuration has no state section. It sends no request.
 func newState(cfg *config.Config, clients *s3client.Factory, log *slog.Logger) (*sharedState, error) {
 	if !cfg.State.IsSet() {
 		return nil, nil
 	}
-	bucket, err := clients.StateBucket(cfg)
+	bucket, store, err := newStore(cfg, clients, filepath.Join(cfg.State.Folder, stateCopy), log)
 	if err != nil {
 		return nil, err
 	}
-	ring, err := cfg.State.Ring()
-	if err != nil {
-		return nil, err
-	}
-	store := state.New(state.Options{
-		Client: bucket.Client, Bucket: bucket.Name, Prefix: bucket.Prefix, Keys: ring,
-		File: filepath.Join(cfg.State.Folder, stateCopy), Log: log,
-	})
 	return &sharedState{store: store, bucket: bucket, users: usersfile.NewStored(store), log: log}, nil
 }
 

@@ -250,6 +250,12 @@ func (s *Store) sync(ctx context.Context) error {
 	return nil
 }
 
+// List returns the names of the items in S3 that begin with prefix.
+func (s *Store) List(ctx context.Context, prefix string) ([]string, error) {
+	etags, err := s.list(ctx, prefix)
+	return slices.Sorted(maps.Keys(etags)), err
+}
+
 // Sync reads all items from S3, for programs that do not call Run.
 func (s *Store) Sync(ctx context.Context) error { return s.sync(ctx) }
 

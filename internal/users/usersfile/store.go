@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/storage/state"
@@ -190,9 +189,6 @@ func (s *Store) eachFile(f func(file string, d *Document) bool) error {
 	files, err := Files(s.opts.UsersFile)
 	if err != nil {
 		return err
-	}
-	if in := s.opts.NewIn; in != "" && filepath.Dir(in) != s.opts.UsersFile {
-		return fmt.Errorf("%s is not in users_file %s", in, s.opts.UsersFile)
 	}
 	for _, file := range files {
 		switch d, err := Read(file); {
