@@ -106,7 +106,8 @@ func writeAuditLog(name string, lines int) error {
 		fmt.Fprintf(out, `{"time":%q,"event":%q,"session":"9f0c2a7b51d3e846","client":"192.0.2.%d:50122","tenant":"bench",`+
 			`"user":"user%d","tls":true,"outcome":"ok","command":"STOR","code":226,"duration_ms":84,"bytes":51200,`+
 			`"path":%q,"s3_uri":%q,"size":51200,"etag":"900150983cd24fb0d6963f7d28e17f72"%s}`+"\n",
-			begin.Add(time.Duration(n)*time.Second).UTC().Format(time.RFC3339Nano), event, n%250, user, path, uri+path, to)
+			begin.Add(time.Duration(n)*time.Second).UTC().Format(time.RFC3339Nano), event, n%250, user, path, uri+path,
+			to)
 	}
 	return out.Flush()
 }

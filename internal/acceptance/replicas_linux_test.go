@@ -118,7 +118,8 @@ tenants:
 
 	replicas[2].signal(syscall.SIGSTOP)
 	t.Cleanup(func() { replicas[2].signal(syscall.SIGCONT) })
-	waitUntil(t, func() bool { return replicas[0].replicas(t) == "01" }, func() { t.Error("a replica that hangs is up") })
+	waitUntil(t, func() bool { return replicas[0].replicas(t) == "01" },
+		func() { t.Error("a replica that hangs is up") })
 	replicas[1].signal(syscall.SIGKILL)
 	waitUntil(t, func() bool { return replicas[0].replicas(t) == "0" }, func() { t.Error("a killed replica is up") })
 	var problems []struct{ Kind, Subject, Text, Action string }

@@ -131,7 +131,8 @@ func (h *Handler) search(ctx context.Context, q audit.Query, cursors map[int]str
 			})
 			mu.Lock()
 			defer mu.Unlock()
-			if e, ok := errors.AsType[*Error](err); ok {
+			e, ok := errors.AsType[*Error](err)
+			if ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusServiceUnavailable) {
 				invalid = e
 			} else if err != nil {
 				l.failed, l.Result = true, &audit.Result{Reason: err.Error()}

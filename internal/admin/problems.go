@@ -48,7 +48,8 @@ func (ProblemKind) Values() []string {
 	var all []string
 	for _, k := range []ProblemKind{
 		ProblemReplica, ProblemAudit, ProblemState, ProblemBucket, ProblemConfiguration, ProblemUser,
-		ProblemCertificate, ProblemInspector, ProblemEvents, ProblemPanic, ProblemQuota, ProblemKey, ProblemFinding, ProblemBan,
+		ProblemCertificate, ProblemInspector, ProblemEvents, ProblemPanic, ProblemQuota, ProblemKey, ProblemFinding,
+		ProblemBan,
 	} {
 		all = append(all, string(k))
 	}
@@ -156,8 +157,8 @@ func (h *Handler) listProblems(r *http.Request) ([]Problem, error) {
 		all = append(all, other.problems...)
 		if other.Server.ConfigHash != hash {
 			all = append(all, Problem{
-				Kind: ProblemConfiguration, Severity: SeverityWarning, Subject: fmt.Sprintf("replica %d", other.Replica),
-				Replica: other.Replica, Since: other.Server.Reloaded,
+				Kind: ProblemConfiguration, Severity: SeverityWarning,
+				Subject: fmt.Sprintf("replica %d", other.Replica), Replica: other.Replica, Since: other.Server.Reloaded,
 				Text:   "the configuration or a file that it names differs from the one of this replica",
 				Action: "compare the files of both replicas, or wait until they are copied",
 			})
@@ -217,7 +218,8 @@ func (h *Handler) logProblems(r *http.Request) (all []Problem) {
 		}
 		p := Problem{
 			Kind: ProblemFinding, Severity: SeverityWarning, Subject: cmp.Or(found.Client, found.User),
-			Replica: h.self(), Since: f.at.Add(-findingsSince).UTC(), Text: found.Cause, Key: strings.Join(found.Keys, ", "),
+			Replica: h.self(), Since: f.at.Add(-findingsSince).UTC(), Text: found.Cause,
+			Key:    strings.Join(found.Keys, ", "),
 			Action: found.Change,
 		}
 		if found.Client != "" && found.User != "" {

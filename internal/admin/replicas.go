@@ -324,7 +324,8 @@ func (h *Handler) ownState() *peerState {
 		Problems: problems[:min(len(problems), maxPeerProblems)],
 	}
 	s.Totals = ReplicaTotals{
-		Sessions: len(sessions), Transfers: len(transfersOf(sessions)), Bans: len(h.Bans.All()), Problems: len(problems),
+		Sessions: len(sessions), Transfers: len(transfersOf(sessions)), Bans: len(h.Bans.All()),
+		Problems: len(problems),
 	}
 	return s
 }
@@ -381,8 +382,8 @@ func (h *Handler) askReplicas(ctx context.Context) {
 			s := &peerState{}
 			err := panics.Catch(func() error { return h.Peers.Do(ctx, n, http.MethodGet, "/state", nil, s) })
 			r := Replica{
-				Replica: n, Up: true, Version: s.Server.Version, Server: &s.Server, Totals: s.Totals, history: s.History,
-				problems: s.Problems, since: now.UTC(),
+				Replica: n, Up: true, Version: s.Server.Version, Server: &s.Server, Totals: s.Totals,
+				history: s.History, problems: s.Problems, since: now.UTC(),
 			}
 			if err == nil && s.History == nil {
 				err = fmt.Errorf("invalid response of replica %d, which may run another version", n)

@@ -307,7 +307,8 @@ func TestReplicas(t *testing.T) {
 	if len(sessions) != 1 {
 		t.Fatalf("got %d sessions", len(sessions))
 	}
-	if status, body, _ := asked(t, replicas[0], http.MethodDelete, "/sessions/"+sessions[0].ID); status != http.StatusOK {
+	status, body, _ := asked(t, replicas[0], http.MethodDelete, "/sessions/"+sessions[0].ID)
+	if status != http.StatusOK {
 		t.Errorf("end a session of another replica: %d %s", status, body)
 	}
 	for len(replicas[1].control.Sessions()) > 0 {

@@ -398,7 +398,8 @@ func writeLog(tb testing.TB, name string, lines int) {
 			`"command":"STOR","code":226,"duration_ms":84,"bytes":51200,"data_tls":true,"path":%q,`+
 			`"s3_uri":"s3://acme-data/inbox%s","size":51200,"etag":"900150983cd24fb0d6963f7d28e17f72",`+
 			`"checksum":"crc32c:Nks/tw==","s3_request_id":"4442587FB7D0A2F9"%s}`+"\n",
-			noon().Add(time.Duration(n)*100*time.Millisecond).Format(time.RFC3339Nano), event, n%250, user, path, path, to)
+			noon().Add(time.Duration(n)*100*time.Millisecond).Format(time.RFC3339Nano), event, n%250, user, path, path,
+			to)
 	}
 	must.OK(tb, out.Flush())
 	must.OK(tb, file.Close())
