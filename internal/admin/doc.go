@@ -15,14 +15,18 @@
 //   - A cookie, for browsers. POST /login exchanges the form fields "user" and "password" for it and responds with 204,
 //     or with 401 if they are wrong. POST /logout removes the cookie. A server that was started with a token, such as
 //     the demo, also exchanges the token for a cookie, once: GET /login?token=TOKEN.
+//   - A cookie that a browser gets after a login at an OpenID Connect provider. GET /login/oidc sends the browser
+//     there, and GET /login/oidc/callback is where it comes back. A failed login ends at /?login_error=CODE. Package oidc
+//     speaks with the provider, which is asked again every few minutes whether the login is valid. GET /login/options
+//     returns the ways to log in.
 //   - A client certificate issued by tls.client_ca_file. Its subject names the administrator.
 //
 // Cross-site requests are rejected. Without TLS, so are requests for any host name other than localhost,
 // because they may be the result of DNS rebinding.
 //
-// A request to a listener passes the gate, which authenticates it and adds the name of the administrator to
-// its context. The Handler then reads from the Source or changes something. Changes are written to the log
-// and the audit log.
+// A request to a listener passes the gate, which authenticates it and adds the [Identity] of the administrator to its
+// context, with a [Role] that each route compares with its own. The Handler then reads from the Source or changes
+// something. Changes are written to the log and the audit log.
 //
 // The page is a single HTML file with static scripts that call the API. It needs no build step and loads
 // nothing from other servers. Its texts come from the catalogs of package i18n, in the language that the

@@ -85,7 +85,7 @@ func (l *Listener) Prepare(cfg config.Admin) (*ListenerChange, error) {
 	}
 	if cfg.OIDC.IsSet() {
 		if c.access.oidc, err = oidc.New(cfg.OIDC); err != nil {
-			return nil, fmt.Errorf("admin.oidc.%w", err)
+			return nil, fmt.Errorf("ca_file: %w", err)
 		}
 	}
 	if cfg.TLS.CertFile == "" {

@@ -32,9 +32,9 @@ type Config struct {
 
 	// TLS for control and data connections.
 	TLS TLS `yaml:"tls"`
-	// PEM file with additional CA certificates to trust for webhooks, inspectors, directories and other services that
-	// the server calls, but not for S3. To replace the CA certificates of the system, set `SSL_CERT_FILE` or
-	// `SSL_CERT_DIR` in the environment.
+	// PEM file with additional CA certificates to trust for webhooks, inspectors, directories, `admin.oidc` and other
+	// services that the server calls, but not for S3. To replace the CA certificates of the system, set
+	// `SSL_CERT_FILE` or `SSL_CERT_DIR` in the environment.
 	CAFile string `yaml:"ca_file" path:"true" default:"none"`
 	// Passive data connections (PASV and EPSV).
 	Passive Passive `yaml:"passive"`

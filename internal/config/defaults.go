@@ -52,6 +52,7 @@ func (c *Config) trust() {
 	}
 	c.Audit.Webhook.trust(c.CAFile)
 	c.Auth.trust(c.CAFile)
+	c.Admin.OIDC.trust(c.CAFile)
 	for _, t := range c.Tenants {
 		file := cmp.Or(t.CAFile, c.CAFile)
 		t.Auth.trust(file)

@@ -100,6 +100,7 @@ func TestAuthorities(t *testing.T) {
 	}
 	cfg := loadText(t, fmt.Sprintf(`
 ca_file: %q
+admin: {listen: "127.0.0.1:9122", oidc: {issuer: "https://login.example.com", client_id: x, roles: {viewer: [x]}}}
 auth: {hook: {url: "https://auth.example.com"}}
 audit: {webhook: {url: "https://hooks.example.com", secret: 0123456789abcdef}}
 tenants:
@@ -111,9 +112,9 @@ tenants:
   other: {bucket: others, webhook: {url: "https://hooks.example.com", secret: 0123456789abcdef}}
 `, server, tenant))
 	own, other := cfg.Tenants["own"], cfg.Tenants["other"]
-	got := []string{cfg.Auth.Hook.CAFile, cfg.Audit.Webhook.CAFile, other.Webhook.CAFile, own.Auth.LDAP.CAFile,
-		own.Inspect.Hook.CAFile, own.Webhook.CAFile, other.Inspect.Hook.CAFile}
-	if want := []string{server, server, server, tenant, tenant, "", ""}; !slices.Equal(got, want) {
+	got := []string{cfg.Admin.OIDC.CAFile, cfg.Auth.Hook.CAFile, cfg.Audit.Webhook.CAFile, other.Webhook.CAFile,
+		own.Auth.LDAP.CAFile, own.Inspect.Hook.CAFile, own.Webhook.CAFile, other.Inspect.Hook.CAFile}
+	if want := []string{server, server, server, server, tenant, tenant, "", ""}; !slices.Equal(got, want) {
 		t.Errorf("got CA file %q, want %q", got, want)
 	}
 }

@@ -138,6 +138,13 @@ func fileCases(t *testing.T) []fileCase {
 	}))
 	t.Cleanup(hook.Close)
 
+	var provider *httptest.Server
+	provider = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"issuer": %q, "authorization_endpoint": %[1]q, "token_endpoint": %[1]q, "jwks_uri": %[1]q}`,
+			provider.URL)
+	}))
+	t.Cleanup(provider.Close)
+
 	const secret = "secret: 0123456789abcdef"
 	return []fileCase{
 		{keys: []string{"Config/locales_dir"}, top: "locales_dir: VOLUME/texts", before: catalog("À demain."),
@@ -214,6 +221,12 @@ func fileCases(t *testing.T) []fileCase {
 			before: wrongCA, next: files{"ca.crt": pemOf(hook)}, seen: loginSucceeds("bob", "any"),
 		},
 		{
+			keys:   []string{"Config/ca_file"},
+			before: wrongCA, next: files{"ca.crt": pemOf(provider)}, seen: knowsProvider(provider.URL),
+			top: fmt.Sprintf("ca_file: VOLUME/ca.crt\nadmin: {listen: \"127.0.0.1:0\", oidc: {issuer: %q, client_id: x, "+
+				"roles: {viewer: [x]}}}", provider.URL),
+		},
+		{
 			keys: []string{"Tenant/users_file"}, tenant: "users_file: VOLUME/users.yaml",
 			before: files{"users.yaml": "users: {}"},
 			next: files{"users.yaml": fmt.Sprintf(
@@ -274,6 +287,22 @@ func entersAdmin(client tls.Certificate) func(*testing.T, *Server) bool {
 		}
 		_ = response.Body.Close()
 		return response.StatusCode == http.StatusOK
+	}
+}
+
+// knowsProvider reports whether the admin listener trusts an OpenID Connect provider.
+func knowsProvider(issuer string) func(*testing.T, *Server) bool {
+	return func(t *testing.T, srv *Server) bool {
+		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
+		request, err := http.NewRequestWithContext(
+			t.Context(), http.MethodGet, "http://"+srv.AdminAddr().String()+"/login/oidc", nil)
+		must.OK(t, err)
+		response, err := client.Do(request)
+		must.OK(t, err)
+		_ = response.Body.Close()
+		return strings.HasPrefix(response.Header.Get("Location"), issuer+"?")
 	}
 }
 

@@ -23,13 +23,14 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/base/web"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
 const (
 	// timeout limits a login or a check at the provider, including all its requests.
-	timeout = 15 * time.Second
+	timeout = 10 * time.Second
 	// maxResponse limits the size of a response of the provider.
 	maxResponse = 1 << 20
 	// discoveryLasts is the time after which the configuration of the provider is read again.
@@ -84,7 +85,7 @@ type metadata struct {
 func New(cfg config.OIDC) (*Client, error) {
 	authorities, err := config.Trusted(cfg.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("ca_file: %w", err)
+		return nil, err
 	}
 	client := web.NewClient(&http.Transport{
 		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
@@ -135,18 +136,26 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// discover returns the configuration of the provider. It keeps the previous one if a new one cannot be read.
+// discover returns the configuration of the provider. If it is old, a new one is read in the background, and the old
+// one is kept as long as that fails.
 func (c *Client) discover(ctx context.Context) (*provider, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	fresh := c.provider != nil && now.Sub(c.provider.read) < discoveryLasts
-	if !fresh && now.Sub(c.tried) >= c.retryAfter {
+	due := now.Sub(c.tried) >= c.retryAfter
+	switch {
+	case c.provider == nil && due:
 		c.tried = now
-		var p *provider
-		if p, c.err = c.read(ctx); c.err == nil {
-			c.provider = p
-		}
+		c.provider, c.err = c.read(ctx)
+	case c.provider != nil && due && now.Sub(c.provider.read) >= discoveryLasts:
+		c.tried = now
+		panics.Go(func() {
+			if p, err := c.read(ctx); err == nil {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.provider = p
+			}
+		})
 	}
 	if c.provider == nil {
 		return nil, c.err
