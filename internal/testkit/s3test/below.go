@@ -36,7 +36,7 @@ func belowOperations() []string {
 	return []string{
 		"AbortMultipartUpload", "CompleteMultipartUpload", "CopyObject", "CreateMultipartUpload", "DeleteObject",
 		"DeleteObjects", "GetObject", "GetObjectTagging", "HeadObject", "ListMultipartUploads", "ListObjectVersions",
-		"ListObjectsV2", "ListParts", "PutObject", "RestoreObject", "UploadPart", "UploadPartCopy",
+		"ListObjectsV2", "ListParts", "PutObject", "PutObjectTagging", "RestoreObject", "UploadPart", "UploadPartCopy",
 	}
 }
 
