@@ -23,7 +23,8 @@ const (
 // csvColumns are the columns of an export as CSV, which are keys of audit lines.
 func csvColumns() []string {
 	return strings.Fields("time replica event outcome tenant user administrator client command code path to_path s3_uri " +
-		"to_s3_uri bytes size etag checksum tls_version certificate reason limit banned more error session")
+		"to_s3_uri bytes size etag checksum tls_version certificate reason limit banned fields more " +
+		"error session")
 }
 
 // exportActivity sends all lines of a search as they are found. The last line says so if there are more.

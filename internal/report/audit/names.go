@@ -206,8 +206,12 @@ func (n *nameSearch) touches(line []byte) bool {
 	return false
 }
 
-// first returns some of the names.
-func (n *nameSearch) first(most int) []string {
-	all := slices.Sorted(maps.Keys(n.names))
-	return all[:min(most, len(all))]
+// first returns the first names that have at most this number of bytes together.
+func (n *nameSearch) first(bytes int) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(n.names)) {
+		if bytes -= len(name); bytes >= 0 {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -114,8 +114,8 @@ type cursor struct {
 	Names []string `json:"n,omitempty"` // other names of the file
 }
 
-// maxCursorNames limits the names in a cursor, which is part of a URL.
-const maxCursorNames = 20
+// maxCursorNames limits the bytes of the names in a cursor. The cursors of all replicas must fit into a URL.
+const maxCursorNames = 1 << 10
 
 func (c cursor) String() string {
 	text, _ := json.Marshal(c) // cannot fail

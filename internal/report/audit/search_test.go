@@ -432,3 +432,28 @@ func BenchmarkSearch(b *testing.B) {
 		})
 	}
 }
+
+// The names of a file are also searched in the older parts of the log. A cursor fits into a URL.
+func TestSearchFollowsToOlderParts(t *testing.T) {
+	var text strings.Builder
+	names := []string{"/first", "/b", "/c", "/d", "/e", "/last"}
+	text.WriteString(stored(0, "upload", "/first", ""))
+	for n := range 5 {
+		text.WriteString(stored(1+n, "rename", names[n], names[n+1]))
+		for range 4000 { // more than a block
+			text.WriteString(stored(1+n, "upload", "/other", ""))
+		}
+	}
+	s := newSearched(t, map[string]string{"": text.String()})
+	s.bytes = 1
+	if got, _ := s.pages(t, Query{Path: "/last"}); strings.Join(got, " ") != "5 4 3 2 1 0" {
+		t.Errorf("lines %v", got)
+	}
+	long := &nameSearch{names: map[string]bool{}}
+	for n := range 100 {
+		long.names[strings.Repeat(fmt.Sprint(n%10), 10+n)] = true
+	}
+	if c := (cursor{Names: long.first(maxCursorNames)}).String(); len(c) > 2*maxCursorNames || len(c) < maxCursorNames {
+		t.Errorf("a cursor has %d bytes", len(c))
+	}
+}
