@@ -72,8 +72,8 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 	return a, err
 }
 
-// newPeers returns the other replicas, or nil if there are none. They prove that they belong together with a key that is
-// derived from state.keys or, without state, from admin.users.
+// newPeers returns the other replicas, or nil if there are none. They prove that they belong together with a key that
+// is derived from state.keys or, without state, from admin.users.
 func (s *Server) newPeers(cfg *config.Config) *admin.Peers {
 	if !cfg.Cluster.IsSet() {
 		return nil
