@@ -89,6 +89,11 @@ clients: packages client-packages .tools/bin/minio .tools/bin/versitygw .tools/c
 	mkdir -p .tools/oidc && cp $^ .tools/oidc && cd .tools/oidc && npm ci --no-audit --no-fund
 	touch $@
 
+# npm installs the exact versions of the lock file: the graphs of the admin listener's page, and axe-core for its tests.
+.tools/page/node_modules: internal/admin/package.json internal/admin/package-lock.json | packages
+	mkdir -p .tools/page && cp $^ .tools/page && cd .tools/page && npm ci --no-audit --no-fund
+	touch $@
+
 torture: packages .tools/bin/minio .tools/bin/versitygw ## kill clients in 50 rounds, have 100,000 sessions, judge what FTP clients are told for an hour, run random histories for an hour; ROUNDS=200 JUDGED=1h TORTURE=8h for longer
 	go test -race -v -timeout 0 -run 'Test(Killed|Cluster$$)' ./internal/acceptance -kill.rounds $(ROUNDS) -cluster.transfers 10000
 	go test -race -v -timeout 0 -run TestLinearizable ./internal/acceptance -histories.servers minio,versitygw -histories.time $(JUDGED) -histories.seed $$(date +%s)
@@ -127,7 +132,7 @@ release: .goreleaser-check $(RELEASE_TOOLS:%=.tools/bin/%) ## publish the releas
 	cat .release/install.md >>.release/notes.md
 	gh release edit v$(RELEASE) --notes-file .release/notes.md
 
-test-tools: $(TEST_TOOLS:%=.tools/bin/%) .tools/oidc/node_modules
+test-tools: $(TEST_TOOLS:%=.tools/bin/%) .tools/oidc/node_modules .tools/page/node_modules
 
 tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tools/bin, or take them from the cache
 

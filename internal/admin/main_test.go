@@ -4,6 +4,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/testkit/chromium"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
 
@@ -17,7 +18,7 @@ type suite struct{ *testing.M }
 func (s *suite) Run() int {
 	defer func() {
 		if shared.browser != nil {
-			shared.browser.close()
+			shared.browser.Close()
 		}
 	}()
 	return s.M.Run()
@@ -27,16 +28,16 @@ func (s *suite) Run() int {
 // and go test has no other way to share it.
 var shared struct {
 	once    sync.Once
-	browser *browser
+	browser *chromium.Browser
 	err     error
 }
 
-func chromium(t *testing.T) *browser {
+func browser(t *testing.T) *chromium.Browser {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("-short starts no program; this test needs Chromium")
 	}
-	shared.once.Do(func() { shared.browser, shared.err = startBrowser() })
+	shared.once.Do(func() { shared.browser, shared.err = chromium.Start() })
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}

@@ -13,6 +13,7 @@ import (
 type view struct {
 	Lang, Dir string // attributes of html
 	Texts     data   // for the script
+	Screens   []string
 	Languages []choice
 }
 
@@ -25,13 +26,14 @@ type data struct {
 // A choice is a language in the menu.
 type choice struct {
 	Tag, Name string
+	Dir       string
 	Chosen    bool
 }
 
 func newView(b *i18n.Bundle, tag language.Tag) *view {
-	v := &view{Lang: tag.String(), Dir: direction(tag), Texts: data{tag.String(), b.PageTexts(tag)}}
+	v := &view{Lang: tag.String(), Dir: direction(tag), Texts: data{tag.String(), b.PageTexts(tag)}, Screens: screens()}
 	for _, c := range b.Completeness() {
-		v.Languages = append(v.Languages, choice{c.Tag.String(), c.Name, c.Tag == tag})
+		v.Languages = append(v.Languages, choice{c.Tag.String(), c.Name, direction(c.Tag), c.Tag == tag})
 	}
 	return v
 }
@@ -53,13 +55,3 @@ func (v *view) T(name string) (string, error) {
 	}
 	return text, nil
 }
-
-// A table describes a table of the page. Name and Columns are text names without "page-".
-type table struct {
-	*view
-	Name    string
-	Columns []string
-}
-
-// Table describes a table to the template. The script finds the cells by the names of their columns.
-func (v *view) Table(name string, columns ...string) table { return table{v, name, columns} }

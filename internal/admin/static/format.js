@@ -1,21 +1,39 @@
 // Formats what the page shows in the language of its reader: texts from the catalogs, and numbers, sizes and
 // times with Intl.
 
-const page = JSON.parse(document.getElementById('texts').textContent)
+let page, locale, formats
 
-// The language of the page, with the region of the browser if it has the same language, because dates differ
-// between en-GB and en-US.
-const written = tag => {
-  const {language, script} = new Intl.Locale(tag).maximize()
-  return `${language}-${script}`
+// use sets the texts and the language. It is called again when the reader chooses another language.
+export function use(texts) {
+  page = texts
+  // The region of the browser is used if it has the same language, because dates differ between en-GB and en-US.
+  const written = tag => {
+    const {language, script} = new Intl.Locale(tag).maximize()
+    return `${language}-${script}`
+  }
+  locale = navigator.languages.find(tag => written(tag) === written(page.lang)) ?? page.lang
+  formats = {
+    decimal: new Intl.NumberFormat(locale),
+    share: new Intl.NumberFormat(locale, {style: 'percent'}),
+    rough: new Intl.NumberFormat(locale, {maximumFractionDigits: 1}),
+    languages: new Intl.DisplayNames(locale, {type: 'language'}),
+    second: new Intl.DateTimeFormat(locale, {timeStyle: 'medium'}),
+    minute: new Intl.DateTimeFormat(locale, {timeStyle: 'short'}),
+    day: new Intl.DateTimeFormat(locale, {dateStyle: 'medium', timeZone: 'UTC'}),
+    dayAndTime: new Intl.DateTimeFormat(locale, {dateStyle: 'medium', timeStyle: 'medium'}),
+    order: new Intl.Collator(locale),
+    units: new Map(),
+  }
 }
-const locale = navigator.languages.find(tag => written(tag) === written(page.lang)) ?? page.lang
+
+// language returns the tag of the language in use.
+export const language = () => page.lang
 
 // text returns the text page-NAME of the catalogs.
 export const text = name => shared(`page-${name}`)
 
 // shared returns a text that the page shares with replies or findings, by its identifier in the catalogs.
-export const shared = id => page.texts[id]
+export const shared = id => page.texts[id] ?? id
 
 // filled returns a text as nodes, with values for its placeholders. String values are isolated, so that each
 // keeps its own writing direction.
@@ -41,49 +59,67 @@ export function isolating(sentence, args) {
   return args.filter(arg => arg).reduce((nodes, arg) => nodes.flatMap(node => typeof node === 'string' ? split(node, arg) : [node]), [sentence])
 }
 
-const decimal = new Intl.NumberFormat(locale)
-const share = new Intl.NumberFormat(locale, {style: 'percent'})
-const languages = new Intl.DisplayNames(locale, {type: 'language'})
-const timeOfDay = new Intl.DateTimeFormat(locale, {timeStyle: 'medium'})
-const dayAndTime = new Intl.DateTimeFormat(locale, {dateStyle: 'medium', timeStyle: 'short'})
-const order = new Intl.Collator(locale)
-
-export const number = n => decimal.format(n)
-export const percent = n => share.format(n)
-export const compare = (a, b) => order.compare(a, b)
-export const languageName = tag => tag ? languages.of(tag) : ''
+export const number = n => formats.decimal.format(n)
+export const rough = n => formats.rough.format(n)
+export const percent = n => formats.share.format(n)
+export const compare = (a, b) => formats.order.compare(a, b)
 export const of = (part, whole) => filled('of', {Part: part, Whole: whole})
 export const bytes = n => scaled(n, '')
 
+// languageName returns the name of a language, or the tag if it is not valid.
+export function languageName(tag) {
+  try {
+    return tag ? formats.languages.of(tag) : ''
+  } catch {
+    return tag
+  }
+}
+
+// duration writes a number of minutes, hours or days.
+export const duration = (n, unit) => new Intl.NumberFormat(locale, {style: 'unit', unit, unitDisplay: 'long'}).format(n)
+
+// speedText writes bytes per second.
+export const speedText = n => scaled(n, '-per-second')
+
 // speed returns a node. In right-to-left text, the words for "per second" come after a size in Latin letters.
 export function speed(n) {
-  const text = scaled(n, '-per-second')
-  const [, size, rest] = document.dir === 'rtl' && text.match(/^(.*\p{Script=Latin})(.*\p{L}.*)$/u) || []
-  if (!rest) return isolated(text)
+  const shown = speedText(n)
+  const [, size, rest] = document.documentElement.dir === 'rtl' && shown.match(/^(.*\p{Script=Latin})(.*\p{L}.*)$/u) || []
+  if (!rest) return isolated(shown)
   const node = isolated(isolated(size), rest)
   node.dir = 'rtl'
   return node
 }
 
-const binary = shared('size-units').split(' ')
-
-// scaled writes a number of bytes in the largest binary unit that it has one of, rounded as in replies. Intl has decimal units only, so their names
-// are replaced by the names of the binary ones.
+// scaled writes a number of bytes in the largest binary unit that it has one of, rounded as in replies. Intl has
+// decimal units only, so their names are replaced by the names of the binary ones.
 function scaled(n, per) {
   const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte']
   let i = 0
   for (; n >= 1024 && i < units.length - 1; i++) n /= 1024
-  const format = (unit, unitDisplay) => new Intl.NumberFormat(locale, {style: 'unit', unit, unitDisplay, maximumFractionDigits: i > 0 ? 1 : 0, roundingMode: 'halfEven'})
+  const format = (unit, unitDisplay) => {
+    const key = `${unit} ${unitDisplay} ${i > 0}`
+    if (!formats.units.has(key)) {
+      formats.units.set(key, new Intl.NumberFormat(locale, {style: 'unit', unit, unitDisplay, maximumFractionDigits: i > 0 ? 1 : 0, roundingMode: 'halfEven'}))
+    }
+    return formats.units.get(key)
+  }
   if (i === 0) return format(units[i] + per, per ? 'short' : 'long').format(n)
   const name = format(units[i], 'short').formatToParts(n).find(part => part.type === 'unit').value
-  return format(units[i] + per, 'short').format(n).replace(name, binary[i - 1])
+  return format(units[i] + per, 'short').format(n).replace(name, shared('size-units').split(' ')[i - 1])
 }
 
 // time formats the time of day, with the date unless it is today.
 export function time(date) {
   const today = new Date().toDateString() === date.toDateString()
-  return (today ? timeOfDay : dayAndTime).format(date)
+  return (today ? formats.second : formats.dayAndTime).format(date)
 }
+
+// minute formats the time of day without seconds.
+export const minute = date => formats.minute.format(date)
+
+// day formats a date such as 2026-12-31.
+export const day = date => formats.day.format(date)
 
 // Characters that are invisible or change the order of others. Joiners (U+200C, U+200D) are allowed, because
 // Persian and Hindi words and emoji need them.
@@ -104,5 +140,13 @@ export function visible(value, lang) {
     name.textContent = `U+${piece.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`
     node.append(name)
   }
+  return node
+}
+
+// path returns a pathname from a client or the server. It is read from left to right, so that /ملف begins with
+// its slash in every language.
+export function path(value) {
+  const node = visible(value)
+  if (value.startsWith('/')) node.dir = 'ltr'
   return node
 }

@@ -28,7 +28,7 @@
     check(element, 'text', parse(getComputedStyle(element).color), ground(element), 4.5)
   }
   for (const element of document.querySelectorAll('button, input, select')) {
-    if (visible(element)) check(element, 'border', parse(getComputedStyle(element).borderTopColor), ground(element.parentElement), 3)
+    if (visible(element) && getComputedStyle(element).borderTopWidth !== '0px') check(element, 'border', parse(getComputedStyle(element).borderTopColor), ground(element.parentElement), 3)
   }
   return problems
 })()
