@@ -100,7 +100,7 @@ func TestAuditOfAdministrators(t *testing.T) {
 	by := "administrator=" + self.Username + " "
 	want := []string{
 		by + "client=admin_socket event=disconnect outcome=ok session=" + id + " tenant=acme user=alice",
-		by + "client=admin_socket error=session none not found: it may have ended, or belong to another replica " +
+		by + "client=admin_socket error=session none not found: it may have ended " +
 			"event=disconnect outcome=failed session=none",
 		by + "banned=alice@acme client=admin_socket event=ban outcome=ok",
 		by + "banned=alice@acme client=admin_socket event=unban outcome=ok",
