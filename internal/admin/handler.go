@@ -3,7 +3,6 @@ package admin
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -104,8 +103,6 @@ func (h *Handler) stateRoutes() []route {
 			reads(func(*http.Request) ([]*report.TransferInfo, error) { return transfersOf(sessions()), nil })},
 		{http.MethodGet, "/tenants", Viewer, "List the tenants with their buckets and quotas", nil,
 			reads(func(*http.Request) ([]Tenant, error) { return h.Source.Tenants(h.Source.Sessions()), nil })},
-		{http.MethodGet, "/audit", Viewer, "List the latest events of the audit log, oldest first", nil,
-			reads(func(*http.Request) ([]json.RawMessage, error) { return h.Source.Audit(), nil })},
 		{http.MethodGet, "/uploads", Viewer, "List the incomplete uploads of all replicas",
 			[]parameter{{name: "tenant", meaning: "only uploads of this tenant"}}, reads(h.uploads)},
 		{http.MethodGet, "/bans", Viewer, "List the bans, sorted by name", nil,

@@ -3,7 +3,6 @@ package admin
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -84,8 +83,7 @@ func (s *source) Abort(ctx context.Context, _, _ string) error {
 	return nil
 }
 
-func (*source) Disconnect(string) bool   { return true }
-func (*source) Audit() []json.RawMessage { return nil }
+func (*source) Disconnect(string) bool { return true }
 
 func handlerOf(s *source, log *bytes.Buffer) *Handler {
 	discarded := slog.New(slog.DiscardHandler)

@@ -1,14 +1,12 @@
 package admin
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/report"
-	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -34,7 +32,6 @@ type Parts struct {
 	// zero time without a certificate.
 	Listener func() (host string, ends time.Time)
 	Refusals func() map[string]int64 // since the start, by limit
-	Recent   *audit.Recent
 }
 
 // An Overview is the [Source] of a server.
@@ -47,9 +44,6 @@ var _ Source = (*Overview)(nil)
 
 // NewOverview returns an overview of the parts of a server.
 func NewOverview(control Control, parts Parts) *Overview { return &Overview{control, parts} }
-
-// Audit implements [Source].
-func (o *Overview) Audit() []json.RawMessage { return o.parts.Recent.Lines() }
 
 // Server implements [Source].
 func (o *Overview) Server() Server {

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/report"
@@ -29,8 +28,6 @@ type Source interface {
 	// or S3 has completed it, and EBUSY if a session is working on it or S3 may still complete it. Any other
 	// error names the bucket that failed.
 	Abort(ctx context.Context, tenant, id string) error
-	// Audit returns the latest events of the audit log, oldest first.
-	Audit() []json.RawMessage
 }
 
 // A Server is the state of a replica. Times are in UTC.

@@ -34,10 +34,10 @@ type adminAccess struct {
 	peers   *admin.Peers // nil without other replicas
 }
 
-// recentEvents returns a buffer for the last audit events, which administrators can read. It is nil if there is no
-// access for administrators.
+// recentEvents returns a buffer for the last audit events, which administrators can search. It is nil if they can
+// search a file, or if there is no access for administrators.
 func recentEvents(cfg *config.Config) *audit.Recent {
-	if cfg.AdminSocket == "" && cfg.Admin.Listen == "" {
+	if cfg.AdminSocket == "" && cfg.Admin.Listen == "" || cfg.Audit.File != "" && !cfg.Audit.Stdout() {
 		return nil
 	}
 	return audit.NewRecent()
@@ -52,7 +52,7 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 			Version: s.opts.Version, Replica: s.ports.number, Replicas: max(1, cfg.Cluster.Replicas),
 			Started: time.Now(), Loaded: s.configVersion, Health: s.health,
 			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate,
-			Refusals: s.metrics.RefusalsByLimit, Recent: recent,
+			Refusals: s.metrics.RefusalsByLimit,
 		}),
 		Accounts: accounts{s},
 		Bans:     s.bans, Debug: s.debug,

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -124,10 +125,12 @@ func TestAdministratorSeesSessions(t *testing.T) {
 	}
 	c.Command(221, "QUIT")
 	until(t, administrator.Sessions, func(all []report.SessionInfo) bool { return len(all) == 0 })
-	var events []struct{ Event, User, Session string }
-	ask(t, srv, "/api/v1/audit", &events)
+	var page struct {
+		Events []struct{ Event, User, Session string }
+	}
+	ask(t, srv, "/api/v1/activity", &page)
 	got := ""
-	for _, e := range events {
+	for _, e := range slices.Backward(page.Events) {
 		got += e.Event + " "
 		if e.Event != "admin_login" && (e.User != "alice" || e.Session != before.ID) {
 			t.Errorf("unexpected audit log %+v", e)

@@ -161,7 +161,7 @@ func (s *Server) registerCollectors() {
 	}
 }
 
-// newAuditLog returns the audit log, or nil if nobody reads it. recent is nil without administrators. In a cluster,
+// newAuditLog returns the audit log, or nil if nobody reads it. recent may be nil. In a cluster,
 // each line has the number of the replica.
 func newAuditLog(out *audit.Output, recent *audit.Recent, guard *panics.Guard, cluster bool, replica int) *audit.Log {
 	var to audit.Sink = out
