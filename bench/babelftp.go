@@ -128,10 +128,14 @@ func (b *babelftp) stopAll() {
 type running struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when the process has ended
+	admin string        // address of the admin listener; empty without one
 }
 
-// listens matches the log line for the open listener.
-var listens = regexp.MustCompile(`msg=listening key=listen address=(\S+)`)
+// listens and administers match the log lines for the open listeners.
+var (
+	listens     = regexp.MustCompile(`msg=listening key=listen address=(\S+)`)
+	administers = regexp.MustCompile(`msg=listening key=admin\.listen address=(\S+)`)
+)
 
 // address waits until the process serves and returns its address.
 func (r *running) address(ctx context.Context, output string) (string, error) {
@@ -142,6 +146,9 @@ func (r *running) address(ctx context.Context, output string) (string, error) {
 			return "", err
 		}
 		if m := listens.FindSubmatch(text); m != nil && strings.Contains(string(text), "msg=serving") {
+			if a := administers.FindSubmatch(text); a != nil {
+				r.admin = string(a[1])
+			}
 			return string(m[1]), nil
 		}
 		select {

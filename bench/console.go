@@ -16,8 +16,9 @@ import (
 	"github.com/babelftp/babelftp/internal/admin"
 )
 
-// console measures how long the console waits for its data, next to many sessions and with a large audit log.
-func console(sessions, lines int) work {
+// console measures how long the console waits for its data, next to many sessions and with a large audit log, and how
+// long its page takes in a browser.
+func console(sessions, lines int, watch time.Duration) work {
 	name := fmt.Sprintf("console with %d sessions and %d audit lines", sessions, lines)
 	return work{name, func(ctx context.Context, j *job) error {
 		if j.contender.own == nil {
@@ -34,7 +35,14 @@ func console(sessions, lines int) work {
 		}
 		server := *j.contender.own
 		server.running, server.socket = map[string]*running{}, filepath.Join(dir, "admin.sock")
-		server.lines = append([]string{fmt.Sprintf("audit: {file: %q}", log)}, server.lines...)
+		hash, err := server.hash(ctx)
+		if err != nil {
+			return err
+		}
+		server.lines = append([]string{
+			fmt.Sprintf("audit: {file: %q}", log),
+			fmt.Sprintf("admin: {listen: \"127.0.0.1:0\", users: %q}", userAndPassword+":"+hash),
+		}, server.lines...)
 		defer server.stopAll()
 		target, err := server.start(ctx, direct, j.endpoints()[direct])
 		if err != nil {
@@ -64,7 +72,7 @@ func console(sessions, lines int) work {
 			}
 			j.report(amount(name+": "+of.row, "ms"), float64(time.Since(begin).Microseconds())/1000)
 		}
-		return nil
+		return page(ctx, "http://"+server.running[direct].admin, name, watch, j)
 	}}
 }
 

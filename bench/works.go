@@ -72,7 +72,7 @@ func works(s sizes) []work {
 		listing(direct, s.count(100_000)),
 		logins(s.count(4000)),
 		requests(),
-		console(s.count(2000), s.count(100_000)),
+		console(s.count(2000), s.count(100_000), s.idle()),
 		twoUsers(8, s.count(25), 4<<10),
 		twoUsers(8, s.count(10), s.bytes(1<<20)),
 	}, victims(s.count(200), s.count(200)), []work{

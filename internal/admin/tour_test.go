@@ -30,7 +30,7 @@ func lftp(t *testing.T, srv *server.Server, user, password, commands string) *ex
 	t.Helper()
 	host, port, _ := strings.Cut(srv.Addr().String(), ":")
 	return exec.CommandContext(t.Context(), "lftp", "--norc", "-e",
-		"set ftp:ssl-allow no; set net:max-retries 1; "+commands, "-p", port, "-u", user+"@acme,"+password, host)
+		"set ftp:ssl-allow no; set net:max-retries 1; set net:reconnect-interval-base 1; "+commands, "-p", port, "-u", user+"@acme,"+password, host)
 }
 
 // An administrator with nothing but a browser adds a user, who logs in with lftp, watches the upload, bans the user,
@@ -209,7 +209,7 @@ func TestPictures(t *testing.T) {
 	tab := openPage(t, srv.Server, "server", "en")
 	eval[any](tab, `{ // an hour with some load, instead of the seconds since the start of the test
 		const wave = (low, high, times) => Array.from({length: 360}, (_, i) =>
-			Math.max(0, Math.round(low + (high - low) * (1 + Math.sin(i / 360 * times * 2 * Math.PI) + Math.sin(i * 1.7) / 9) / 2)))
+			Math.max(0, Math.round(low + (high - low) * (1 + Math.sin(i / 57 * times) + Math.sin(i * 1.7) / 9) / 2)))
 		const series = {sessions: wave(2, 14, 2), uploads_bytes: wave(1e6, 9e7, 3), downloads_bytes: wave(0, 4e7, 5),
 			logins: wave(0, 6, 7), failed_logins: wave(-2, 1, 3), errors: wave(-3, 1, 4)}
 		const fetched = fetch
