@@ -48,6 +48,9 @@ type StoredUsers map[string]map[string]*User
 // tenants. unknown reports that the users could not be read yet. A tenant that is equal in before is the same pointer.
 func (c *Config) MergeUsers(stored StoredUsers, unknown bool, before *Config) (*Config, []UserProblem) {
 	m := &userMerge{v: &validator{cfg: c}, stored: stored, names: c.loginNames()}
+	if before != nil && before.loaded.bundle == c.loaded.bundle && before.TLS.ClientCertificates == c.TLS.ClientCertificates {
+		m.checked = before.Tenants
+	}
 	m.v.catalogs()
 	next := *c
 	next.Tenants = maps.Clone(c.Tenants)
@@ -76,7 +79,8 @@ func (c *Config) MergeUsers(stored StoredUsers, unknown bool, before *Config) (*
 type userMerge struct {
 	v        *validator
 	stored   StoredUsers
-	names    loginNames // of all users without a problem
+	checked  map[string]*Tenant // result of an earlier merge in which the same users are valid; nil if there is none
+	names    loginNames         // of all users without a problem
 	problems []UserProblem
 }
 
@@ -91,6 +95,10 @@ func (m *userMerge) usersOf(tenant string, t *Tenant) map[string]*User {
 	m.v.problems = nil // a configuration that was loaded has none
 	users := make(map[string]*User, len(t.Users)+len(m.stored[tenant]))
 	own := make(map[string]string, len(t.Users))
+	var checked map[string]*User
+	if before := m.checked[tenant]; before != nil && before.withoutStored == t {
+		checked = before.Users
+	}
 	for name, u := range t.Users {
 		users[name] = u
 		own[NormalizeUser(name)] = name
@@ -103,7 +111,9 @@ func (m *userMerge) usersOf(tenant string, t *Tenant) map[string]*User {
 			continue
 		}
 		u := m.stored[tenant][name]
-		t.checkUser(m.v, p, name, u, offered)
+		if checked[name] != u {
+			t.checkUser(m.v, p, name, u, offered)
+		}
 		if len(m.v.problems) > 0 {
 			m.leaveOut(tenant, name, m.v.problems.Error())
 			m.v.problems = nil

@@ -44,7 +44,7 @@ func TestTicketKeyRotation(t *testing.T) {
 }
 
 // stateConfig returns a configuration with shared state in a new bucket.
-func stateConfig(t *testing.T, s *s3test.Server) *config.Config {
+func stateConfig(t testing.TB, s *s3test.Server) *config.Config {
 	cfg := servicetest.NewConfig(t, s)
 	cfg.State = config.State{
 		Bucket: s.Bucket(t), Prefix: "state/", Folder: t.TempDir(),

@@ -14,6 +14,8 @@ import (
 const (
 	// usersInterval is the minimum time between two reloads of users in the shared state.
 	usersInterval = 500 * time.Millisecond
+	// firstInterval is the time between two reloads while the users are read for the first time.
+	firstInterval = 5 * time.Second
 	// usersDelay is how long a reload waits for more changes.
 	usersDelay = 20 * time.Millisecond
 	// maxUsersWait is how long a server is not ready because it reads the users.
@@ -65,14 +67,15 @@ func (s *Server) followUsers(ctx context.Context) (known <-chan struct{}) {
 		close(done)
 		return done
 	}
-	complete := s.state.store.Complete()
 	panics.Go(func() {
+		if !s.awaitComplete(ctx) {
+			return
+		}
+		s.reloadUsers()
+		close(done)
 		for {
-			wasComplete := false
 			select {
 			case <-s.state.users.Changed():
-			case <-complete:
-				wasComplete, complete = true, nil
 			case <-ctx.Done():
 				return
 			}
@@ -80,15 +83,27 @@ func (s *Server) followUsers(ctx context.Context) (known <-chan struct{}) {
 				return
 			}
 			s.reloadUsers()
-			if wasComplete {
-				close(done)
-			}
 			if !wait(ctx, usersInterval-usersDelay) {
 				return
 			}
 		}
 	})
 	return done
+}
+
+// awaitComplete waits until the users have been read once. Until then, it rarely applies those that are known, because
+// that takes longer than reading some more. It returns false if ctx ends first.
+func (s *Server) awaitComplete(ctx context.Context) bool {
+	for {
+		select {
+		case <-s.state.store.Complete():
+			return true
+		case <-time.After(firstInterval):
+			s.reloadUsers()
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // wait returns false if ctx ends first.

@@ -27,7 +27,7 @@ const (
 	// saveInterval is the minimum time between two writes of the file.
 	saveInterval = 10 * time.Second
 	// parallelReads is the number of items that are read at the same time.
-	parallelReads = 32
+	parallelReads = 100
 	// maxRecent is the number of changes that "changes" names. A server that has missed more lists all items.
 	maxRecent = 200
 	// announceTimeout limits how long a change is announced. The next listing finds it in any case.
