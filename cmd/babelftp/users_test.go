@@ -103,3 +103,45 @@ func TestUsersOfWrongConfiguration(t *testing.T) {
 		t.Errorf("the file has %q", text)
 	}
 }
+
+// The errors about users in the shared state say what is missing, before anything is sent to S3.
+func TestUsersInStateErrors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "babelftp.yaml")
+	must.WriteFile(t, filepath.Join(dir, "users.yaml"), "users: {zoe: {disabled: true}}\n")
+	must.WriteFile(t, file, `
+listen: ":2121"
+passive: {ports: 30000-30099}
+s3: {region: eu-west-1, endpoint: "http://127.0.0.1:1", access_key_id: a, secret_access_key: b}
+state: {bucket: shared, keys: `+strings.Repeat("A", 43)+`=, folder: `+dir+`}
+tenants:
+  acme: {bucket: acme-data, users_store: state}
+  file: {bucket: file-data, users_file: users.yaml}
+`)
+	for _, step := range []struct {
+		args string
+		code int
+		err  string
+	}{
+		{"move acme", 2, "expected --to state or --to file"},
+		{"move acme --to elsewhere", 2, "expected --to state or --to file"},
+		{"move acme --to state --file x.yaml", 2, "--file requires --to file"},
+		{"move nobody --to state", 1, `unknown tenant "nobody": want one of acme, file`},
+		{"move acme --to file", 1, "tenant acme has no users_file: add `users_file: acme-users.yaml` to " + file},
+		{"move file --to state", 1, "tenant file has no users_store: add `users_store: state` to " + file},
+		{"add bob@acme --disabled", 1, "state s3://shared/.babelftp/state/: "},
+		{"list acme", 1, "cannot read the users in the shared state: "},
+	} {
+		code, out, err := output(t, "", append(append([]string{"users"}, strings.Fields(step.args)...), "--config", file)...)
+		if code != step.code || out != "" || !strings.Contains(err, step.err) {
+			t.Errorf("%s: %d\n%s%s\nwant %d and %q", step.args, code, out, err, step.code, step.err)
+		}
+	}
+	if code, out, err := output(t, "", "users", "list", "file", "--config", file); code != 0 || !strings.Contains(out, "zoe@file") {
+		t.Errorf("list of a tenant with a file: %d\n%s%s", code, out, err)
+	}
+	if code, out, err := output(t, "", "check", "--config", file); code != 0 || !strings.Contains(out, "tenant acme: users in the shared state") {
+		t.Errorf("check: %d\n%s%s", code, out, err)
+	}
+}

@@ -43,6 +43,8 @@ import (
 const (
 	// maxItem limits the size of an encrypted item, in bytes.
 	maxItem = 1 << 20
+	// maxFloors limits the deleted items whose versions are remembered.
+	maxFloors = 100_000
 	// updateAttempts limits how often an update is repeated because another server was faster.
 	updateAttempts = 10
 )
@@ -85,6 +87,7 @@ type Store struct {
 	items      map[string]*item
 	generation uint64 // increases with each change of the copy
 	deleted    map[string]uint64
+	floors     map[string]int64 // the last known versions of items that were deleted; older ones are not accepted again
 	unsaved    bool
 	unreadable map[string]string // ETags of items that cannot be decrypted, by name
 
@@ -123,7 +126,7 @@ func New(o Options) *Store {
 		opts:     o,
 		bucket:   &cas.Bucket{Client: func() cas.Client { return o.Client }, Name: o.Bucket, MaxSize: maxItem},
 		complete: make(chan struct{}),
-		items:    map[string]*item{}, deleted: map[string]uint64{}, unreadable: map[string]string{},
+		items:    map[string]*item{}, deleted: map[string]uint64{}, unreadable: map[string]string{}, floors: map[string]int64{},
 	}
 	s.load()
 	return s
@@ -215,7 +218,7 @@ func (s *Store) Names(prefix string) (names []string) {
 // [fs.ErrNotExist] if there is none.
 func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
 	i, err := s.read(ctx, name)
-	if err == nil && i == nil {
+	if err == nil && (i == nil || i.value == nil) {
 		err = fmt.Errorf("%s: %w", s.URL(name), fs.ErrNotExist)
 	}
 	if err != nil {
@@ -236,11 +239,13 @@ func (s *Store) read(ctx context.Context, name string) (*item, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	known := s.items[name]
+	known, floor := s.items[name], s.floors[name]
 	s.mu.Unlock()
-	if i != nil && known != nil && i.number < known.number {
-		// Somebody has put an older version back. The next update replaces it by a change of the known value.
+	switch { // Somebody may have put an older version back. The next update replaces it by a change of the known value.
+	case i != nil && known != nil && i.number < known.number:
 		return &item{value: known.value, number: known.number, version: version}, nil
+	case i != nil && known == nil && i.number <= floor:
+		return &item{number: floor, version: version}, nil
 	}
 	s.apply(name, i, began)
 	return i, nil
@@ -278,7 +283,7 @@ func (s *Store) apply(name string, i *item, since uint64) {
 		s.mu.Unlock()
 		return
 	case before != nil && before.generation > since, before == nil && s.deleted[name] > since,
-		before != nil && i != nil && i.number < before.number:
+		before != nil && i != nil && i.number < before.number, before == nil && i != nil && i.number <= s.floors[name]:
 		s.mu.Unlock()
 		return
 	}
@@ -287,6 +292,10 @@ func (s *Store) apply(name string, i *item, since uint64) {
 	if i == nil {
 		delete(s.items, name)
 		s.deleted[name] = s.generation
+		if len(s.floors) >= maxFloors {
+			clear(s.floors)
+		}
+		s.floors[name] = before.number
 	} else {
 		i.generation = s.generation
 		s.items[name] = i
@@ -329,7 +338,10 @@ func (s *Store) Update(ctx context.Context, name string, change func(value []byt
 // write replaces an item. It returns false if another server was faster.
 func (s *Store) write(ctx context.Context, name string, value []byte, before *item) (written bool, err error) {
 	// Numbers also increase if an item is deleted and created again, because they begin with the time.
-	number := max(before.number+1, time.Now().UnixMilli())
+	s.mu.Lock()
+	floor := s.floors[name]
+	s.mu.Unlock()
+	number := max(before.number+1, floor+1, time.Now().UnixMilli())
 	data, err := s.opts.Keys.Seal(name, number, value)
 	if err != nil {
 		return false, err

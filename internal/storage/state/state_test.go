@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/base/keyring"
@@ -290,6 +291,22 @@ func TestAttackedItems(t *testing.T) {
 	must.OK(t, s.Update(t.Context(), "x", func(value []byte) ([]byte, error) { return append(value, "er"...), nil }))
 	if value, err := p.store(t).Read(t.Context(), "x"); err != nil || string(value) != "newer" {
 		t.Errorf("an update of an older version stores %q, %v", value, err)
+	}
+	s.Flush(t.Context())
+	_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &p.bucket, Key: aws.String("state/items/x")})
+	must.OK(t, err)
+	must.OK(t, s.sync(t.Context()))
+	s3test.Put(t, client, p.bucket, "state/items/x", old)
+	must.OK(t, s.sync(t.Context()))
+	if value, ok := s.Get("x"); ok {
+		t.Errorf("an old version of a deleted item is accepted: %q", value)
+	}
+	if _, err := s.Read(t.Context(), "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Read of an old version of a deleted item returns %v", err)
+	}
+	set(t, s, "x", "newest")
+	if value, err := p.store(t).Read(t.Context(), "x"); err != nil || string(value) != "newest" {
+		t.Errorf("after the item was created again, it is %q, %v", value, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,18 +125,34 @@ func (s *Store) removeFromFile(m Move, file string, users []copiedUser) error {
 		return nil
 	}
 	return Edit(file, func(d *Document) error {
+		var names []string
 		for _, u := range users {
-			if d.Version(u.name) != u.version {
-				m.Note(fmt.Sprintf("user %s@%s stays in %s, because it was changed during the move: run it again with --replace",
-					u.name, s.opts.Tenant, file))
+			if d.Version(u.name) == u.version {
+				names = append(names, u.name)
 				continue
 			}
-			if err := d.Remove(u.name); err != nil {
-				return err
-			}
+			m.Note(fmt.Sprintf("user %s@%s stays in %s, because it was changed during the move: run it again with --replace",
+				u.name, s.opts.Tenant, file))
 		}
-		return nil
+		return d.removeAll(names)
 	}, func(file string, text []byte) error { return s.opts.Check("", Place{InFile, file}, text) })
+}
+
+// removeAll removes users who may share settings by aliases.
+func (d *Document) removeAll(names []string) error {
+	for len(names) > 0 {
+		var errs []error
+		left := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			err := d.Remove(name)
+			errs = append(errs, err)
+			return err == nil
+		})
+		if len(left) == len(names) {
+			return errors.Join(errs...)
+		}
+		names = left
+	}
+	return nil
 }
 
 // moveToFile moves the users in the shared state to one file.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/base/keyring"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
@@ -237,4 +239,179 @@ func TestDocumentSettings(t *testing.T) {
 	if names := d.Names(); !slices.Equal(names, []string{"al", "\u00e9"}) {
 		t.Errorf("Names = %q", names)
 	}
+}
+
+// movedTenant returns the options of a tenant whose users are moved, and the content of its file.
+func movedTenant(t *testing.T, s *testState, users string) (open func() *Store, file string) {
+	file = filepath.Join(t.TempDir(), "users.yaml")
+	must.WriteFile(t, file, users)
+	must.WriteFile(t, filepath.Join(filepath.Dir(file), "bob.hash"), "$6$bob\n")
+	return func() *Store {
+		return NewStore(Options{Tenant: "acme", UsersFile: file, State: s.open(t), Check: accept})
+	}, file
+}
+
+// mover returns a move that collects its notes.
+func mover(to Kind, notes *[]string) Move {
+	return Move{To: to, Moved: func(string, Place, Place) {}, Note: func(text string) { *notes = append(*notes, text) },
+		Wait: func(context.Context, time.Duration) {}}
+}
+
+const usersToMove = "# Ours.\nusers:\n  # Sales.\n  alice: {root: &r /a, password_hash: $6$alice} # until spring\n" +
+	"  bob:\n    password_hash_file: bob.hash\n    root: *r\n"
+
+// Users can be moved to the state and back, with comments and without aliases and files.
+func TestMove(t *testing.T) {
+	for _, server := range []string{"sim-aws", "minio", "versitygw"} {
+		t.Run(server, func(t *testing.T) {
+			open, file := movedTenant(t, newTestState(t, server), usersToMove)
+			var notes []string
+			dry := mover(InState, &notes)
+			dry.DryRun = true
+			must.OK(t, open().Move(t.Context(), dry))
+			if text := must.ReadFile(t, file); text != usersToMove {
+				t.Errorf("a dry run changed the file to\n%s", text)
+			}
+			if _, place, err := open().Read(t.Context(), "alice"); err != nil || place.Kind != InFile {
+				t.Errorf("after a dry run, alice is in %v, %v", place, err)
+			}
+			must.OK(t, open().Move(t.Context(), mover(InState, &notes)))
+			if text := must.ReadFile(t, file); text != "# Ours.\nusers: {}\n" {
+				t.Errorf("the file is\n%s", text)
+			}
+			d, place, err := open().Read(t.Context(), "bob")
+			must.OK(t, err)
+			if place.Kind != InState || d.Get("bob", "password_hash") != "$6$bob" || d.Get("bob", "root") != "/a" {
+				t.Errorf("bob is %v in %s", d, place)
+			}
+			must.OK(t, open().Move(t.Context(), mover(InState, &notes))) // nothing is left to move
+			must.OK(t, open().Move(t.Context(), mover(InFile, &notes)))
+			text := must.ReadFile(t, file)
+			for _, want := range []string{"# Ours.", "  # Sales.\n  alice: {root: /a, password_hash: $6$alice} # until spring\n", "  bob:\n"} {
+				if !strings.Contains(text, want) {
+					t.Errorf("the file is\n%s\nwant %q", text, want)
+				}
+			}
+			if s := open(); len(notes) > 0 || s.opts.State.Sync(t.Context()) != nil {
+				t.Errorf("notes %q", notes)
+			} else if places, _ := s.Places(); places["alice"].Kind != InFile || len(places) != 2 {
+				t.Errorf("places %v", places)
+			}
+		})
+	}
+}
+
+// A move that was interrupted is completed by another one. Users who were changed in the meantime are not lost.
+func TestMoveAgain(t *testing.T) {
+	for _, to := range []Kind{InState, InFile} {
+		t.Run(string(to), func(t *testing.T) {
+			open, _ := movedTenant(t, newTestState(t, "sim-aws"), usersToMove)
+			var notes []string
+			if to == InFile {
+				must.OK(t, open().Move(t.Context(), mover(InState, &notes)))
+			}
+			interrupted := mover(to, &notes)
+			change := func() {
+				s := open()
+				if to == InFile {
+					s.opts.UsersFile = "" // what another replica does, which does not have the file yet
+				}
+				must.OK(t, s.Edit(t.Context(), "alice", func(d *Document) error { return d.Set("alice", "fr", "language") }))
+			}
+			interrupted.Wait = func(context.Context, time.Duration) { change() }
+			must.OK(t, open().Move(t.Context(), interrupted))
+			if len(notes) != 1 || !strings.Contains(notes[0], "alice@acme stays in") {
+				t.Fatalf("notes %q", notes)
+			}
+			notes = nil
+			must.OK(t, open().Move(t.Context(), mover(to, &notes)))
+			if len(notes) != 1 || !strings.Contains(notes[0], "--replace") {
+				t.Fatalf("notes %q", notes)
+			}
+			notes = nil
+			replacing := mover(to, &notes)
+			replacing.Replace = true
+			must.OK(t, open().Move(t.Context(), replacing))
+			d, place, err := open().Read(t.Context(), "alice")
+			must.OK(t, err)
+			if len(notes) > 0 || place.Kind != to || d.Get("alice", "language") != "fr" {
+				t.Errorf("alice is in %s with the language %q, and the notes are %q", place, d.Get("alice", "language"), notes)
+			}
+		})
+	}
+}
+
+// A move without one of the two places, or without S3, changes nothing.
+func TestMoveErrors(t *testing.T) {
+	s := newTestState(t, "sim-aws")
+	open, file := movedTenant(t, s, usersToMove)
+	var notes []string
+	one := open()
+	one.opts.UsersFile = ""
+	if err := one.Move(t.Context(), mover(InFile, &notes)); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("without a file: %v", err)
+	}
+	refused := errors.New("refused")
+	one = open()
+	one.opts.Check = func(string, Place, []byte) error { return refused }
+	if err := one.Move(t.Context(), mover(InState, &notes)); !errors.Is(err, refused) {
+		t.Errorf("with an invalid user: %v", err)
+	}
+	down := s.proxy.Inject(s3test.Fault{Effect: s3test.Refuse(403, "AccessDenied")})
+	if err := open().Move(t.Context(), mover(InState, &notes)); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("without S3: %v", err)
+	}
+	down.End()
+	if text := must.ReadFile(t, file); text != usersToMove {
+		t.Errorf("the file is\n%s", text)
+	}
+}
+
+// Homonyms finds the users with whom a new user could be mistaken at a login.
+func TestHomonyms(t *testing.T) {
+	shared := newTestState(t, "sim-aws").open(t)
+	for _, user := range []string{"bob@a", "bob@b", "removed@b", "bob@b@c", "eve@b"} {
+		at := strings.LastIndexByte(user, '@')
+		s := NewStore(Options{Tenant: user[at+1:], State: shared, Check: accept})
+		must.OK(t, s.Edit(t.Context(), user[:at], add(user[:at], "/")))
+		if user == "removed@b" {
+			must.OK(t, s.Edit(t.Context(), user[:at], func(d *Document) error { return d.Remove("removed") }))
+		}
+	}
+	for user, want := range map[string]string{
+		"bob@a": "map[b:[bob]]", "bob@b": "map[a:[bob] c:[bob@b]]", "removed@a": "map[]", "eve@b@a": "map[b:[eve]]", "al@a": "map[]",
+	} {
+		at := strings.LastIndexByte(user, '@')
+		found, err := Homonyms(t.Context(), shared, user[at+1:], user[:at])
+		if err != nil || fmt.Sprint(found) != want {
+			t.Errorf("%s: %v, %v, want %s", user, found, err, want)
+		}
+	}
+}
+
+// SetPassword replaces the hash and removes must_change_password, unless the hash has changed.
+func TestStoreSetPassword(t *testing.T) {
+	onBoth(t, func(t *testing.T, _ Kind, open func() *Store) {
+		must.OK(t, open().Edit(t.Context(), "alice", func(d *Document) error {
+			d.Add("alice")
+			return errors.Join(d.Set("alice", "$6$old", "password_hash"), d.Set("alice", true, "must_change_password"))
+		}))
+		_, place, err := open().Read(t.Context(), "alice")
+		must.OK(t, err)
+		if changed, err := open().SetPassword(t.Context(), place, Rehash{"alice", "$6$other", "$new"}); changed || err != nil {
+			t.Errorf("another hash: %v, %v", changed, err)
+		}
+		if changed, err := open().SetPassword(t.Context(), place, Rehash{"alice", "$6$old", "$new"}); !changed || err != nil {
+			t.Errorf("the right hash: %v, %v", changed, err)
+		}
+		if users, err := open().WriteHashes(t.Context(), place, []Rehash{{"alice", "$new", "$newer"}, {"bob", "a", "b"}}); err != nil ||
+			!slices.Equal(users, []string{"alice"}) {
+			t.Errorf("WriteHashes = %q, %v", users, err)
+		}
+		d, _, err := open().Read(t.Context(), "alice")
+		must.OK(t, err)
+		if d.Get("alice", "password_hash") != "$newer" || d.Get("alice", "must_change_password") != "" {
+			t.Errorf("alice has %q, %q", d.Get("alice", "password_hash"), d.Get("alice", "must_change_password"))
+		}
+	})
 }
