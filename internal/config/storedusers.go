@@ -9,11 +9,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// IsStored reports whether MergeUsers has added a user to the tenant.
-func (t *Tenant) IsStored(user string) bool {
-	return t.withoutStored != nil && t.Users[user] != nil && t.withoutStored.Users[user] == nil
-}
-
 // ParseUser parses the text of a users_file and returns one of its users, or nil if it does not have the user. A text
 // that is not in a file must not name other files.
 func ParseUser(source string, text []byte, name string, inFile bool) (*User, error) {

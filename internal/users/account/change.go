@@ -166,14 +166,10 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 	}
 	for name, uc := range tc.Users {
 		u := newUser(t, name, uc)
-		switch err := r.checkStorage(u, d.files); {
-		case err != nil && tc.IsStored(name):
-			r.log.Warn("ignored a user in the shared state", "tenant", t.Name, "user", u.Name, "reason", err)
-			continue // a user whom somebody stores must not block the configuration
-		case err != nil:
+		c.Unverified = append(c.Unverified, u.addUse()...)
+		if err := r.checkStorage(u, d.files); err != nil {
 			return nil, err
 		}
-		c.Unverified = append(c.Unverified, u.addUse()...)
 		t.users[u.Name] = u
 		t.known[config.FoldUser(u.Name)] = true
 	}
