@@ -43,7 +43,8 @@ type StoredUsers map[string]map[string]*User
 // tenants. unknown reports that the users could not be read yet. A tenant that is equal in before is the same pointer.
 func (c *Config) MergeUsers(stored StoredUsers, unknown bool, before *Config) (*Config, []UserProblem) {
 	m := &userMerge{v: &validator{cfg: c}, stored: stored, names: c.loginNames()}
-	if before != nil && before.loaded.bundle == c.loaded.bundle && before.TLS.ClientCertificates == c.TLS.ClientCertificates {
+	if before != nil && before.loaded.bundle == c.loaded.bundle &&
+		before.TLS.ClientCertificates == c.TLS.ClientCertificates {
 		m.checked = before.Tenants
 	}
 	m.v.catalogs()

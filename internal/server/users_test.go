@@ -87,7 +87,9 @@ func BenchmarkUsersInState(b *testing.B) {
 		own := usersfile.NewStore(usersfile.Options{
 			Tenant: "acme", State: srv.state.store, Check: func(string, usersfile.Place, []byte) error { return nil },
 		})
-		must.OK(b, own.Edit(ctx, name, func(d *usersfile.Document) error { return d.Set(name, fmt.Sprint("/", n), "root") }))
+		must.OK(b, own.Edit(ctx, name, func(d *usersfile.Document) error {
+			return d.Set(name, fmt.Sprint("/", n), "root")
+		}))
 		b.StartTimer()
 		srv.reloadUsers()
 	}
@@ -113,7 +115,8 @@ func newUsersSite(t *testing.T) *usersSite {
 
 // start starts a server that follows the shared state. The channel is closed when all users are known.
 func (s *usersSite) start() (*Server, <-chan struct{}) {
-	srv, err := New(s.t.Context(), s.cfg, Options{AWS: s.aws.AWSConfig(), Logger: slog.New(slog.NewTextHandler(s.t.Output(), nil))})
+	log := slog.New(slog.NewTextHandler(s.t.Output(), nil))
+	srv, err := New(s.t.Context(), s.cfg, Options{AWS: s.aws.AWSConfig(), Logger: log})
 	must.OK(s.t, err)
 	ctx, stop := context.WithCancel(s.t.Context())
 	var running sync.WaitGroup
@@ -189,7 +192,8 @@ func TestIgnoredUsers(t *testing.T) {
 	}
 	store, _ := srv.UsersStore("acme")
 	err := store.Edit(t.Context(), "bob", func(d *usersfile.Document) error { return d.Set("bob", "fr", "language") })
-	if _, ok := errors.AsType[config.Problems](err); !ok || !strings.Contains(err.Error(), "tenants.acme.users.bob.language") {
+	const at = "tenants.acme.users.bob.language"
+	if _, ok := errors.AsType[config.Problems](err); !ok || !strings.Contains(err.Error(), at) {
 		t.Errorf("an invalid change returns %v", err)
 	}
 	must.OK(t, store.Edit(t.Context(), "future", func(d *usersfile.Document) error { return d.Remove("future") }))

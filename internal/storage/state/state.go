@@ -126,7 +126,8 @@ func New(o Options) *Store {
 		opts:     o,
 		bucket:   &cas.Bucket{Client: func() cas.Client { return o.Client }, Name: o.Bucket, MaxSize: maxItem},
 		complete: make(chan struct{}),
-		items:    map[string]*item{}, deleted: map[string]uint64{}, unreadable: map[string]string{}, floors: map[string]int64{},
+		items:    map[string]*item{}, deleted: map[string]uint64{}, floors: map[string]int64{},
+		unreadable: map[string]string{},
 	}
 	s.load()
 	return s

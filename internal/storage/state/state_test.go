@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/base/keyring"
@@ -293,7 +292,8 @@ func TestAttackedItems(t *testing.T) {
 		t.Errorf("an update of an older version stores %q, %v", value, err)
 	}
 	s.Flush(t.Context())
-	_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &p.bucket, Key: aws.String("state/items/x")})
+	key := "state/items/x"
+	_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &p.bucket, Key: &key})
 	must.OK(t, err)
 	must.OK(t, s.sync(t.Context()))
 	s3test.Put(t, client, p.bucket, "state/items/x", old)
