@@ -173,7 +173,7 @@ func (r *reference) add(path string, v reflect.Value) *section {
 			k.section = r.add(at, field)
 		case f.Type.Kind() == reflect.Map && f.Type.Elem().Kind() == reflect.Pointer:
 			k.section = r.add(at+"."+placeholder(name), reflect.New(f.Type.Elem().Elem()).Elem())
-		case f.Type.Kind() == reflect.Slice && !yamlconf.IsScalar(f.Type.Elem()) && f.Type.Elem().Kind() == reflect.Struct:
+		case isListOfSections(f.Type):
 			k.section = r.add(at+"."+placeholder(name), reflect.New(f.Type.Elem()).Elem())
 		default:
 			k.fallback = f.Tag.Get("default")
@@ -181,6 +181,10 @@ func (r *reference) add(path string, v reflect.Value) *section {
 		s.keys = append(s.keys, k)
 	}
 	return s
+}
+
+func isListOfSections(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && !yamlconf.IsScalar(t.Elem())
 }
 
 // placeholder returns the name that the reference uses for the keys of a map.
