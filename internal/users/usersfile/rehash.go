@@ -55,7 +55,7 @@ func (s *Store) WriteHashes(ctx context.Context, at Place, changes []Rehash) (us
 		return writeHashes(at.Name, changes)
 	}
 	for _, c := range changes {
-		switch changed, failed := s.SetPassword(ctx, s.item(c.User), c); {
+		switch changed, failed := s.setHash(ctx, s.item(c.User), c, func(*Document) error { return nil }); {
 		case failed != nil:
 			err = errors.Join(err, failed)
 		case changed:
@@ -71,31 +71,43 @@ const mustChangeKey = "must_change_password"
 // SetPassword replaces the hash of a user who has chosen a new password, and removes must_change_password. It returns
 // false if the hash is not Old anymore. Nothing else is validated: a user whose other settings are invalid keeps them.
 func (s *Store) SetPassword(ctx context.Context, at Place, c Rehash) (changed bool, err error) {
+	if at.Kind == InFile {
+		d, err := Read(at.Name)
+		if err != nil {
+			return false, err
+		}
+		if d.Get(c.User, mustChangeKey) == "" { // keep the formatting of the file
+			users, err := writeHashes(at.Name, []Rehash{c})
+			return len(users) > 0, err
+		}
+	}
+	return s.setHash(ctx, at, c, func(d *Document) error { return d.Unset(c.User, mustChangeKey) })
+}
+
+// setHash replaces the hash of a user, and changes the user in the same write. It returns false if the hash is not Old
+// anymore.
+func (s *Store) setHash(
+	ctx context.Context, at Place, c Rehash, also func(*Document) error,
+) (changed bool, err error) {
 	change := func(d *Document) error {
-		if changed = d.Has(c.User) && d.Get(c.User, passwordHash) == c.Old; !changed {
+		if !d.Has(c.User) || d.Get(c.User, passwordHash) != c.Old {
 			return errNoRehash
 		}
 		if err := d.Set(c.User, c.New, passwordHash); err != nil {
 			return err
 		}
-		return d.Unset(c.User, mustChangeKey)
+		return also(d)
 	}
+	check := func(string, []byte) error { return nil }
 	if at.Kind == InState {
-		err = s.editItem(ctx, c.User, change, func(string, []byte) error { return nil }, false)
+		err = s.editItem(ctx, c.User, change, check, false)
 	} else {
-		var d *Document
-		if d, err = Read(at.Name); err == nil && d.Get(c.User, mustChangeKey) == "" { // keep the formatting of the file
-			users, err := writeHashes(at.Name, []Rehash{c})
-			return len(users) > 0, err
-		}
-		if err == nil {
-			err = Edit(at.Name, change, func(string, []byte) error { return nil })
-		}
+		err = Edit(at.Name, change, check)
 	}
 	if errors.Is(err, errNoRehash) {
 		return false, nil
 	}
-	return changed && err == nil, err
+	return err == nil, err
 }
 
 // writeHashes replaces hashes in a file and returns the users whose hash it has replaced. A user whose hash is not Old
