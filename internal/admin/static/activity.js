@@ -17,7 +17,7 @@ const logins = 'login,admin_login'
 const partsAtOnce = 8
 
 // target returns what an administrator has changed.
-const target = e => e.banned || (e.administrator && e.user) || e.session || '–'
+const target = e => e.banned || e.administrator && (e.user || e.session) || '–'
 
 // create returns the screen. The search is in the address of the page, so that it can be shared.
 export function create({go, replace}) {
@@ -128,8 +128,9 @@ export function create({go, replace}) {
       next.hidden = !cursor
       const sources = answer.sources ?? []
       const without = sources.filter(({reason}) => reason)
-      if (sources.every(({file}) => !file)) notes.push(h('p', {class: 'note warn'}, text('no-audit-file')))
-      for (const {replica, reason} of without) notes.push(h('p', {class: 'note warn'}, text('replica'), ' ', isolated(number(replica)), ': ', visible(reason, 'en')))
+      const nowhere = sources.every(({file}) => !file)
+      if (nowhere) notes.push(h('p', {class: 'note warn'}, text('no-audit-file')))
+      for (const {replica, reason} of nowhere && sources.length === 1 ? [] : without) notes.push(h('p', {class: 'note warn'}, text('replica'), ' ', isolated(number(replica)), ': ', visible(reason, 'en')))
       if (answer.searched_bytes) notes.push(h('p', {class: 'count'}, ...filled(answer.complete === false ? 'searched-part' : 'searched', {Size: isolated(bytes(answer.searched_bytes))})))
     }
     note.replaceChildren(...notes)

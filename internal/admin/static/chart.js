@@ -12,6 +12,15 @@ const dark = matchMedia('(prefers-color-scheme: dark)')
 // Steps of an axis of bytes are powers of two, so that its labels are round numbers of KiB or MiB.
 const powers = Array.from({length: 50}, (_, i) => 2 ** i)
 
+// labelWidth returns the width of the widest label of an axis, because words for units have any length.
+function labelWidth(plot, labels) {
+  plot.ctx.save()
+  plot.ctx.font = plot.axes[1].font[0]
+  const width = Math.max(30, ...labels.map(label => plot.ctx.measureText(label ?? '').width / devicePixelRatio))
+  plot.ctx.restore()
+  return Math.ceil(width) + 14
+}
+
 // A Chart shows series of the last hour: {name, color, format, node}. name is the name of a text, format writes a
 // value for the axis, and node makes a node of it.
 export class Chart {
@@ -54,7 +63,7 @@ export class Chart {
       scales: {y: {range: (_, low, high) => [0, Math.max(high * 1.1, this.binary ? 1024 : 4)]}},
       axes: [
         {...axis, values: (_, splits) => splits.map(at => minute(new Date(at * 1000))), space: 70, size: 28},
-        {...axis, size: 70, space: 34, incrs: this.binary ? powers : undefined, values: (_, splits) => splits.map(value => this.series[0].format(value))},
+        {...axis, size: (plot, labels) => labelWidth(plot, labels ?? []), space: 34, incrs: this.binary ? powers : undefined, values: (_, splits) => splits.map(value => this.series[0].format(value))},
       ],
       series: [{}, ...this.series.map(({color}) => ({stroke: css(`--${color}`), width: 2, fill: css(`--${color}-fill`), points: {show: false}}))],
     }, this.data, this.plot)

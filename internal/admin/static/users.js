@@ -224,16 +224,15 @@ export function create({go, replace, languages}) {
   async function edit({tenant: of, name}) {
     const key = `${of} ${name ?? ''}`
     if (editing === key && !editor.hidden) return
-    let current = {data: {tenant: of, name: '', settings: {}, writable: true}}
-    if (name) {
-      try {
-        current = await call('GET', address({tenant: of, name}))
-      } catch (error) {
-        return complain(error, texts)
-      }
+    let current = {data: {tenant: of, name: '', settings: {}, writable: true}}, tenants = []
+    try {
+      if (name) current = await call('GET', address({tenant: of, name}))
+      else tenants = await get('tenants')
+    } catch (error) {
+      return complain(error, texts)
     }
     editing = key
-    editor.replaceChildren(form(current))
+    editor.replaceChildren(form(current, tenants.map(({name}) => name)))
     show(true)
   }
 
@@ -244,11 +243,11 @@ export function create({go, replace, languages}) {
     else editing = ''
   }
 
-  function form({data: user, etag}) {
+  function form({data: user, etag}, tenants) {
     const adding = !user.name
     const locked = !may('administrator') || !user.writable
     const name = h('input', {autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false', required: true})
-    const where = h('select', {required: true}, ...Array.from(tenant.options).filter(({value}) => value).map(({value}) => new Option(value, value, false, value === user.tenant)))
+    const where = h('select', {required: true}, ...tenants.map(name => new Option(name, name, false, name === user.tenant)))
     const [password, passwordBox] = passwordField()
     const inputs = {
       home: h('input', {dir: 'ltr', placeholder: '/'}), root: h('input', {dir: 'ltr', placeholder: '/'}),
@@ -303,8 +302,8 @@ export function create({go, replace, languages}) {
     fill(user.settings)
 
     const node = h('form', {class: 'panel editor', novalidate: true},
-      h('div', {class: 'heading'}, h('h2', {tabindex: -1}, ...adding ? [text('add-user')] : [visible(user.name), ' ', h('span', {class: 'count'}, visible(user.tenant))])),
-      ...locked ? [h('p', {class: 'note'}, ...may('administrator') ? [visible(user.reason || user.source || '', 'en')] : [text('not-allowed')])] : [], fieldset,
+      h('div', {class: 'heading'}, adding ? h('h2', {tabindex: -1, text: 'add-user'}) : h('h2', {tabindex: -1}, visible(user.name), ' ', h('span', {class: 'count'}, visible(user.tenant)))),
+      ...locked ? [h('p', {class: 'note'}, may('administrator') ? visible(user.reason || user.source || '', 'en') : h('span', {text: 'not-allowed'}))] : [], fieldset,
       h('div', {class: 'buttons'}, button('cancel', () => go('users')),
         ...adding || locked ? [] : [button('reset-password', () => resetPassword(user)), button('delete', () => remove(user), {class: 'danger'})],
         ...locked ? [] : [save]))
@@ -346,7 +345,8 @@ export function create({go, replace, languages}) {
         title: [text('conflict')], wide: true, content: [
           h('p', {class: 'subject'}, visible(user.name), ' ', visible(user.tenant)),
           h('table', {class: 'small'}, h('thead', {}, h('tr', {}, ...['setting', 'theirs', 'yours'].map(name => h('th', {scope: 'col', text: name})))),
-            h('tbody', {}, ...changed.map(key => h('tr', {}, h('th', {scope: 'row', class: 'code'}, key), h('td', {}, visible(show(now.data.settings[key]))), h('td', {}, visible(show(wanted[key]))))))),
+            h('tbody', {}, ...changed.map(key => h('tr', {}, h('th', {scope: 'row', class: 'code'}, key), h('td', {}, visible(show(now.data.settings[key]))),
+            h('td', {}, same(user.settings[key], wanted[key]) ? '' : visible(show(wanted[key]))))))),
         ],
         buttons: [closing('cancel'), closing('take-theirs', 'theirs'), closing('keep-mine', 'mine', {class: 'primary'})],
       })
