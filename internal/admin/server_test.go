@@ -495,7 +495,7 @@ func TestFindProblems(t *testing.T) {
 			find := func(table, text, heading string) string {
 				t.Helper()
 				tab.choose(table, text, "find-problems")
-				tab.wait(`document.querySelector('#found')`)
+				tab.wait(`document.querySelector('dialog[open] #found')`)
 				if got := tab.text("dialog[open] h2"); !strings.HasPrefix(got, heading) {
 					t.Errorf("got dialog about %q", got)
 				}
@@ -547,7 +547,7 @@ func TestNoFindings(t *testing.T) {
 	}`)
 	tab.expect("404 (Not Found)")
 	tab.choose("sessions", "alice", "find-problems")
-	tab.wait(`document.querySelector('#found')`)
+	tab.wait(`document.querySelector('dialog[open] #found')`)
 	if got := tab.text("#found :lang(en)"); !strings.HasPrefix(got, "this replica has logged no line about 192.0.2.7") {
 		t.Errorf("found %q", got)
 	}
