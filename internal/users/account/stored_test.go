@@ -91,7 +91,7 @@ func TestPasswordsInState(t *testing.T) {
 	if !strings.HasPrefix(hash, "$argon2id$") || mustChange != "true" {
 		t.Errorf("after the login, the hash is %s, and must_change_password is %q", hash, mustChange)
 	}
-	r.current.Load().users["alice"].User.PasswordHash = value.NewSecret(hash) // as after a reload
+	r.current.Load().users["alice"].PasswordHash = value.NewSecret(hash) // as after a reload
 	r.current.Load().users["alice"].state.password.Store(nil)
 	before := r.current.Load()
 	go func() { // a reload after the change
