@@ -31,7 +31,7 @@ const storageTimeout = 20 * time.Second
 // Options are the dependencies of a [Handler].
 type Options struct {
 	Source   Source
-	Accounts Accounts // nil for no users
+	Accounts Accounts
 	Bans     *bans.List
 	Debug    *sessionlog.Switch
 	Tail     *LogTail
@@ -95,6 +95,7 @@ func (h *Handler) stateRoutes() []route {
 	return []route{
 		{http.MethodGet, "/me", Viewer, "Show the login that sends the request", nil,
 			reads(func(r *http.Request) (Identity, error) { return identity(r), nil })},
+		{http.MethodGet, "/openapi.json", Viewer, "Show this document", nil, streams(mediaJSON, openAPI)},
 		{http.MethodGet, "/server", Viewer, "Show the state of the replica", nil,
 			reads(func(*http.Request) (Server, error) { return h.Source.Server(), nil })},
 		{http.MethodGet, "/sessions", Viewer, "List the sessions of the replica, oldest first", nil,

@@ -119,9 +119,6 @@ const (
 
 // userRoutes returns the endpoints for users.
 func (h *Handler) userRoutes() []route {
-	if h.Accounts == nil {
-		return nil
-	}
 	const one = "/users/{tenant}/{name}"
 	return []route{
 		{http.MethodGet, "/users", Viewer, "List users, sorted by tenant and name", []parameter{

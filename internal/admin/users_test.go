@@ -1,16 +1,23 @@
 package admin_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
 
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
@@ -26,16 +33,23 @@ import (
 // A usersServer is a server with users in a users_file.
 type usersServer struct {
 	*server.Server
-	t              *testing.T
+	t              testing.TB
 	config, users  string // files
 	audit          string
 	log            *servicetest.Log
 	administration string // URL of the API
+	document       validator.Validator
 }
 
 // startUsers starts a server with the tenants acme, which has a users_file, and tokyo, which has none. The user carol
 // of acme is set in the configuration.
-func startUsers(t *testing.T, users string) *usersServer {
+func startUsers(t testing.TB, users string) *usersServer {
+	t.Helper()
+	return startUsersWith(t, users, "users_file: users.yaml")
+}
+
+// startUsersWith starts a server whose tenant acme has these settings.
+func startUsersWith(t testing.TB, users, acme string) *usersServer {
 	t.Helper()
 	s := s3test.Start(t, "sim-aws")
 	dir := t.TempDir()
@@ -50,19 +64,21 @@ admin_socket: ""
 admin: {listen: "127.0.0.1:0", users: "%s:%s"}
 audit: {file: audit.log}
 s3: {endpoint: "%s", region: %s, path_style: true, access_key_id: "%s", secret_access_key: "%s"}
+state: {bucket: %s, keys: "%s", folder: state}
 tenants:
   acme:
     bucket: %s
     default_language: fr
     greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme"}
     welcome: {en: "Hello {User}", ar: "أهلا {User}"}
-    users_file: users.yaml
+    %s
     users: {carol: {password_hash: "%[2]s", root: /carol}}
   tokyo:
-    bucket: %[7]s
+    bucket: %[9]s
     prefix: tokyo/
     users: {dave: {password_hash: "%[2]s"}}
-`, name, hash, s.Endpoint, s.Region, s.AccessKeyID, s.SecretAccessKey, s.Bucket(t)))
+`, name, hash, s.Endpoint, s.Region, s.AccessKeyID, s.SecretAccessKey, s.Bucket(t),
+		base64.StdEncoding.EncodeToString(make([]byte, 32)), s.Bucket(t), acme))
 	must.WriteFile(t, u.users, users)
 	loader := config.NewLoader(u.config, nil)
 	cfg, err := loader.Load()
@@ -80,7 +96,37 @@ tenants:
 	watching.Go(func() { watcher.Run(ctx) })
 	t.Cleanup(func() { cancel(); watching.Wait() })
 	u.administration = address(u.Server) + admin.Root
+	u.document = u.openAPI()
 	return u
+}
+
+// openAPI returns a validator for the OpenAPI document of the server.
+func (u *usersServer) openAPI() validator.Validator {
+	u.t.Helper()
+	document, err := libopenapi.NewDocument([]byte(u.expect(200, "GET", "/openapi.json", "").body))
+	must.OK(u.t, err)
+	v, errs := validator.NewValidator(document)
+	must.OK(u.t, errors.Join(errs...))
+	return v
+}
+
+// validate checks a response, and a request that was successful, with the OpenAPI document.
+func (u *usersServer) validate(r *http.Request, body string, response *http.Response, text []byte) {
+	u.t.Helper()
+	if u.document == nil {
+		return
+	}
+	r, response.Body = r.Clone(u.t.Context()), io.NopCloser(bytes.NewReader(text))
+	r.Body = io.NopCloser(strings.NewReader(body))
+	check := u.document.ValidateHttpResponse
+	if response.StatusCode < 300 {
+		check = u.document.ValidateHttpRequestResponse
+	}
+	if ok, problems := check(r, response); !ok {
+		for _, p := range problems {
+			u.t.Errorf("%s %s: %s: %s %v", r.Method, r.URL, p.Message, p.Reason, p.SchemaValidationErrors)
+		}
+	}
 }
 
 // A usersReply is a response of the API.
@@ -118,6 +164,7 @@ func (u *usersServer) send(method, path, body string, headers ...string) usersRe
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	must.OK(u.t, err)
+	u.validate(r, body, response, text)
 	return usersReply{response.StatusCode, response.Header, string(text)}
 }
 
@@ -151,7 +198,20 @@ const goodPassword = "correct horse battery 7"
 
 // A user is added, read, changed and removed, and each change is in effect when the response arrives.
 func TestUsers(t *testing.T) {
-	u := startUsers(t, "# by hand\nusers:\n  # the first\n  alice: {disabled: true}\n")
+	const users = "# by hand\nusers:\n  # the first\n  alice: {disabled: true}\n"
+	for source, settings := range map[string]string{"file": "users_file: users.yaml", "state": "users_store: state"} {
+		t.Run(source, func(t *testing.T) {
+			u := startUsersWith(t, users, settings)
+			u.testUser(t, source)
+			if text := must.ReadFile(t, u.users); text != users {
+				t.Errorf("users_file is now:\n%s", text)
+			}
+		})
+	}
+}
+
+func (u *usersServer) testUser(t *testing.T, source string) {
+	t.Helper()
 	login := func(code int, user, password string) {
 		t.Helper()
 		c := ftptest.Dial(t, u.Addr().String())
@@ -170,7 +230,7 @@ func TestUsers(t *testing.T) {
 		t.Errorf("GET returned %s %s, and POST %s %s", got.header.Get("ETag"), got.body, tag, added.body)
 	}
 	fields := got.json(t)
-	if fields["source"] != "file" || fields["writable"] != true || fields["has_password"] != true ||
+	if fields["source"] != source || fields["writable"] != true || fields["has_password"] != true ||
 		strings.Contains(got.body, "argon2") || strings.Contains(got.body, goodPassword) {
 		t.Errorf("got %s", got.body)
 	}
@@ -193,9 +253,6 @@ func TestUsers(t *testing.T) {
 	u.expect(404, "GET", at, "")
 	u.expect(404, "PATCH", at, `{}`, "If-Match: *")
 	u.expect(404, "DELETE", at, "", "If-Match: *")
-	if text := must.ReadFile(t, u.users); !strings.Contains(text, "# by hand") || !strings.Contains(text, "alice") {
-		t.Errorf("users_file is now:\n%s", text)
-	}
 
 	line := u.lastAudit("user_change")
 	for _, want := range []string{`"administrator":"` + name + `"`, `"client":"127.0.0.1:`, `"tenant":"acme"`, `"user":"bob"`,
@@ -413,4 +470,75 @@ func TestTenantTexts(t *testing.T) {
 	if got := u.expect(200, "GET", "/tenants/tokyo/texts", ""); !strings.Contains(got.body, `"direction":"rtl"`) {
 		t.Errorf("got %s", got.body)
 	}
+}
+
+// The OpenAPI document is valid, and so are the responses of all endpoints that only read.
+func TestOpenAPIDocument(t *testing.T) {
+	u := startUsers(t, "users: {alice: {disabled: true}}\n")
+	if ok, problems := u.document.ValidateDocument(); !ok {
+		t.Error(problems)
+	}
+	c := ftptest.Dial(t, u.Addr().String())
+	c.Login("carol@acme", password)
+	data := c.Data()
+	c.Command(150, "STOR half")
+	_, err := io.WriteString(data, "data")
+	must.OK(t, err)
+	u.expect(200, "PUT", "/bans?name=192.0.2.1&time=5m", "")
+	u.expect(200, "PUT", "/debug?address=192.0.2.0/24&time=5m", "")
+	var document struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct {
+				Name, In string
+				Required bool
+			}
+			Responses map[string]struct{ Content map[string]any }
+		}
+	}
+	must.OK(t, json.Unmarshal([]byte(u.expect(200, "GET", "/openapi.json", "").body), &document))
+	values := map[string]string{"tenant": "acme", "name": "alice", "address": "127.0.0.1", "since": "1h"}
+	for path, operations := range document.Paths {
+		get, reads := operations["get"]
+		if _, isJSON := get.Responses["200"].Content["application/json"]; !reads || !isJSON {
+			continue
+		}
+		query := url.Values{}
+		for _, p := range get.Parameters {
+			switch {
+			case p.In == "path":
+				path = strings.ReplaceAll(path, "{"+p.Name+"}", values[p.Name])
+			case p.Required:
+				query.Set(p.Name, values[p.Name])
+			}
+		}
+		got := u.send("GET", path+"?"+query.Encode(), "")
+		if got.status != 200 && got.status != 404 {
+			t.Errorf("GET %s: %d %s", path, got.status, got.body)
+		}
+	}
+	must.OK(t, data.Close())
+	c.Reply(226)
+}
+
+// BenchmarkListOfUsers lists the first page of 10,000 users, and searches in them.
+func BenchmarkListOfUsers(b *testing.B) {
+	var text strings.Builder
+	text.WriteString("users:\n")
+	for i := range 10_000 {
+		fmt.Fprintf(&text, "  user%05d: {disabled: true, root: /%[1]d, quota: 1GiB}\n", i)
+	}
+	u := startUsers(b, text.String())
+	for _, query := range []string{"", "?q=9999"} {
+		b.Run("list"+query, func(b *testing.B) {
+			for b.Loop() {
+				u.expect(200, "GET", "/users"+query, "")
+			}
+		})
+	}
+	b.Run("change", func(b *testing.B) {
+		for b.Loop() {
+			u.expect(200, "PATCH", "/users/acme/user00042", `{"settings": {"language": "fr"}}`, "If-Match: *")
+			u.expect(200, "PATCH", "/users/acme/user00042", `{"settings": {"language": "ja"}}`, "If-Match: *")
+		}
+	})
 }

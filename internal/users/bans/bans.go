@@ -41,7 +41,7 @@ const (
 
 // A Ban refuses an address, a network or a user.
 type Ban struct {
-	// Name has the format of [Parse].
+	// Name is an address, a network such as 192.0.2.0/24, or a user such as alice@acme; see [Parse].
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until"`
 	Reason string    `json:"reason"`
