@@ -84,6 +84,11 @@ clients: packages client-packages .tools/bin/minio .tools/bin/versitygw .tools/c
 	mkdir -p .tools/clients && cp $^ .tools/clients && cd .tools/clients && npm ci --no-audit --no-fund
 	touch $@
 
+# The programs that generate and compile a client of the API in the tests.
+.tools/api/node_modules: internal/acceptance/api/package.json internal/acceptance/api/package-lock.json | packages
+	mkdir -p .tools/api && cp $^ .tools/api && cd .tools/api && npm ci --no-audit --no-fund
+	touch $@
+
 # The OpenID Connect provider of the tests.
 .tools/oidc/node_modules: internal/testkit/servicetest/oidc/package.json internal/testkit/servicetest/oidc/package-lock.json | packages
 	mkdir -p .tools/oidc && cp $^ .tools/oidc && cd .tools/oidc && npm ci --no-audit --no-fund
@@ -132,7 +137,7 @@ release: .goreleaser-check $(RELEASE_TOOLS:%=.tools/bin/%) ## publish the releas
 	cat .release/install.md >>.release/notes.md
 	gh release edit v$(RELEASE) --notes-file .release/notes.md
 
-test-tools: $(TEST_TOOLS:%=.tools/bin/%) .tools/oidc/node_modules .tools/page/node_modules
+test-tools: $(TEST_TOOLS:%=.tools/bin/%) .tools/oidc/node_modules .tools/page/node_modules .tools/api/node_modules
 
 tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tools/bin, or take them from the cache
 
