@@ -156,7 +156,7 @@ func (a *ObjectAttributes) Add(later ObjectAttributes) {
 	a.Tags, a.Metadata = tags, metadata
 }
 
-// joined returns the entries of both maps. Entries of y replace those of x.
+// joined returns the entries of both maps. Entries of y replace entries of x.
 func joined(x, y map[string]string) map[string]string {
 	all := make(map[string]string, len(x)+len(y))
 	maps.Copy(all, x)

@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// A Rule gives attributes to a file, in addition to those of [Objects] or instead of them. Zero values give nothing.
+// A Rule gives attributes to a file, in addition to the attributes of [Objects], or instead of them. Zero values give
+// nothing.
 type Rule struct {
 	ContentType  string
 	CacheControl string

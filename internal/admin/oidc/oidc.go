@@ -50,7 +50,7 @@ var ErrUnavailable = errors.New("the OpenID Connect provider is unavailable")
 // A Client logs administrators in at a provider. Its methods are safe for concurrent use.
 type Client struct {
 	cfg         config.OIDC
-	authorities *x509.CertPool // nil for those of the system
+	authorities *x509.CertPool // nil for the authorities of the system
 	http        *http.Client
 	retryAfter  time.Duration
 
