@@ -598,6 +598,16 @@ func TestBan(t *testing.T) {
 	tab.confirm()
 	tab.wait(`document.querySelector('#result').textContent === 'The ban was lifted.'`)
 	tab.wait(`!(` + row("bans", "127.0.0.3") + `)`)
+
+	// The audit log leads to the user.
+	tab.visit("activity")
+	tab.choose("activity", "127.0.0.3:", "ban-user")
+	if got := tab.dialog(); !strings.Contains(got, "alice@acme") {
+		t.Errorf("got question %q", got)
+	}
+	tab.confirm()
+	tab.visit("problems")
+	tab.wait(row("bans", "alice@acme"))
 }
 
 // The log shows everything about one client for ten minutes, until an administrator ends this.

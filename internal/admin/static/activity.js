@@ -4,6 +4,8 @@ import {errorText, exportAddress, get} from './api.js'
 import {findProblems} from './dialogs.js'
 import {button, h, setForeign, setNodes, setTime} from './dom.js'
 import {bytes, filled, isolated, number, path, text, time, visible} from './format.js'
+import {banClient, debugClient, host} from './now.js'
+import {may} from './role.js'
 import {Table} from './table.js'
 import {events, outcomes, word} from './words.js'
 
@@ -69,8 +71,12 @@ export function create({go, replace}) {
     },
     actions: e => {
       const actions = []
-      if (/[.:]/.test(e.client ?? '')) actions.push(['find-problems', () => findProblems(e.client.replace(/:\d+$/, ''), e.time, [e.client])])
       if (e.path) actions.push(['same-file', () => go('activity', {path: e.path, tenant: e.tenant})])
+      if (e.administrator || !/[.:]/.test(e.client ?? '')) return actions // not the address of a client
+      actions.push(['find-problems', () => findProblems(host(e.client), e.time, [e.client])])
+      if (!may('operator')) return actions
+      actions.push(['debug', () => debugClient(host(e.client))], ['ban-address', () => banClient(host(e.client)), 'danger'])
+      if (e.user) actions.push(['ban-user', () => banClient(e.tenant ? `${e.user}@${e.tenant}` : e.user), 'danger'])
       return actions
     },
   })

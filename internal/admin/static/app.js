@@ -120,6 +120,7 @@ function showConnection([kind, heard] = connection) {
 
 function show(next) {
   state = next
+  if (!me) loadMe() // it could not be loaded before
   document.body.classList.remove('empty')
   // Each screen sorts its own copy.
   for (const screen of Object.values(screens)) screen.state?.(structuredClone(state))

@@ -30,11 +30,21 @@ function progress(cell, {bytes: moved, size}) {
 }
 
 // host returns an address without its port.
-const host = remote => remote.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
+export const host = remote => remote.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
 const account = ({user, tenant}) => tenant ? `${user}@${tenant}` : user
 
+// debugClient lets the server log everything about an address for ten minutes.
+export async function debugClient(address) {
+  try {
+    await call('PUT', `debug?${new URLSearchParams({address, time: '10m'})}`)
+    announce(text('debugging'))
+  } catch (error) {
+    complain(error)
+  }
+}
+
 // banClient asks for how long to ban an address or a user.
-function banClient(name) {
+export function banClient(name) {
   const menu = banTime({id: 'ban-time'})
   return ask({
     question: 'ban-question', action: 'ban', subject: [name], done: 'banned-now',
@@ -48,14 +58,7 @@ export function clientActions(s) {
   const actions = [['find-problems', () => findProblems(host(s.remote), s.since, subject)]]
   actions.push(['activity', () => s.go(s.user ? {user: s.user, tenant: s.tenant} : {address: host(s.remote)})])
   if (!may('operator')) return actions
-  actions.push(['debug', async () => {
-    try {
-      await call('PUT', `debug?${new URLSearchParams({address: host(s.remote), time: '10m'})}`)
-      announce(text('debugging'))
-    } catch (error) {
-      complain(error)
-    }
-  }])
+  actions.push(['debug', () => debugClient(host(s.remote))])
   actions.push(['disconnect', () => ask({
     question: 'disconnect-question', action: 'disconnect', subject, done: 'disconnected', gone: 'session-gone',
     act: () => call('DELETE', `sessions/${encodeURIComponent(s.id)}`),
