@@ -56,6 +56,24 @@ func (f *Fs) OpenWriter(ctx context.Context, name string, flag int, offset int64
 	return w, nil
 }
 
+// Create opens a new file for an upload. The file gets the name object, but its attributes and its inspection depend on
+// name. If the upload is interrupted, nothing remains.
+func (f *Fs) Create(ctx context.Context, name, object string) (*Writer, error) {
+	ctx = f.opts.withRetries(ctx)
+	key, err := f.fileKey(ctx, object, 0)
+	if err == nil {
+		err = f.changeable()
+	}
+	var w *Writer
+	if err == nil {
+		w, err = f.uploads.Create(ctx, name, key)
+	}
+	if err != nil {
+		return nil, s3error.PathError("open", object, err)
+	}
+	return w, nil
+}
+
 // fileKey returns the key of a file that is opened at an offset. It returns an error for the name of a directory.
 func (f *Fs) fileKey(ctx context.Context, name string, offset int64) (string, error) {
 	key, err := f.keys.Key(name)

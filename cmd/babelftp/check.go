@@ -22,6 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/server"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
+	accounts "github.com/babelftp/babelftp/internal/users/account"
 	"github.com/babelftp/babelftp/internal/users/auth"
 	"github.com/babelftp/babelftp/internal/users/usersfile"
 )
@@ -98,6 +99,9 @@ func checkFiles(cmd *cobra.Command, cfg *config.Config, out io.Writer) error {
 				return fmt.Errorf("tenants.%s.auth.ftp stores users in users_file: %w", name, err)
 			}
 		}
+	}
+	if err := accounts.CheckDropBoxes(cfg); err != nil {
+		return err
 	}
 	if refused := cfg.RefusedTexts(); len(refused) > 0 {
 		return refused

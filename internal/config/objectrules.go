@@ -30,6 +30,10 @@ type ObjectRule struct {
 // placeholders: `{user}`, `{tenant}`, `{address}`, `{session}`, `{date}`, `{time}`, `{name}`, `{stem}`, `{ext}` and
 // `{language}`.
 type ObjectAttributes struct {
+	// Key, below the directory that `path` matches, under which a file is stored instead of its name, such as
+	// `dt={date}/{user}/{stem}-{time}{ext}`. Makes a drop box, in which the users cannot list or read. Also has the
+	// placeholder `{random}`, which is added to the end of the name if the key does not contain it.
+	Key string `yaml:"key" default:"none"`
 	// Tags, up to 10 together with `objects.tags`. Characters that S3 does not allow become `_`, and values are cut
 	// after 256 characters.
 	Tags map[string]string `yaml:"tags" default:"none"`
@@ -72,6 +76,40 @@ func Placeholders() []string {
 	return []string{"user", "tenant", "address", "session", "date", "time", "name", "stem", "ext", "language"}
 }
 
+// Random is the placeholder for a random text, which only keys can have.
+const Random = "random"
+
+// Limits of a key in a rule, in bytes. They leave room for the values and the prefix.
+const (
+	maxKey        = 512
+	maxKeySegment = 128
+)
+
+// checkKey validates a key.
+func checkKey(v *validator, p yamlconf.Path, key string) {
+	if key == "" {
+		return
+	}
+	fixed := withoutPlaceholders(v, p, key, Random)
+	segments := strings.Split(key, "/")
+	switch {
+	case strings.ContainsAny(fixed, "{}"):
+		v.report(p, "has a brace without its counterpart: write placeholders such as {user}")
+	case strings.HasSuffix(key, "/"):
+		v.report(p, "ends with a slash: add the name of the file, such as {name}")
+	case strings.Contains(fixed, "..") || strings.Contains(fixed, value.Reserved):
+		v.report(p, "must not contain .. or %s", value.Reserved)
+	case len(key) > maxKey:
+		v.report(p, "is too long: write at most %d bytes", maxKey)
+	case slices.ContainsFunc(segments, func(s string) bool { return len(s) > maxKeySegment }):
+		v.report(p, "has a segment that is too long: write at most %d bytes between two slashes", maxKeySegment)
+	default:
+		if broken := value.PrefixProblem(key); broken != "" {
+			v.report(p, "%q is not valid: %s", key, broken)
+		}
+	}
+}
+
 // checkRules validates the rules.
 func (o *Objects) checkRules(v *validator, p yamlconf.Path) {
 	tags := map[string]bool{}
@@ -106,6 +144,7 @@ func (a *ObjectAttributes) check(v *validator, p yamlconf.Path) {
 	if reflect.ValueOf(*a).IsZero() {
 		v.report(p, "has no attributes: write at least one, or remove the rule")
 	}
+	checkKey(v, p.Child("key"), a.Key)
 	for key, text := range a.Tags {
 		at := p.Child("tags").Child(key)
 		if broken := value.TagProblem(key, withoutPlaceholders(v, at, text)); broken != "" {
@@ -136,11 +175,13 @@ func (a *ObjectAttributes) check(v *validator, p yamlconf.Path) {
 	}
 }
 
-// withoutPlaceholders returns a value without its placeholders, and reports unknown ones.
-func withoutPlaceholders(v *validator, p yamlconf.Path, text string) string {
+// withoutPlaceholders returns a value without its placeholders, and reports unknown ones. more are placeholders that
+// only this value can have.
+func withoutPlaceholders(v *validator, p yamlconf.Path, text string, more ...string) string {
+	known := append(Placeholders(), more...)
 	return placeholders.ReplaceAllStringFunc(text, func(found string) string {
-		if !slices.Contains(Placeholders(), strings.Trim(found, "{}")) {
-			v.report(p, "has the unknown placeholder %s: write %s", found, yamlconf.OneOf(Placeholders()))
+		if !slices.Contains(known, strings.Trim(found, "{}")) {
+			v.report(p, "has the unknown placeholder %s: write %s", found, yamlconf.OneOf(known))
 		}
 		return ""
 	})

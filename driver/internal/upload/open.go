@@ -56,6 +56,13 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 	return w, nil
 }
 
+// Create opens a new file that cannot be resumed. name determines its attributes and its inspection.
+func (u *Uploader) Create(ctx context.Context, name, key string) (*Writer, error) {
+	unowned := *u
+	unowned.Owner = ""
+	return unowned.Open(ctx, name, key, os.O_CREATE|os.O_TRUNC, 0)
+}
+
 // findBeginning chooses the bytes that precede the written ones: the bytes of an interrupted upload, the bytes of the
 // current object, or nothing. It also sets the condition on the object that the new one may replace.
 func (w *Writer) findBeginning(ctx context.Context, flag int, offset int64) error {

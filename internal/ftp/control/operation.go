@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,14 +60,15 @@ func (op *operation) stop(cause error) {
 	op.cancel(cause)
 }
 
-// startReply returns reply 150. It names the file, whose name STOU may have chosen (RFC 1123, 4.1.2.9), and the size
-// of a download. Clients in every language parse "(4071 bytes)" after the name.
+// startReply returns reply 150. It names the file, whose name STOU or objects.rules may have chosen (RFC 1123,
+// 4.1.2.9), and the size of a download. Clients in every language parse "(4071 bytes)" after the name.
 func (op *operation) startReply(id *identity, workingDirectory string) wire.Reply {
 	t := op.data
 	if t.fileName != "" {
-		shown := id.nameCodec().EncodePath(t.fileName)
-		if path.Dir(t.fileName) == workingDirectory {
-			shown = id.nameCodec().EncodeName(workingDirectory, path.Base(t.fileName))
+		name := cmp.Or(op.recordedNote().Object, t.fileName)
+		shown := id.nameCodec().EncodePath(name)
+		if path.Dir(name) == workingDirectory {
+			shown = id.nameCodec().EncodeName(workingDirectory, path.Base(name))
 		}
 		return wire.NewReply(150, "FILE: "+shown)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/babelftp/babelftp/driver"
 )
 
 // Mkdir creates a directory. It succeeds if something exists that the user cannot see, because for such a user every
@@ -30,6 +32,10 @@ func (f *Files) mkdir(t *target) error {
 	}
 	if t.stays() {
 		return t.fail("mkdir", fs.ErrExist)
+	}
+	if f.objectFor(t, driver.Uploaded) != "" { // files of the directory will not be in it
+		f.Directories.seePath(t.name)
+		return nil
 	}
 	if err := t.mount.Store.Mkdir(f.ctx, t.inner); err != nil {
 		return t.replacePath(err)
@@ -76,7 +82,7 @@ func (f *Files) mkdirAll(t *target) error {
 	if t.name == "/" {
 		return t.fail("mkdir", fs.ErrExist)
 	}
-	if !t.fixed {
+	if !t.fixed && f.objectFor(t, driver.Uploaded) == "" {
 		if err := t.mount.Store.MkdirAll(f.ctx, t.inner); err != nil {
 			return t.replacePath(err)
 		}
@@ -186,8 +192,8 @@ func (f *Files) rename(from, to *target) error {
 		f.Directories.seeParent(to.name)
 		return nil
 	})
-	if err == nil && unseen && !f.canSee(to) {
-		f.unseen.store(to.canonical)
+	if err == nil && unseen && (to.sent != "" || !f.canSee(to)) {
+		f.unseen.store(to)
 	}
 	return err
 }
@@ -230,6 +236,7 @@ func (f *Files) allowMove(op string, from, to *target, permitted func(from, to, 
 	if err := f.mayStore(op, to); err != nil {
 		return err
 	}
+	f.placeNew(to, driver.Copied)
 	switch {
 	case to.stays(), from.stays() && op == "rename":
 		return linkError(op, from, to, ErrFixed)
@@ -253,7 +260,7 @@ func (f *Files) permitMove(op string, from, to *target, permitted func(from, to,
 	}
 	old, _ := f.bounds(from)
 	least, most := f.bounds(to)
-	if permitted(old, least, most) && f.canSee(to) && (old.List || !most.List) {
+	if permitted(old, least, most) && f.canSee(to) && (old.List || !most.List) && f.objectFor(to, driver.Copied) == "" {
 		return nil
 	}
 	if !permitted(from.rights, to.rights, to.rights) {

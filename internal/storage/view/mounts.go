@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/babelftp/babelftp/driver"
 )
 
 // A Mount is a store at a directory that the user sees.
@@ -15,6 +18,9 @@ type Mount struct {
 	Dir     string // absolute and clean, as the user sees it
 	Store   Store
 	Account any // the S3 account, comparable; S3 copies only between mounts of equal accounts
+	// Key returns the name within the mount under which a new file is stored, or "" if it is stored under its own name.
+	// Each call returns a different name. Users cannot list or read files where Key returns a name. It may be nil.
+	Key func(ctx context.Context, name string, origin driver.Origin) string
 }
 
 // Mounts combines several stores, one of them at "/". Each pathname belongs to the deepest mount above it, which hides

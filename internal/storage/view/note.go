@@ -1,5 +1,7 @@
 package view
 
+import "path"
+
 // A Note describes an operation of a command, for its outcome: opening a transfer, a change, or a link. Operations
 // that the user is not permitted to do have a note too.
 type Note struct {
@@ -7,6 +9,8 @@ type Note struct {
 	Path, To string
 	// URI and ToURI identify the objects. They are empty for names that no object can have.
 	URI, ToURI string
+	// Object is the pathname of the object of an upload if it differs from Path.
+	Object string
 	// Restore is set for a rename or copy of an older version.
 	Restore bool
 	Err     error
@@ -14,7 +18,11 @@ type Note struct {
 
 // report passes a note about an operation on a file, and returns err.
 func (f *Files) report(t *target, err error) error {
-	f.note(Note{Path: t.name, URI: t.uri(), Err: err})
+	n := Note{Path: t.name, URI: t.uri(), Err: err}
+	if t.sent != "" {
+		n.Object = path.Join(t.mount.Dir, t.inner)
+	}
+	f.note(n)
 	return err
 }
 

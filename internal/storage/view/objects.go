@@ -30,6 +30,14 @@ func (o objects) OpenWriter(ctx context.Context, name string, flag int, offset i
 	return w, nil
 }
 
+func (o objects) Create(ctx context.Context, name, object string) (Writer, error) {
+	w, err := o.Fs.Create(ctx, name, object)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
 func (o objects) RenameTo(ctx context.Context, to Store, oldname, newname string) error {
 	return o.Fs.RenameTo(ctx, to.(objects).Fs, oldname, newname)
 }

@@ -76,6 +76,15 @@ func NewPattern(pattern string) Pattern { return Pattern{newRule(cmp.Or(pattern,
 // Covers reports whether the pattern matches a canonical pathname.
 func (p *Pattern) Covers(name string) bool { return p.rule.covers(name) }
 
+// Below returns the pattern for a user who sees the directory root as "/". It returns false if nothing in root matches.
+func (p *Pattern) Below(root string) (pattern string, ok bool) {
+	left, ok := p.rule.follow(Canonical(root))
+	for _, s := range left {
+		pattern += "/" + s.text
+	}
+	return cmp.Or(pattern, "/"), ok
+}
+
 // segments yields the segments of an absolute, clean pathname. The root has no segments.
 func segments(name string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"path"
 	"time"
+
+	"github.com/babelftp/babelftp/driver"
 )
 
 // Stat checks for a file, and then for a directory. Clients use it before they create a directory, so it does not find
@@ -167,7 +169,7 @@ func (f *Files) List(name string) (iter.Seq2[fs.FileInfo, error], error) {
 // resume their own uploads.
 func (f *Files) PendingUpload(name string) (fs.FileInfo, error) {
 	t := f.resolve(name)
-	if !t.rights.Write {
+	if !t.rights.Write || f.objectFor(t, driver.Uploaded) != "" {
 		return nil, t.fail("stat", fs.ErrNotExist)
 	}
 	f.await(t)

@@ -62,6 +62,9 @@ type Store interface {
 	// OpenWriter opens a file for an upload that starts at offset. flag contains os.O_CREATE, os.O_APPEND and
 	// os.O_TRUNC as needed.
 	OpenWriter(ctx context.Context, name string, flag int, offset int64) (Writer, error)
+	// Create opens a new file for an upload that nobody can resume. The file gets another name, object. Its attributes
+	// and its inspection depend on name.
+	Create(ctx context.Context, name, object string) (Writer, error)
 
 	Mkdir(ctx context.Context, name string) error
 	MkdirAll(ctx context.Context, name string) error

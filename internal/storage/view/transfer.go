@@ -65,6 +65,9 @@ func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 	if !t.rights.Write || offset > 0 && !seen && !f.unseen.resumesAt(t.canonical, offset) {
 		return nil, t.deniedChange("open")
 	}
+	if err := f.placeUpload(t, offset > 0 || appends); err != nil {
+		return nil, err
+	}
 	if flag&os.O_CREATE != 0 {
 		if err := f.printable("open", t); err != nil {
 			return nil, err
@@ -82,7 +85,7 @@ func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 	// Do not remember a file to which the session appends: it may hold bytes of other users, and its size would reveal
 	// how many. An interrupted upload of the user holds none.
 	remember := !seen && (!appends || f.unseen.hasReported(t.canonical))
-	file, err := t.mount.Store.OpenWriter(f.ctx, t.inner, flag, offset)
+	file, err := f.openStore(t, flag, offset)
 	if err != nil {
 		return nil, t.replacePath(err)
 	}
@@ -99,6 +102,14 @@ func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 		return nil, t.fail("open", err)
 	}
 	return u, nil
+}
+
+// openStore opens a file of the store for an upload.
+func (f *Files) openStore(t *target, flag int, offset int64) (Writer, error) {
+	if t.sent != "" {
+		return t.mount.Store.Create(f.ctx, t.sent, t.inner)
+	}
+	return t.mount.Store.OpenWriter(f.ctx, t.inner, flag, offset)
 }
 
 // An upload is a file open for writing. The change happens in Close. The upload counts as ending from Abort or Close
@@ -156,8 +167,8 @@ func (u *upload) end() (ended func()) {
 // Close makes the file visible, after its event.
 func (u *upload) Close() error {
 	err := u.publish()
-	if err == nil && u.remember && !u.files.canSee(u.target) {
-		u.files.unseen.store(u.target.canonical)
+	if err == nil && (u.target.sent != "" || u.remember && !u.files.canSee(u.target)) {
+		u.files.unseen.store(u.target)
 	}
 	return err
 }

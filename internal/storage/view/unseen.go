@@ -1,6 +1,7 @@
 package view
 
 import (
+	"path"
 	"slices"
 	"sync"
 )
@@ -15,7 +16,7 @@ import (
 // names are canonical.
 type unseen struct {
 	mu     sync.Mutex
-	stored []string // the last maxStored files that the session stored
+	stored []storedFile // the last maxStored files that the session stored
 	// reported sizes of interrupted uploads in bytes, by name
 	reported map[string]int64
 }
@@ -23,17 +24,49 @@ type unseen struct {
 // maxStored limits the remembered files. Clients request information about a file right after they store it.
 const maxStored = 100
 
+// A storedFile is a file that the session stored.
+type storedFile struct {
+	name string
+	// object is the name within the mount if it comes from Mount.Key, and path the canonical pathname of the object, by
+	// which the reply to STOU calls the file.
+	object, path string
+}
+
 func (u *unseen) hasStored(name string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Contains(u.stored, name)
+	return u.last(name) >= 0
+}
+
+// object returns the name from Mount.Key with which the session stored a file, or an empty string.
+func (u *unseen) object(name string) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if i := u.last(name); i >= 0 {
+		return u.stored[i].object
+	}
+	return ""
+}
+
+// last returns the index of the last file with this name, or -1. The mutex must be locked.
+func (u *unseen) last(name string) int {
+	for i, f := range slices.Backward(u.stored) {
+		if f.name == name || f.path == name {
+			return i
+		}
+	}
+	return -1
 }
 
 // store records a file that the session stored, or moved after storing it.
-func (u *unseen) store(name string) {
+func (u *unseen) store(t *target) {
+	file := storedFile{name: t.canonical}
+	if t.sent != "" {
+		file.object, file.path = t.inner, Canonical(path.Join(t.mount.Dir, t.inner))
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.stored = append(u.stored[max(0, len(u.stored)-maxStored+1):], name)
+	u.stored = append(u.stored[max(0, len(u.stored)-maxStored+1):], file)
 }
 
 // report records the size of an interrupted upload that the session reported to the user.

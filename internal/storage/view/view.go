@@ -69,6 +69,7 @@ type target struct {
 	rights    Rights // rights of the user
 	mount     *Mount
 	inner     string // name within the mount, with a trailing slash if it must be a directory
+	sent      string // name within the mount that the user sent if inner is a name from Mount.Key, otherwise empty
 	fixed     bool   // leads to a mount, so it cannot be moved
 	past      bool   // an older version, which cannot be changed
 }
@@ -84,6 +85,8 @@ func (v *View) resolve(name string) *target {
 	t.fixed = v.Mounts.leadTo(today)
 	if past {
 		v.moveBack(t, moment)
+	} else if object := v.unseen.object(t.canonical); object != "" {
+		t.inner = object
 	}
 	if strings.HasSuffix(name, "/") && t.inner != "/" {
 		t.inner += "/"

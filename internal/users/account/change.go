@@ -173,6 +173,7 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 		t.users[u.Name] = u
 		t.known[config.FoldUser(u.Name)] = true
 	}
+	t.warnListable(r.log)
 	return t, nil
 }
 

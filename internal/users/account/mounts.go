@@ -104,7 +104,9 @@ func (r *Registry) mounts(
 		if err != nil {
 			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.Tenant.Name, u.Name, m.at, err)
 		}
-		mounts = append(mounts, view.Mount{Dir: m.at, Store: view.NewStore(storage), Account: m.bucket.Client})
+		mounts = append(mounts, view.Mount{
+			Dir: m.at, Store: view.NewStore(storage), Account: m.bucket.Client, Key: u.keysIn(m),
+		})
 	}
 	return view.NewMounts(mounts...), nil
 }

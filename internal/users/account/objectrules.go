@@ -43,6 +43,10 @@ func (r *objectRule) covers(name, user string, origin driver.Origin) bool {
 	if r.Keep && origin == driver.Copied || !r.path.Covers(name) {
 		return false
 	}
+	return r.matchesUser(user)
+}
+
+func (r *objectRule) matchesUser(user string) bool {
 	matched, _ := path.Match(r.User, user) // the pattern is valid
 	return matched || r.User == ""
 }
@@ -61,23 +65,27 @@ func (u *User) rulesIn(dir string) func(context.Context, string, driver.Origin) 
 				set.Add(r.Set)
 			}
 		}
-		return ruleOf(&set, u.placeholders(ctx, name))
+		return ruleOf(&set, replacer(u.placeholders(ctx, name)))
 	}
 }
 
-// placeholders returns a replacer for the placeholders in the attributes of a file.
-func (u *User) placeholders(ctx context.Context, name string) *strings.Replacer {
+// placeholders returns the values of the placeholders for a file.
+func (u *User) placeholders(ctx context.Context, name string) map[string]string {
 	client, _ := ctx.Value(clientKey{}).(Client)
 	now, base := time.Now().UTC(), path.Base(name)
 	ext := path.Ext(base)
-	values := map[string]string{
+	return map[string]string{
 		"user": u.Name, "tenant": u.Tenant.Name, "address": client.Address.String(), "session": client.Session,
 		"language": client.Language.String(), "date": now.Format(time.DateOnly), "time": now.Format("150405"),
 		"name": base, "stem": strings.TrimSuffix(base, ext), "ext": ext,
 	}
+}
+
+// replacer returns a replacer for placeholders with these values.
+func replacer(values map[string]string) *strings.Replacer {
 	var pairs []string
-	for _, name := range config.Placeholders() {
-		pairs = append(pairs, "{"+name+"}", values[name])
+	for name, text := range values {
+		pairs = append(pairs, "{"+name+"}", text)
 	}
 	return strings.NewReplacer(pairs...)
 }

@@ -28,7 +28,7 @@ type User struct {
 	// DirectoryEncodings maps directories, as absolute paths in the user's view, to the encoding of the names in them
 	// and below.
 	DirectoryEncodings map[string]*pathname.Encoding
-	// Policy combines the permissions of the tenant, its folders and the user.
+	// Policy combines the permissions of the tenant, its folders, its drop boxes and the user.
 	Policy view.Policy
 
 	key         string      // key of the user's state; the folded name for users of a service
@@ -42,18 +42,14 @@ type User struct {
 
 // newUser returns a user with these settings. Limits and quotas apply after use is called.
 func newUser(t *Tenant, name string, uc *config.User) *User {
-	return &User{
+	u := &User{
 		User:               uc,
 		Name:               config.NormalizeUser(name),
 		key:                config.NormalizeUser(name),
 		Tenant:             t,
 		Language:           languageOf(t.Bundle, uc.Language),
 		DirectoryEncodings: encodingsBelow(uc.Root, t.DirectoryEncodings),
-		Policy: view.Policy{
-			layerOf(t.Permissions, t.PathPermissions).Below(uc.Root),
-			folderPermissions(t.Folders).Below(uc.Root),
-			layerOf(uc.Permissions, uc.PathPermissions),
-		},
+		Policy:             policyOf(t.Tenant, uc),
 		past: view.Policy{
 			layerOf(t.Permissions, t.PathPermissions), layerOf(uc.Permissions, uc.PathPermissions),
 		}.Naming("/" + t.VersionsDirectory),
@@ -61,6 +57,19 @@ func newUser(t *Tenant, name string, uc *config.User) *User {
 		maxFileSize: smallest(int64(t.Files.MaxSize), int64(uc.Files.MaxSize)),
 		mounts:      userMounts(t.bucket, uc.Root, t.Compatibility.NormalizationOf().Normalize),
 		directories: view.NewDirectories(uc.Home),
+	}
+	if haveKeys(t.rules) {
+		u.Policy = append(u.Policy, dropBoxes(t.rules, u.Name).Below(uc.Root))
+	}
+	return u
+}
+
+// policyOf returns the policy of a user by the permissions in the configuration.
+func policyOf(t *config.Tenant, uc *config.User) view.Policy {
+	return view.Policy{
+		layerOf(t.Permissions, t.PathPermissions).Below(uc.Root),
+		folderPermissions(t.Folders).Below(uc.Root),
+		layerOf(uc.Permissions, uc.PathPermissions),
 	}
 }
 
