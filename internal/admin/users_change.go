@@ -267,6 +267,10 @@ func (h *Handler) deleteUser(r *http.Request, action *audit.Action) (none, error
 	if err != nil {
 		return none{}, err
 	}
+	if cfg := h.Accounts.Config(); cfg.NeedsUsers(key.tenant) && len(cfg.Tenants[key.tenant].Users) == 1 {
+		return none{}, &Error{http.StatusConflict, fmt.Sprintf("%s is the only user of %s, and a server with a tenant "+
+			"without users does not start: disable the user instead", key.name, key.tenant)}
+	}
 	var before User
 	err = store.Edit(r.Context(), key.name, func(d *usersfile.Document) error {
 		if err := matches(d); err != nil {

@@ -212,15 +212,15 @@ func TestUsers(t *testing.T) {
 
 func (u *usersServer) testUser(t *testing.T, source string) {
 	t.Helper()
-	login := func(code int, user, password string) {
+	login := func(code int, password string) {
 		t.Helper()
 		c := ftptest.Dial(t, u.Addr().String())
-		c.Command(331, "USER "+user+"@acme")
+		c.Command(331, "USER bob@acme")
 		c.Command(code, "PASS "+password)
 	}
 	added := u.expect(201, "POST", "/users", `{"tenant": "acme", "name": "bob", "password": "`+goodPassword+`", "settings": {
 		"root": "/bob", "quota": "1GiB", "limits": {"sessions": 5}, "permissions": ["list", "read"]}}`)
-	login(230, "bob", goodPassword)
+	login(230, goodPassword)
 	at, tag := strings.TrimPrefix(added.header.Get("Location"), admin.Root), added.header.Get("ETag")
 	if at != "/users/acme/bob" || !strings.HasPrefix(tag, `"`) {
 		t.Fatalf("Location is %q, and ETag is %q", at, tag)
@@ -237,8 +237,8 @@ func (u *usersServer) testUser(t *testing.T, source string) {
 
 	changed := u.expect(200, "PATCH", at, `{"settings": {"quota": null, "language": "fr", "limits": {"sessions": 6}},
 		"password": "another good 1 here"}`, "If-Match: "+tag, "Content-Type: application/merge-patch+json")
-	login(530, "bob", goodPassword)
-	login(230, "bob", "another good 1 here")
+	login(530, goodPassword)
+	login(230, "another good 1 here")
 	settings := changed.json(t)["settings"].(map[string]any)
 	if _, has := settings["quota"]; has || settings["language"] != "fr" || settings["root"] != "/bob" {
 		t.Errorf("got %v", settings)
@@ -249,7 +249,7 @@ func (u *usersServer) testUser(t *testing.T, source string) {
 	u.expect(428, "PATCH", at, `{"settings": {"quota": "2GiB"}}`)
 	u.expect(428, "DELETE", at, "")
 	u.expect(204, "DELETE", at, "", `If-Match: "x", `+changed.header.Get("ETag"))
-	login(530, "bob", "another good 1 here")
+	login(530, "another good 1 here")
 	u.expect(404, "GET", at, "")
 	u.expect(404, "PATCH", at, `{}`, "If-Match: *")
 	u.expect(404, "DELETE", at, "", "If-Match: *")
@@ -432,6 +432,23 @@ func TestUserIsNotInUse(t *testing.T) {
 	}
 	must.WriteFile(t, u.config, before)
 	u.expect(200, "PATCH", "/users/acme/alice", `{"settings": {"language": "fr"}}`, "If-Match: *")
+}
+
+// The only user of a tenant cannot be removed, because the server would not start without one.
+func TestOnlyUser(t *testing.T) {
+	u := startUsers(t, "users: {alice: {disabled: true}}\n")
+	var text strings.Builder
+	for line := range strings.Lines(must.ReadFile(t, u.config)) {
+		if !strings.Contains(line, "carol") {
+			text.WriteString(line)
+		}
+	}
+	must.WriteFile(t, u.config, text.String())
+	u.expect(200, "PATCH", "/users/acme/alice", `{"settings": {"language": "fr"}}`, "If-Match: *") // reloads
+	got := u.expect(409, "DELETE", "/users/acme/alice", "", "If-Match: *")
+	if !strings.Contains(got.body, "alice is the only user of acme") {
+		t.Errorf("got %s", got.body)
+	}
 }
 
 // Concurrent changes of one version: one succeeds, and the others get 412.

@@ -29,3 +29,9 @@ func DecodeUser(source string, settings map[string]any) (*User, error) {
 func ParseUserPatch(patch map[string]any) ([]yamlconf.Setting, Problems) {
 	return yamlconf.ParsePatch(reflect.TypeFor[User](), patch)
 }
+
+// NeedsUsers reports whether the configuration would be invalid if the tenant had no users.
+func (c *Config) NeedsUsers(tenant string) bool {
+	t := c.Tenants[tenant]
+	return t != nil && t.UsersStore == "" && !t.Auth.IsSet() && !c.Auth.IsSet()
+}
