@@ -23,6 +23,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/base/netaddr"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -868,5 +869,28 @@ func TestRoles(t *testing.T) {
 				t.Errorf("the button to add a user is shown: %t", got)
 			}
 		})
+	}
+}
+
+// All replicas are on one screen, also those that do not respond.
+func TestReplicaDown(t *testing.T) {
+	srv := start(t, func(cfg *config.Config) {
+		self := 0
+		cfg.Cluster = config.Cluster{Replica: &self, Replicas: 2, Peers: []string{"127.0.0.1", "127.0.0.9"}}
+		first := ftptest.FreePorts(t, 4)
+		cfg.Passive.Ports = netaddr.PortRange{First: first, Last: first + 3}
+	})
+	login(t, srv)
+	tab := openPage(t, srv, "now", "en")
+	tab.wait(`document.querySelector('.replicas').textContent.includes('Sessions: 1')`)
+	if got := tab.text(".replicas"); !strings.Contains(got, "Replica 1 – Does not respond") {
+		t.Errorf("the screen Now says %q", got)
+	}
+	tab.wait(`document.querySelector('.note.bad').checkVisibility()`) // the problem comes first
+	tab.visit("server")
+	tab.wait(`document.querySelectorAll('#replicas tbody tr').length === 2`)
+	states := eval[[]string](tab, `Array.from(document.querySelectorAll('#replicas tbody .state'), e => e.textContent)`)
+	if states[0] != "Ready" || !strings.HasPrefix(states[1], "Does not respond ") {
+		t.Errorf("got states %q", states)
 	}
 }
