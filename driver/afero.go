@@ -46,7 +46,7 @@ func (a aferoFs) OpenFile(name string, flag int, _ fs.FileMode) (afero.File, err
 			return nil, s3error.PathError("open", name, errors.ErrUnsupported)
 		}
 	}
-	w, err := a.fs.OpenWriter(a.ctx, name, flag, 0)
+	w, err := a.fs.OpenWriter(a.ctx, name, flag, 0, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package driver_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -53,6 +55,7 @@ func checkTransfers(t *testing.T, f *drivertest.Fs, partSize int) {
 			t.Fatalf("append to %s: %v", name, err)
 		}
 	}
+	checkPromise(t, f)
 	for i := range 3 {
 		must.OK(t, f.Rename("dir", "dir2"))
 		must.OK(t, f.Copy(t.Context(), "dir2", fmt.Sprintf("copy%d", i)))
@@ -74,6 +77,22 @@ func checkTransfers(t *testing.T, f *drivertest.Fs, partSize int) {
 	}
 	if infos, err := afero.ReadDir(f, "/"); err != nil || len(infos) > 0 {
 		t.Errorf("%d entries are left, %v", len(infos), err)
+	}
+}
+
+// checkPromise stores a file with a promised hash, which S3 cannot confirm without checksums.
+func checkPromise(t *testing.T, f *drivertest.Fs) {
+	t.Helper()
+	sum := sha256.Sum256([]byte("content"))
+	w, err := f.Driver.OpenWriter(t.Context(), "dir/promised", os.O_CREATE|os.O_TRUNC, 0, &sum)
+	must.OK(t, err)
+	_, err = w.Write([]byte("content"))
+	must.OK(t, err)
+	must.OK(t, w.Close())
+	info, err := w.Stat()
+	must.OK(t, err)
+	if got := info.(contract.Receipt).Verified(); got != "parts" {
+		t.Errorf("verified by %q", got)
 	}
 }
 

@@ -91,7 +91,7 @@ func (f *Fs) copyByPut(
 		return s3api.Result{}, err
 	}
 	if v.Size == 0 {
-		made, err := f.bucket.Put(ctx, to, a, c, bytes.NewReader(nil), nil)
+		made, err := f.bucket.Put(ctx, to, a, c, bytes.NewReader(nil), s3api.Sums{})
 		return made, c.Failed(err)
 	}
 	part := f.opts.Memory.Buffer(v.Size)
@@ -105,6 +105,7 @@ func (f *Fs) copyByPut(
 		return s3api.Result{}, err
 	}
 	part.Seal()
-	made, err := f.bucket.Put(ctx, to, a, c, io.NewSectionReader(part, 0, part.Len()), part.Checksum())
+	made, err := f.bucket.Put(
+		ctx, to, a, c, io.NewSectionReader(part, 0, part.Len()), s3api.Sums{CRC32C: part.Checksum()})
 	return made, c.Failed(err)
 }

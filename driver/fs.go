@@ -4,7 +4,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	w, err := bucket.OpenWriter(ctx, "/2026/invoice.xml", os.O_CREATE|os.O_TRUNC, 0)
+//	w, err := bucket.OpenWriter(ctx, "/2026/invoice.xml", os.O_CREATE|os.O_TRUNC, 0, nil)
 //	if err != nil {
 //		return err
 //	}

@@ -79,6 +79,6 @@ func (f *Fs) writeMarker(ctx context.Context, marker string) error {
 	}
 	a := f.opts.Objects.ForMarker()
 	c := s3api.Condition{Absent: f.bucket.Profile.HasConditionalPut(true)}
-	_, err := f.bucket.Put(ctx, marker, &a, c, bytes.NewReader(nil), nil)
+	_, err := f.bucket.Put(ctx, marker, &a, c, bytes.NewReader(nil), s3api.Sums{})
 	return c.Failed(err)
 }

@@ -213,7 +213,7 @@ func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *s3object.
 		return err
 	}
 	c := s3api.Condition{Absent: true}
-	_, err := r.target.bucket.Put(ctx, to, a, c, bytes.NewReader(nil), nil)
+	_, err := r.target.bucket.Put(ctx, to, a, c, bytes.NewReader(nil), s3api.Sums{})
 	err = c.Failed(err)
 	if !errors.Is(err, fs.ErrExist) {
 		return err

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"os"
@@ -35,9 +36,15 @@ type Inspection = upload.Inspection
 // reported it since this file system last opened the file for writing. If the file exists, OpenWriter appends to it
 // even if an upload is pending. os.O_TRUNC starts again.
 //
+// If sum is not nil, Close publishes the file only if this is the SHA-256 of its bytes. Otherwise Close returns an
+// error that wraps [s3error.ErrHashMismatch], and the file system stays unchanged. Such an upload is never kept for its
+// owner. With an offset or os.O_APPEND, the error is errors.ErrUnsupported.
+//
 // If offset is beyond the end, the error is fs.ErrInvalid. OpenWriter does not check whether a directory with this name
 // exists.
-func (f *Fs) OpenWriter(ctx context.Context, name string, flag int, offset int64) (*Writer, error) {
+func (f *Fs) OpenWriter(
+	ctx context.Context, name string, flag int, offset int64, sum *[sha256.Size]byte,
+) (*Writer, error) {
 	ctx = f.opts.withRetries(ctx)
 	key, err := f.fileKey(ctx, name, offset)
 	if errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0 {
@@ -48,7 +55,7 @@ func (f *Fs) OpenWriter(ctx context.Context, name string, flag int, offset int64
 	}
 	var w *Writer
 	if err == nil {
-		w, err = f.uploads.Open(ctx, name, key, flag, offset)
+		w, err = f.uploads.Open(ctx, name, key, flag, offset, sum)
 	}
 	if err != nil {
 		return nil, s3error.PathError("open", name, err)
@@ -57,8 +64,9 @@ func (f *Fs) OpenWriter(ctx context.Context, name string, flag int, offset int64
 }
 
 // Create opens a new file for an upload. The file gets the name object, but its attributes and its inspection depend on
-// name. If the upload is interrupted, nothing remains.
-func (f *Fs) Create(ctx context.Context, name, object string) (*Writer, error) {
+// name. If the upload is interrupted, nothing remains. sum is the SHA-256 that the file must have, as in
+// [Fs.OpenWriter], or nil.
+func (f *Fs) Create(ctx context.Context, name, object string, sum *[sha256.Size]byte) (*Writer, error) {
 	ctx = f.opts.withRetries(ctx)
 	key, err := f.fileKey(ctx, object, 0)
 	if err == nil {
@@ -66,7 +74,7 @@ func (f *Fs) Create(ctx context.Context, name, object string) (*Writer, error) {
 	}
 	var w *Writer
 	if err == nil {
-		w, err = f.uploads.Create(ctx, name, key)
+		w, err = f.uploads.Create(ctx, name, key, sum)
 	}
 	if err != nil {
 		return nil, s3error.PathError("open", object, err)

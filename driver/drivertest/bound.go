@@ -103,7 +103,7 @@ func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {
 		}
 		return readFile{r, others{}}, nil
 	}
-	w, err := f.Driver.OpenWriter(f.ctx, name, flag, offset)
+	w, err := f.Driver.OpenWriter(f.ctx, name, flag, offset, nil)
 	if err != nil {
 		return nil, err
 	}

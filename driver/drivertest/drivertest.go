@@ -157,6 +157,7 @@ func Run(t *testing.T, h Harness) {
 		{"races", testRaces},
 		{"torn-reads", testTornReads},
 		{"hash", testHash},
+		{"promise", testPromise},
 		{"object-attributes", testObjectAttributes},
 		{"list-times", testListTimes},
 		{"times", testTimes},

@@ -99,7 +99,8 @@ func (i *Info) Sys() any { return &i.object }
 // A TransferInfo describes the file of an upload or a download.
 type TransferInfo struct {
 	*Info
-	Result s3api.Result // empty until the object of an upload is visible
+	Result     s3api.Result // empty until the object of an upload is visible
+	VerifiedBy string       // who has confirmed the promised hash of an upload: s3, parts, or nobody
 }
 
 var _ contract.Receipt = (*TransferInfo)(nil)
@@ -110,6 +111,10 @@ func (s *TransferInfo) Checksum() string { return s.Result.Checksum }
 // RequestID returns the ID of the request that stored the object or reads it, or the empty string if its response was
 // lost.
 func (s *TransferInfo) RequestID() string { return s.Result.RequestID }
+
+// Verified returns "s3" if S3 has confirmed the promised hash of an upload, and "parts" if this process has, and S3 has
+// confirmed the bytes in each request with another checksum. It is empty if no hash was promised.
+func (s *TransferInfo) Verified() string { return s.VerifiedBy }
 
 // New describes a version. A modification time in its attributes takes precedence over the time from S3, which is cut
 // to whole seconds because some responses contain only those.

@@ -190,7 +190,8 @@ func (j *Journal) tryPut(ctx context.Context, r *Record, tail s3object.Content) 
 	c := s3api.Condition{ETag: r.etag, Name: r.write, Absent: r.etag == "" && r.attempted}
 	r.attempted = true
 	made, err := j.bucket.Put(
-		ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
+		ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes),
+		s3api.Sums{})
 	if err == nil {
 		r.etag, r.write = made.ETag, made.Name
 	}

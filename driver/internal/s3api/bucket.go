@@ -8,7 +8,7 @@
 //
 //	v, attributes, err := bucket.Head(ctx, key)
 //	// ...
-//	result, err := bucket.Put(ctx, key, &attributes, v.Unchanged(), body, nil)
+//	result, err := bucket.Put(ctx, key, &attributes, v.Unchanged(), body, s3api.Sums{})
 //	if errors.Is(err, syscall.ESTALE) {
 //		// another client was faster
 //	}

@@ -135,7 +135,8 @@ func (b *Bucket) sendGetObject(ctx context.Context, in *s3.GetObjectInput) (*s3.
 		}
 		b.stats.Observe(time.Now(), time.Since(begin))
 		result := newResult(
-			aws.ToString(out.ETag), out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
+			aws.ToString(out.ETag), out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32,
+			out.ChecksumSHA256)
 		out.Body = &Body{ReadCloser: out.Body, Result: result, watch: watch}
 		return out, nil
 	})

@@ -57,7 +57,8 @@ func (f *fixture) Do(request *http.Request) (*http.Response, error) {
 func (f *fixture) put(t *testing.T, key, content string) s3api.Version {
 	t.Helper()
 	if _, err := f.Put(
-		t.Context(), key, &s3object.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil); err != nil {
+		t.Context(), key, &s3object.Attributes{}, s3api.Condition{}, strings.NewReader(content), s3api.Sums{},
+	); err != nil {
 		t.Fatal(err)
 	}
 	v, _, err := f.Head(t.Context(), key)
@@ -141,7 +142,8 @@ func TestResponsesFromElsewhere(t *testing.T) {
 		"put": {func(ctx context.Context, _ *testing.T, f *fixture) func() error {
 			return func() error {
 				_, err := f.Put(
-					ctx, "key", &s3object.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
+					ctx, "key", &s3object.Attributes{}, s3api.Condition{}, strings.NewReader(content),
+					s3api.Sums{})
 				return err
 			}
 		}, syscall.EAGAIN},
@@ -231,7 +233,8 @@ func TestLostResponses(t *testing.T) {
 		"put": func(t *testing.T, f *fixture) (string, error) {
 			f.change = writes
 			made, err := f.Put(
-				t.Context(), "key", &s3object.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
+				t.Context(), "key", &s3object.Attributes{}, s3api.Condition{}, strings.NewReader(content),
+				s3api.Sums{})
 			return made.ETag, err
 		},
 		"copy": func(t *testing.T, f *fixture) (string, error) {

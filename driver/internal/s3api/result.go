@@ -1,8 +1,14 @@
 package s3api
 
 import (
+	"encoding/base64"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
+
+	"github.com/babelftp/babelftp/driver/internal/s3object"
 )
 
 // A Result is the result of a request that stores or reads an object, taken from its response. If the response was
@@ -21,8 +27,11 @@ type Result struct {
 	Name string
 }
 
+// SHA256Prefix precedes a SHA-256 in [Result.Checksum].
+const SHA256Prefix = "sha256:"
+
 // newResult returns the result for a response that has at most one of the checksums.
-func newResult(etag string, response middleware.Metadata, crc32c, crc64nvme, crc32 *string) Result {
+func newResult(etag string, response middleware.Metadata, crc32c, crc64nvme, crc32, sha256 *string) Result {
 	s := Result{ETag: etag}
 	s.RequestID, _ = awsmiddleware.GetRequestIDMetadata(response)
 	switch {
@@ -32,6 +41,18 @@ func newResult(etag string, response middleware.Metadata, crc32c, crc64nvme, crc
 		s.Checksum = "crc64nvme:" + *crc64nvme
 	case crc32 != nil:
 		s.Checksum = "crc32:" + *crc32
+	case sha256 != nil:
+		s.Checksum = SHA256Prefix + *sha256
+	}
+	return s
+}
+
+// resultOfHead returns the result of a write whose response was lost, from the object that it has created. name is the
+// name of the write.
+func resultOfHead(object *s3.HeadObjectOutput, name string) Result {
+	s := Result{ETag: aws.ToString(object.ETag), Name: name}
+	if sum := s3object.ChecksumOf(object, "SHA-256"); sum != nil {
+		s.Checksum = SHA256Prefix + base64.StdEncoding.EncodeToString(sum)
 	}
 	return s
 }

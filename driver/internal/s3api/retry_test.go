@@ -36,7 +36,8 @@ var requests = []struct {
 		return b.DeleteVersion(ctx, s3api.Version{Bucket: b, Key: "key", ETag: `"etag"`})
 	}},
 	{"put", false, func(ctx context.Context, b *s3api.Bucket) error {
-		_, err := b.Put(ctx, "key", &s3object.Attributes{}, s3api.Condition{}, strings.NewReader("content"), nil)
+		_, err := b.Put(ctx, "key", &s3object.Attributes{}, s3api.Condition{}, strings.NewReader("content"),
+			s3api.Sums{})
 		return err
 	}},
 	{"look-for-directory", false, func(ctx context.Context, b *s3api.Bucket) error {

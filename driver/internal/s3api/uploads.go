@@ -193,7 +193,8 @@ func (b *Bucket) CompleteUpload(
 				return Result{}, s3error.ErrNoResult
 			}
 			made := newResult(
-				*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
+				*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32,
+				out.ChecksumSHA256)
 			made.Name = u.Name
 			return made, nil
 		},

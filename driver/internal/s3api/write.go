@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/s3object"
@@ -121,7 +120,7 @@ func (b *Bucket) perform(ctx context.Context, w conditionalWrite) (_ Result, fai
 		object, err := b.headAfterWrite(ctx, w.key)
 		switch {
 		case err == nil && isNamed(object, w.name) && (uncertain || w.owns == nil || w.owns(ctx)):
-			return Result{ETag: aws.ToString(object.ETag), Name: w.name}, nil
+			return resultOfHead(object, w.name), nil
 		case !uncertain:
 			return Result{}, failed
 		case err != nil:

@@ -5,7 +5,7 @@
 // [Uploader.Open] returns a [Writer]. The client's bytes go through [Writer.ReadFrom] into a buffer, a full buffer
 // becomes a part, and [Writer.Close] publishes the object:
 //
-//	w, err := uploader.Open(ctx, "/report.csv", "report.csv", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
+//	w, err := uploader.Open(ctx, "/report.csv", "report.csv", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0, nil)
 //	...
 //	if _, err := w.ReadFrom(conn); err != nil {
 //		w.Abort(err)

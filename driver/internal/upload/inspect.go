@@ -57,9 +57,13 @@ func (w *Writer) beginInspection() error {
 	return err
 }
 
-// verdict waits for the verdict on the whole file. It makes no request to S3. For a staged upload that an earlier
-// session began, it returns nil, because inspectObject inspects the staged object later.
+// verdict checks the promised hash, and waits for the verdict of the inspector on the whole file. It makes no request
+// to S3. For a staged upload that an earlier session began, it returns nil, because inspectObject inspects the staged
+// object later.
 func (w *Writer) verdict() error {
+	if err := w.promise.check(); err != nil {
+		return err
+	}
 	if w.kind == oneRequest {
 		if err := w.beginInspection(); err != nil {
 			return err

@@ -2,6 +2,7 @@ package upload
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"os"
@@ -16,7 +17,15 @@ import (
 // Open opens a file for writing, with the flags of os.OpenFile. Bytes are written from offset on. The new object keeps
 // the bytes of the current one before offset and, unless Options.Truncate is set, the bytes after the last written one.
 // If an interrupted upload with offset bytes is pending, Open resumes it. When ctx ends, the upload fails.
-func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (_ *Writer, err error) {
+//
+// If sum is not nil, Close publishes the file only if this is its SHA-256. Such an upload begins at offset 0 and cannot
+// be resumed, because a session that resumes an upload does not have the bytes before the offset.
+func (u *Uploader) Open(
+	ctx context.Context, name, key string, flag int, offset int64, sum *[sha256.Size]byte,
+) (_ *Writer, err error) {
+	if sum != nil && (offset > 0 || flag&os.O_APPEND != 0) {
+		return nil, errors.ErrUnsupported
+	}
 	rule := u.Rule(ctx, name)
 	w := &Writer{
 		name: name, key: key, u: u, owner: u.Owner,
@@ -26,6 +35,10 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		change:     u.Quotas.Begin(key),
 		endCopy:    func() {},
 		inspection: noInspection{},
+		promise:    newPromise(sum),
+	}
+	if sum != nil {
+		w.owner = ""
 	}
 	rule.Apply(&w.attributes)
 	defer func() {
@@ -57,10 +70,11 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 }
 
 // Create opens a new file that cannot be resumed. name determines its attributes and its inspection.
-func (u *Uploader) Create(ctx context.Context, name, key string) (*Writer, error) {
+// sum is as in Open.
+func (u *Uploader) Create(ctx context.Context, name, key string, sum *[sha256.Size]byte) (*Writer, error) {
 	unowned := *u
 	unowned.Owner = ""
-	return unowned.Open(ctx, name, key, os.O_CREATE|os.O_TRUNC, 0)
+	return unowned.Open(ctx, name, key, os.O_CREATE|os.O_TRUNC, 0, sum)
 }
 
 // findBeginning chooses the bytes that precede the written ones: the bytes of an interrupted upload, the bytes of the

@@ -157,7 +157,8 @@ func (w *Writer) putAs(
 ) (s3api.Result, error) {
 	w.part.Seal()
 	return w.u.Bucket.Put(
-		ctx, key, a, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
+		ctx, key, a, c, io.NewSectionReader(w.part, 0, w.part.Len()),
+		s3api.Sums{CRC32C: w.part.Checksum(), SHA256: w.promise.checksum()})
 }
 
 // cause returns the reason for which the upload was aborted, if it was. Otherwise it returns err.

@@ -42,6 +42,7 @@ type Writer struct {
 	phase      phase
 	upload     *multipart // nil for a single request
 	inspection Inspection // inspection of the bytes that this session receives
+	promise    *promise   // hash that the file must have; nil for none
 	client     journal.ClientWait
 
 	offset   int64             // bytes of the file so far, including resumed and kept ones
@@ -121,6 +122,7 @@ func (w *Writer) fill(r io.Reader) (int64, error) {
 			w.part.Filled(n)
 			w.offset += int64(n)
 			total += int64(n)
+			w.promise.received(room[:n])
 			if _, err := w.inspection.Write(room[:n]); err != nil {
 				return total, err
 			}
@@ -277,7 +279,11 @@ func (w *Writer) Seek(offset int64, whence int) (int64, error) {
 // Stat describes the file as Close would publish it now, including the kept bytes after the written ones.
 func (w *Writer) Stat() (fs.FileInfo, error) {
 	v := s3api.Version{Key: w.key, Size: max(w.offset, w.kept.end), ETag: w.stored.ETag}
-	return &file.TransferInfo{Info: file.New(w.u.Keys.Base(w.key), &v, &w.attributes), Result: w.stored}, nil
+	info := &file.TransferInfo{Info: file.New(w.u.Keys.Base(w.key), &v, &w.attributes), Result: w.stored}
+	if w.phase == stored {
+		info.VerifiedBy = w.promise.verifiedBy(&w.stored)
+	}
+	return info, nil
 }
 
 // Memory returns the size in bytes of the buffer being filled. The reader passed to ReadFrom may call it during a Read.

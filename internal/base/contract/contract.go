@@ -58,6 +58,7 @@ type Tagged interface {
 type Receipt interface {
 	Checksum() string  // that S3 has confirmed, empty if unknown
 	RequestID() string // ID of the request that stored or reads the file, empty if its response was lost
+	Verified() string  // how the promised hash was confirmed (see docs/copies-and-hashes.md), empty without one
 }
 
 // An Object is returned by the method Sys of an [io/fs.FileInfo]. A fact that the storage does not know is zero. For

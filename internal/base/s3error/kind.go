@@ -33,6 +33,9 @@ var (
 	ErrIsDirectory  = fmt.Errorf("%w: the name belongs to a directory (%w)", syscall.EILSEQ, syscall.EISDIR)
 )
 
+// ErrHashMismatch is returned for an upload whose bytes do not have the hash that the client has promised.
+var ErrHashMismatch = errors.New("the file does not have the promised SHA-256")
+
 // A ReservedError is returned for a pathname with a segment that is reserved for the server. It matches EILSEQ, because
 // no file can have this name.
 type ReservedError struct{ Segment string }

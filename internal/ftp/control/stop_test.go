@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"io"
 	"io/fs"
 	"iter"
@@ -100,11 +101,13 @@ func (s *blockedStore) OpenReader(ctx context.Context, name string, offset int64
 	return s.Store.OpenReader(ctx, name, offset)
 }
 
-func (s *blockedStore) OpenWriter(ctx context.Context, name string, flag int, offset int64) (view.Writer, error) {
+func (s *blockedStore) OpenWriter(
+	ctx context.Context, name string, flag int, offset int64, sum *[sha256.Size]byte,
+) (view.Writer, error) {
 	if err := s.blockade.pass(ctx, "open"); err != nil {
 		return nil, err
 	}
-	return s.Store.OpenWriter(ctx, name, flag, offset)
+	return s.Store.OpenWriter(ctx, name, flag, offset, sum)
 }
 
 func (s *blockedStore) RenameTo(ctx context.Context, _ view.Store, from, to string) error {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"os"
@@ -31,7 +32,7 @@ func (s *endingStore) OpenReader(context.Context, string, int64) (Reader, error)
 	return nil, fs.ErrNotExist
 }
 
-func (s *endingStore) OpenWriter(context.Context, string, int, int64) (Writer, error) {
+func (s *endingStore) OpenWriter(context.Context, string, int, int64, *[sha256.Size]byte) (Writer, error) {
 	return slowUpload{closing: s.closing}, nil
 }
 

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/base/s3error"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
 )
@@ -36,6 +38,14 @@ func boxed(t *testing.T, s storage, rules string) (*Files, *[]Note) {
 		Mounts:      NewMounts(Mount{Dir: "/", Store: NewStore(s.Driver), Key: key}),
 		Directories: NewDirectories("/"), Policy: Policy{layer(rules)}, Form: norm.NFC.String,
 	}).For(t.Context(), func(n Note) { notes = append(notes, n) }), &notes
+}
+
+// promised writes a file with this content, which must have the hash of want.
+func promised(f *Files, name, want, content string) error {
+	sum := sha256.Sum256([]byte(want))
+	f.SHA256 = &sum
+	defer func() { f.SHA256 = nil }()
+	return write(f, name, content)
 }
 
 func TestKeysOfUploads(t *testing.T) {
@@ -67,6 +77,8 @@ func TestKeysOfUploads(t *testing.T) {
 			w.Abort(fs.ErrClosed)
 			return w.Close()
 		}, fs.ErrClosed, ""},
+		{"promise", func(f *Files) error { return promised(f, "/box/a", "1", "1") }, nil, "k=N/a"},
+		{"promise-broken", func(f *Files) error { return promised(f, "/box/a", "1", "2") }, s3error.ErrHashMismatch, ""},
 		{"stat-other", func(f *Files) error { _, err := f.StatFile("/box/a"); return err }, fs.ErrPermission, ""},
 		{"stat-own", func(f *Files) error {
 			must.OK(t, write(f, "/box/a", "1"))

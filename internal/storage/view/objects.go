@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"crypto/sha256"
 
 	"github.com/babelftp/babelftp/driver"
 )
@@ -22,16 +23,18 @@ func (o objects) OpenReader(ctx context.Context, name string, offset int64) (Rea
 	return r, nil
 }
 
-func (o objects) OpenWriter(ctx context.Context, name string, flag int, offset int64) (Writer, error) {
-	w, err := o.Fs.OpenWriter(ctx, name, flag, offset)
+func (o objects) OpenWriter(
+	ctx context.Context, name string, flag int, offset int64, sum *[sha256.Size]byte,
+) (Writer, error) {
+	w, err := o.Fs.OpenWriter(ctx, name, flag, offset, sum)
 	if err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-func (o objects) Create(ctx context.Context, name, object string) (Writer, error) {
-	w, err := o.Fs.Create(ctx, name, object)
+func (o objects) Create(ctx context.Context, name, object string, sum *[sha256.Size]byte) (Writer, error) {
+	w, err := o.Fs.Create(ctx, name, object, sum)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -305,8 +306,10 @@ type announcedStore struct {
 	size int64
 }
 
-func (s *announcedStore) OpenWriter(ctx context.Context, name string, flag int, offset int64) (Writer, error) {
-	file, err := s.Store.OpenWriter(ctx, name, flag, offset)
+func (s *announcedStore) OpenWriter(
+	ctx context.Context, name string, flag int, offset int64, sum *[sha256.Size]byte,
+) (Writer, error) {
+	file, err := s.Store.OpenWriter(ctx, name, flag, offset, sum)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"crypto/sha256"
 	"io"
 	"io/fs"
 	"iter"
@@ -60,11 +61,13 @@ type Store interface {
 	// OpenReader opens a file for a transfer that starts at offset.
 	OpenReader(ctx context.Context, name string, offset int64) (Reader, error)
 	// OpenWriter opens a file for an upload that starts at offset. flag contains os.O_CREATE, os.O_APPEND and
-	// os.O_TRUNC as needed.
-	OpenWriter(ctx context.Context, name string, flag int, offset int64) (Writer, error)
+	// os.O_TRUNC as needed. If sum is not nil, the file becomes visible only if this is its SHA-256.
+	OpenWriter(
+		ctx context.Context, name string, flag int, offset int64, sum *[sha256.Size]byte,
+	) (Writer, error)
 	// Create opens a new file for an upload that nobody can resume. The file gets another name, object. Its attributes
 	// and its inspection depend on name.
-	Create(ctx context.Context, name, object string) (Writer, error)
+	Create(ctx context.Context, name, object string, sum *[sha256.Size]byte) (Writer, error)
 
 	Mkdir(ctx context.Context, name string) error
 	MkdirAll(ctx context.Context, name string) error

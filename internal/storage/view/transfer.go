@@ -107,9 +107,9 @@ func (f *Files) openWriter(t *target, flag int, offset int64) (Writer, error) {
 // openStore opens a file of the store for an upload.
 func (f *Files) openStore(t *target, flag int, offset int64) (Writer, error) {
 	if t.sent != "" {
-		return t.mount.Store.Create(f.ctx, t.sent, t.inner)
+		return t.mount.Store.Create(f.ctx, t.sent, t.inner, f.SHA256)
 	}
-	return t.mount.Store.OpenWriter(f.ctx, t.inner, flag, offset)
+	return t.mount.Store.OpenWriter(f.ctx, t.inner, flag, offset, f.SHA256)
 }
 
 // An upload is a file open for writing. The change happens in Close. The upload counts as ending from Abort or Close

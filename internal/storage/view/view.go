@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -47,6 +48,9 @@ type Files struct {
 	// Announced is the number of bytes that the client announced, if any. An upload that is too large is refused
 	// before its first byte.
 	Announced int64
+	// SHA256 is the hash that the client has promised for the uploaded file, or nil. A file with another hash is not
+	// stored.
+	SHA256 *[sha256.Size]byte
 
 	ctx  context.Context
 	note func(Note)

@@ -123,6 +123,14 @@ func CorruptResponse() Effect {
 	}
 }
 
+// CorruptRequest changes a byte in the middle of the request body.
+func CorruptRequest() Effect {
+	return func(e *Exchange) {
+		body := &corruptingReader{r: e.Request.Body, left: e.Request.ContentLength / 2}
+		e.relay(body, func(r *http.Response) io.Reader { return r.Body })
+	}
+}
+
 // relay forwards the request with the given body, and sends the response with the body that respond returns.
 func (e *Exchange) relay(body io.Reader, respond func(*http.Response) io.Reader) {
 	response, err := e.Forward(body)
