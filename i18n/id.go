@@ -72,6 +72,8 @@ const (
 	RestartAccepted     ID = "restart-accepted" // offset
 	RangeAccepted       ID = "range-accepted"   // first byte, last byte
 	RangeForDownloads   ID = "range-for-downloads"
+	HashAccepted        ID = "hash-accepted"
+	HashForWholeFiles   ID = "hash-for-whole-files"
 	RestartInASCII      ID = "restart-in-ascii"
 	SizeInASCII         ID = "size-in-ascii"
 	UTF8On              ID = "utf8-on"
@@ -125,6 +127,7 @@ const (
 	FileTooLarge        ID = "file-too-large"
 	FileRefused         ID = "file-refused"
 	FileNotChecked      ID = "file-not-checked"
+	HashMismatch        ID = "hash-mismatch"
 	FileNameDenied      ID = "file-name-denied"
 	FileSizeLimit       ID = "file-size-limit"
 	QuotaExceeded       ID = "quota-exceeded"

@@ -43,6 +43,7 @@ func (o *Outcome) Failed() bool { return o.Code >= firstFailure }
 type StoredFile struct {
 	Size                      int64
 	ETag, Checksum, RequestID string
+	Verified                  string // how the hash that the client has promised was confirmed: s3 or parts
 }
 
 // Progress is the progress of a transfer. Its methods are safe for concurrent use.

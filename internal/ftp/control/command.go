@@ -25,6 +25,7 @@ func commandTable() map[string]command {
 			syntax: pathnameSyntax + pathnameSyntax},
 		"CPFR": {run: onFile(cpfr), argument: wire.Text, kind: report.Copy, syntax: pathnameSyntax},
 		"CPTO": {run: onFile(cpto), argument: wire.Text, kind: report.Copy, syntax: pathnameSyntax},
+		"HASH": {run: onState(siteHash), argument: wire.OptionalWords, syntax: siteHashSyntax},
 		"HELP": {run: onState(siteHelp(table)), argument: wire.OptionalWords, beforeChange: true},
 		"MKDIR": {run: byLibrary("SITE MKDIR", confirms(i18n.DirectoryCreated)), argument: wire.Text, kind: report.MakeDir,
 			syntax: pathnameSyntax},

@@ -14,7 +14,7 @@ type commandState struct {
 	offersTLS  bool                    // FEAT lists AUTH TLS
 	facts      list.Facts              // facts shown by MLST and MLSD
 	algorithm  string                  // hash algorithm of HASH
-	parameters wire.TransferParameters // set by TYPE, REST, RANG and ALLO
+	parameters wire.TransferParameters // set by TYPE, REST, RANG, ALLO and SITE HASH
 	directory  string                  // working directory, set at login
 	renaming   *renaming               // set by RNFR, nil after any other command
 	copySource *copySource             // set by SITE CPFR

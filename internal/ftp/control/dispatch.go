@@ -62,6 +62,9 @@ func (s *session) handle(row command, arg string, hasArg bool) (wire.Reply, erro
 	if row.takesParameters {
 		next := &s.state.parameters
 		s.op.parameters, *next = *next, next.AfterTransfer()
+		if row.kind == report.Upload {
+			*next = next.AfterUpload()
+		}
 	}
 	switch {
 	case row.run == nil:

@@ -24,6 +24,23 @@ func hash(r *fileRequest, arg string) (wire.Reply, error) {
 		213, fmt.Sprintf("%s %d-%d %x %s", r.algorithm, part.From, max(0, end-1), sum, r.echo(arg))), nil
 }
 
+// siteHashSyntax is the syntax of SITE HASH, with the HEXDIG of RFC 5234, B.1.
+const siteHashSyntax = " [<SP> SHA-256 <SP> 64HEXDIG]"
+
+// siteHash handles SITE HASH, which no document defines. The next upload must have this hash. Without an argument, it
+// need not.
+func siteHash(id *identity, state *commandState, arg string) (wire.Reply, error) {
+	switch known, ok := state.parameters.SetHash(arg); {
+	case !known:
+		return id.reply(504, i18n.Syntax, siteName("HASH")+siteHashSyntax)
+	case !ok:
+		return wire.Reply{}, errSyntax
+	case arg == "":
+		return id.reply(200, i18n.OK)
+	}
+	return id.reply(200, i18n.HashAccepted)
+}
+
 // hashError sets the reply codes for two errors, for which HASH has other codes than all other commands
 // (draft-ietf-ftpext2-hash, 3.5).
 func hashError(err error) error {

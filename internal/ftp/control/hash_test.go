@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/config"
 )
 
 const hashed = "the quick brown fox"
@@ -80,6 +82,61 @@ func TestHash(t *testing.T) {
 	c.do("REIN", "220 ")
 	c.do("OPTS HASH", "200 SHA-256")
 	c.do("HASH empty", "530 ")
+}
+
+// TestSiteHash: a client learns which hashes SITE HASH accepts, and why an upload with a hash was refused.
+func TestSiteHash(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(hashed)))
+	const syntax = "Syntax: SITE HASH [<SP> SHA-256 <SP> 64HEXDIG]"
+	for _, arg := range []string{"SHA-256", "SHA-256 ", "SHA-256 " + sum[1:], "SHA-256 0" + sum, "SHA-256 " + sum[1:] + "g",
+		"SHA-256  " + sum, "SHA-256 " + sum + " f", "SHA-256 0-18 " + sum, "SHA-256\t" + sum} {
+		code := "501 "
+		if strings.Contains(arg, "\t") {
+			code = "504 "
+		}
+		c.do("SITE HASH "+arg, code+syntax)
+	}
+	for _, arg := range []string{sum, "SHA256 " + sum, "SHA-512 " + sum + sum, "MD5 0123456789abcdef0123456789abcdef",
+		"CRC32", "f o x"} {
+		c.do("SITE HASH "+arg, "504 "+syntax)
+	}
+	c.do("HELP SITE HASH", "214 "+syntax)
+	if r := c.do("FEAT", "211-"); !strings.Contains(r, "\n SITE HASH SHA-256\n") {
+		t.Errorf("FEAT: %q", r)
+	}
+	c.do("SITE HASH", "200 OK.")
+	c.do("SITE HASH SHA-256 "+sum, "200 The next upload must have this hash.")
+	if r := c.upload("STOR f o x", hashed+"!"); r != "550 The received file has a different hash. Nothing was stored. (f o x)" {
+		t.Errorf("STOR of another file: %q", r)
+	}
+	s.wantObjects()
+	c.do("SITE HASH SHA-256 "+sum, "200 ")
+	c.do("TYPE A", "200 ")
+	c.do("STOR f o x", "504 SITE HASH applies to whole files only; please send TYPE I, and STOR without REST.")
+	c.do("TYPE I", "200 ")
+	c.do("SITE HASH SHA-256 "+sum, "200 ")
+	if r := c.upload("STOR f o x", hashed); !strings.HasPrefix(r, "226 ") {
+		t.Errorf("STOR: %q", r)
+	}
+	c.do("HASH f o x", "213 SHA-256 0-18 "+sum+" f o x")
+	c.do("REIN", "220 ")
+	c.do("SITE HASH SHA-256 "+sum, "530 ")
+}
+
+// A tenant that keeps line ends transfers texts unchanged, so a hash is possible in TYPE A.
+func TestSiteHashOfKeptLineEnds(t *testing.T) {
+	quirks := config.Compatibility{ASCII: config.KeepLineEnds}
+	s := newTenantSite(t, loginTo(config.Tenant{Compatibility: quirks}))
+	c := s.login()
+	c.do("TYPE A", "200 ")
+	for content, code := range map[string]string{"a\r\nb": "226 ", "a\nb": "550 "} {
+		c.do(fmt.Sprintf("SITE HASH SHA-256 %x", sha256.Sum256([]byte("a\r\nb"))), "200 ")
+		if r := c.upload("STOR f", content); !strings.HasPrefix(r, code) {
+			t.Errorf("STOR of %q: %q", content, r)
+		}
+	}
 }
 
 func TestXHash(t *testing.T) {

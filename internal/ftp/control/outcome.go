@@ -107,7 +107,7 @@ func storedFile(file engine.File) *report.StoredFile {
 		stored.ETag = of.ETag()
 	}
 	if of, ok := info.(contract.Receipt); ok {
-		stored.Checksum, stored.RequestID = of.Checksum(), of.RequestID()
+		stored.Checksum, stored.RequestID, stored.Verified = of.Checksum(), of.RequestID(), of.Verified()
 	}
 	return stored
 }
@@ -196,7 +196,7 @@ func (s *session) fateOfUpload(failure i18n.ID) i18n.ID {
 	case s.op == nil || s.op.data == nil || !s.op.data.upload:
 	case s.op.Kept.Load():
 		return i18n.UploadKept
-	case failure == i18n.TransferInterrupted, failure == i18n.TransferStalled:
+	case failure == i18n.TransferInterrupted, failure == i18n.TransferStalled, failure == i18n.HashMismatch:
 		return i18n.NothingStored
 	}
 	return ""

@@ -2,6 +2,8 @@ package control_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -23,6 +25,10 @@ import (
 // each on its own data connection.
 func TestParametersEndWithATransferCommand(t *testing.T) {
 	const old = "abcdefghij"
+	hashOf := func(content string) string {
+		return fmt.Sprintf("200 SITE HASH SHA-256 %x", sha256.Sum256([]byte(content)))
+	}
+	hash := hashOf("new")
 	for _, tt := range []struct {
 		name   string
 		script string
@@ -74,6 +80,30 @@ func TestParametersEndWithATransferCommand(t *testing.T) {
 		{"ascii-until-said-otherwise",
 			"200 TYPE A|226 RETR a <0123456789|550 SIZE a|226 STOR b >one\r\n|425 RETR b|200 TYPE I|213 SIZE b|226 " +
 				"RETR b <one\n", "one\n"},
+		{"hash", hash + "|226 STOR b >new", "new"},
+		{"hash-of-another-file", hash + "|550 STOR b >other", old},
+		{"hash-of-another-file-is-for-one-upload", hash + "|550 STOR b >other|226 STOR b >other", "other"},
+		{"hash-of-an-empty-file", hashOf("") + "|226 STOR b >", ""},
+		{"hash-of-an-empty-file-and-bytes", hashOf("") + "|550 STOR b >x", old},
+		{"hash-in-capitals", "200 site hash sha-256 " + strings.ToUpper(hash[len(hash)-64:]) + "|226 STOR b >new", "new"},
+		{"hash-with-spaces-at-the-end", hash + "  |550 STOR b >other", old},
+		{"hash-is-for-one-upload", hash + "|226 STOR b >new|226 STOR b >other", "other"},
+		{"hash-and-no-data-connection", hash + "|425 STOR b|226 STOR b >other", "other"},
+		{"hash-and-no-name", hash + "|501 STOR|226 STOR b >other", "other"},
+		{"hash-replaced", hashOf("first") + "|" + hash + "|550 STOR b >first|226 STOR b >new", "new"},
+		{"hash-removed", hash + "|200 SITE HASH|226 STOR b >other", "other"},
+		{"hash-removed-by-an-invalid-one", hash + "|501 SITE HASH SHA-256 12|226 STOR b >other", "other"},
+		{"hash-removed-by-an-unknown-one", hash + "|504 SITE HASH MD5 12|226 STOR b >other", "other"},
+		{"hash-and-login", hash + "|220 REIN|331 USER demo|230 PASS demo|226 STOR b >other", "other"},
+		{"hash-and-other-commands", hash + "|200 NOOP|200 TYPE I|200 MODE S|213 SIZE b|213 HASH b|350 RNFR a|250 RNTO c|" +
+			"350 RNFR c|250 RNTO a|200 ALLO 3|350 REST 0|227 PASV|550 STOR b >other", old},
+		{"hash-and-a-listing", hash + "|226 NLST <a\r\nb\r\n|550 STOR b >other", old},
+		{"hash-and-a-download", hash + "|226 RETR a <0123456789|550 STOR b >other", old},
+		{"hash-and-a-range", hash + "|350 RANG 0 2|504 STOR b|226 STOR b >other", "other"},
+		{"hash-and-an-offset", hash + "|350 REST 4|504 STOR b|226 STOR b >other", "other"},
+		{"hash-and-an-append", hash + "|504 APPE b|226 APPE b >new", old + "new"},
+		{"hash-in-ascii", hash + "|200 TYPE A|504 STOR b|200 TYPE I|226 STOR b >other", "other"},
+		{"hash-with-a-new-name", hash + "|550 STOU >other", old},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, func(cfg *control.Config) {

@@ -95,7 +95,7 @@ func (s *session) retr(arg string) (wire.Reply, error) {
 	return s.runFileTransfer(&dataTransfer{}, "RETR", name)
 }
 
-// runFileTransfer lets ftpserverlib transfer a file with the parameters set by TYPE, REST, RANG and ALLO.
+// runFileTransfer lets ftpserverlib transfer a file with the parameters set by TYPE, REST, RANG, ALLO and SITE HASH.
 func (s *session) runFileTransfer(t *dataTransfer, verb, name string) (wire.Reply, error) {
 	op := s.op
 	parameters := &op.parameters
@@ -117,6 +117,10 @@ func (s *session) runFileTransfer(t *dataTransfer, verb, name string) (wire.Repl
 		if !op.ASCII {
 			op.Storage.Announced = op.Announced
 		}
+		if parameters.SHA256 != nil && (verb == "APPE" || !parameters.WholeFile()) {
+			return s.reply(504, i18n.HashForWholeFiles)
+		}
+		op.Storage.SHA256 = parameters.SHA256
 	}
 	return s.runTransfer(t, verb, name, func(op *operation) error { return s.engine.Run(&op.Operation) })
 }

@@ -41,6 +41,7 @@ var Errors = []struct {
 	{view.ErrOtherAccount, 550, i18n.MoveBetweenAccounts},
 	{inspect.ErrRefused, 550, i18n.FileRefused},
 	{inspect.ErrNotInspected, 451, i18n.FileNotChecked},
+	{s3error.ErrHashMismatch, 550, i18n.HashMismatch},
 	{pathname.ErrNotInEncoding, 501, i18n.NameNotUTF8},
 	{list.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 	{account.ErrPasswordTooShort, 550, i18n.PasswordTooShort},
@@ -170,7 +171,7 @@ func AboutFile(id i18n.ID) bool {
 		i18n.DirectoryNotEmpty, i18n.AlreadyExists, i18n.OverwriteDenied, i18n.MoveBetweenAccounts,
 		i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeChanged, i18n.ResumeElsewhere,
 		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.FileRefused, i18n.FileNotChecked, i18n.FileNameDenied,
-		i18n.FileSizeLimit,
+		i18n.FileSizeLimit, i18n.HashMismatch,
 		i18n.NameInvisible, i18n.NameReserved, i18n.NameNotStorable, i18n.NameTooLong, i18n.TooDeep, i18n.NotSupported,
 		i18n.StorageError,
 	}, id)

@@ -32,6 +32,7 @@ func (f Features) Lines() []string {
 		" RANG STREAM",
 		" REST STREAM",
 		" SITE COPY", // tells WinSCP that SITE CPFR and SITE CPTO exist
+		" SITE HASH "+wire.DefaultHash,
 		" SIZE",
 		" TVFS",
 		" UTF8",

@@ -1,25 +1,36 @@
 package wire
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
+	"strings"
 )
 
-// TransferParameters hold the values set by TYPE, REST, RANG and ALLO for the next transfer.
+// TransferParameters hold the values set by TYPE, REST, RANG, ALLO and SITE HASH for the next transfer.
 //
 // The next transfer command resets all of them except the type, even if it fails. A client that retries sends REST
-// again (RFC 3659, 5.3). Other commands may come between, because most clients send REST before PASV.
+// again (RFC 3659, 5.3). Other commands may come between, because most clients send REST before PASV. Only an upload
+// resets the hash: if a listing or a download did, the upload that follows would be stored unchecked.
 type TransferParameters struct {
 	ASCII     bool       // TYPE A
 	Offset    int64      // from REST
 	ByteRange *ByteRange // from RANG, nil for the whole file
 	Announced int64      // size of an upload in bytes from ALLO, 0 if unknown
 
+	SHA256 *[sha256.Size]byte // hash of the next upload from SITE HASH, nil for none
+
 	textual bool // TYPE was A when REST set the offset
 }
 
-// AfterTransfer returns the parameters that remain after a transfer command.
-func (p *TransferParameters) AfterTransfer() TransferParameters {
+// AfterUpload returns the parameters that remain after a command that uploads a file.
+func (p *TransferParameters) AfterUpload() TransferParameters {
 	return TransferParameters{ASCII: p.ASCII}
+}
+
+// AfterTransfer returns the parameters that remain after a command that transfers a listing, or downloads a file.
+func (p *TransferParameters) AfterTransfer() TransferParameters {
+	return TransferParameters{ASCII: p.ASCII, SHA256: p.SHA256}
 }
 
 // SetType sets the type from the argument of TYPE (RFC 959, 3.1.1): text or bytes of 8 bits. It returns false for
@@ -66,6 +77,29 @@ func (p *TransferParameters) SetRange(arg string) bool {
 	}
 	return ok
 }
+
+// SetHash sets the hash from the argument of SITE HASH: SHA-256, a space and 64 hexadecimal digits. An empty argument
+// removes the hash, and so does an invalid one. known is false for another algorithm, and ok for another invalid
+// argument.
+func (p *TransferParameters) SetHash(arg string) (known, ok bool) {
+	p.SHA256 = nil
+	algorithm, digits, _ := strings.Cut(arg, " ")
+	switch {
+	case arg == "":
+		return true, true
+	case !Equal(algorithm, DefaultHash):
+		return false, false
+	}
+	sum, err := hex.DecodeString(digits)
+	if err != nil || len(sum) != sha256.Size {
+		return true, false
+	}
+	p.SHA256 = (*[sha256.Size]byte)(sum)
+	return true, true
+}
+
+// WholeFile reports whether the transfer covers all bytes of the file unchanged.
+func (p *TransferParameters) WholeFile() bool { return !p.ASCII && p.Offset == 0 && p.ByteRange == nil }
 
 // TakeRange returns the range that RANG has set for HASH, and resets it.
 func (p *TransferParameters) TakeRange() ByteRange {

@@ -85,7 +85,8 @@ func aboutFile(o *report.Outcome) []any {
 	case stored != nil:
 		about = append(about, "size", stored.Size)
 		for _, of := range []struct{ key, value string }{
-			{"etag", stored.ETag}, {"checksum", stored.Checksum}, {"s3_request_id", stored.RequestID},
+			{"etag", stored.ETag}, {"checksum", stored.Checksum}, {"verified", stored.Verified},
+			{"s3_request_id", stored.RequestID},
 		} {
 			if of.value != "" {
 				about = append(about, of.key, of.value)

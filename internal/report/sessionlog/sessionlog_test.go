@@ -144,10 +144,10 @@ func failed() *report.Outcome {
 func TestTransfers(t *testing.T) {
 	stored := failed()
 	stored.Code, stored.URI = 226, "s3://bucket/f"
-	stored.Stored = &report.StoredFile{ETag: "abc", Checksum: "crc64nvme:d", RequestID: "request-7"}
+	stored.Stored = &report.StoredFile{ETag: "abc", Checksum: "sha256:d", RequestID: "request-7", Verified: "s3"}
 	for want, outcome := range map[string]*report.Outcome{
-		`code=226 duration_ms=0 tls=true s3_uri=s3://bucket/f offset=3 etag=abc checksum=crc64nvme:d s3_request_id=request-7`: stored,
-		`code=426 duration_ms=0 tls=true offset=3 connection="the data connection was lost" storage="context canceled"`:       failed(),
+		`code=226 duration_ms=0 tls=true s3_uri=s3://bucket/f offset=3 etag=abc checksum=sha256:d verified=s3 s3_request_id=request-7`: stored,
+		`code=426 duration_ms=0 tls=true offset=3 connection="the data connection was lost" storage="context canceled"`:                failed(),
 	} {
 		var out bytes.Buffer
 		newSession(t, &out, slog.LevelInfo).CommandEnded(t.Context(), outcome)

@@ -51,6 +51,7 @@ func (s *Session) transferEnded(ctx context.Context, o *report.Outcome) {
 	case o.Stored != nil:
 		text("etag", o.Stored.ETag)
 		text("checksum", o.Stored.Checksum)
+		text("verified", o.Stored.Verified)
 		text("s3_request_id", o.Stored.RequestID)
 	}
 	s.LogAttrs(ctx, slog.LevelInfo, "transfer", about...)
