@@ -129,7 +129,7 @@ func FuzzKeys(f *testing.F) {
 	f.Fuzz(func(t *testing.T, user, name, key string) {
 		name = path.Clean("/b/" + name)
 		if !strings.HasPrefix(name, "/b/") || !utf8.ValidString(name+user) || !templateOK(key) {
-			t.Skip()
+			return // such a name or key does not get here
 		}
 		got := keyFor(user, "/", driver.Uploaded, name, keyRule("/in/b", key))
 		if !strings.HasPrefix(got, "/b/") || path.Clean(got) != got || !utf8.ValidString(got) || len(got) > maxKeyBytes ||
