@@ -65,7 +65,7 @@ type gate struct {
 	token       string // token of the one-time login link; empty without a link and after its use
 }
 
-// access says who may log in.
+// access is the configuration of logins.
 type access struct {
 	passwords *passwords // nil for none
 	tls       bool
@@ -116,7 +116,7 @@ func newGate(audit *audit.Log, log *slog.Logger, token string) *gate {
 
 var errOtherSite = &Error{Status: http.StatusForbidden, Text: "cross-site requests are not allowed"}
 
-// replace sets who may log in. If that has changed, it ends all running requests and browser logins.
+// replace sets the configuration of logins. If it has changed, it ends all running requests and browser logins.
 func (g *gate) replace(to access) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -251,7 +251,7 @@ func challenge(r *http.Request) string {
 	return `Basic realm="babelftp", charset="UTF-8"`
 }
 
-// loggedIn returns the login that sent the request, or the zero value if there is no valid login. If the
+// loggedIn returns the login that sent the request, or the zero value without a valid login. If the
 // login is a cookie, it also returns the browser.
 func (g *gate) loggedIn(c *credentials, r *http.Request) (Identity, *browser) {
 	if name := c.clientName(r.TLS); name != "" {
@@ -360,18 +360,28 @@ func (g *gate) logRefusedCertificate(r *http.Request) {
 }
 
 // cookie returns the name of the cookie.
-func (c *credentials) cookie() string {
+func (c *credentials) cookie() string { return c.cookieNamed(cookieTLS, cookie) }
+
+// cookieNamed returns the name of a cookie for connections with or without TLS.
+func (c *credentials) cookieNamed(withTLS, withoutTLS string) string {
 	if c.tls {
-		return cookieTLS
+		return withTLS
 	}
-	return cookie
+	return withoutTLS
 }
 
 // set sets the cookie in the response.
 func (c *credentials) set(w http.ResponseWriter, value string, life time.Duration) {
+	c.setCookie(w, c.cookie(), value, life, http.SameSiteStrictMode)
+}
+
+// setCookie sets a cookie that scripts cannot read. A negative life removes it.
+func (c *credentials) setCookie(
+	w http.ResponseWriter, name, value string, life time.Duration, sameSite http.SameSite,
+) {
 	http.SetCookie(w, &http.Cookie{
-		Name: c.cookie(), Value: value, Path: "/", MaxAge: int(life / time.Second), HttpOnly: true, Secure: c.tls,
-		SameSite: http.SameSiteStrictMode,
+		Name: name, Value: value, Path: "/", MaxAge: int(life / time.Second), HttpOnly: true, Secure: c.tls,
+		SameSite: sameSite,
 	})
 }
 

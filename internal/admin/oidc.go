@@ -181,8 +181,8 @@ func (g *gate) finishOIDC(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// finish asks the provider who has logged in. If the client's network has sent invalid codes before, it waits first.
-// The identity is also returned if it has no role.
+// finish gets the identity of the administrator from the provider. If the client's network has sent invalid codes
+// before, it waits first. The identity is also returned if it has no role.
 func (g *gate) finish(c *credentials, r *http.Request, one *oidc.Attempt) (*oidc.Identity, error) {
 	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
 	network := limits.Network(addr.Addr())
@@ -267,20 +267,12 @@ func (g *gate) openAttempt(c *credentials, r *http.Request) (*oidc.Attempt, erro
 	return &one.Attempt, nil
 }
 
-func (c *credentials) attemptCookie() string {
-	if c.tls {
-		return attemptCookieTLS
-	}
-	return attemptCookie
-}
+func (c *credentials) attemptCookie() string { return c.cookieNamed(attemptCookieTLS, attemptCookie) }
 
 // setAttempt sets the cookie of an attempt. Unlike the cookie of a login, browsers must send it when the provider
 // redirects them to the callback.
 func (c *credentials) setAttempt(w http.ResponseWriter, value string, life time.Duration) {
-	http.SetCookie(w, &http.Cookie{
-		Name: c.attemptCookie(), Value: value, Path: "/", MaxAge: int(life / time.Second), HttpOnly: true, Secure: c.tls,
-		SameSite: http.SameSiteLaxMode,
-	})
+	c.setCookie(w, c.attemptCookie(), value, life, http.SameSiteLaxMode)
 }
 
 // A providerLogin is the part of a browser's login that the provider decides on.
