@@ -30,7 +30,7 @@ type Objects = s3object.Objects
 // Rule gives attributes to a file; see [Options].
 type Rule = s3object.Rule
 
-// Origin is how a file gets its name.
+// Origin is the way in which a file gets its name.
 type Origin = s3object.Origin
 
 // The origins.

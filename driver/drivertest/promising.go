@@ -173,8 +173,8 @@ func (x *fixture) testPromisePending() {
 	}
 }
 
-// testPromiseLostResponse loses the response to PutObject. HeadObject then proves who has stored the object, and has
-// its hash.
+// testPromiseLostResponse loses the response to PutObject. HeadObject then proves which request stored the
+// object, and returns its hash.
 func (x *fixture) testPromiseLostResponse() {
 	lost := false
 	x.spy.After(func(operation string, _ any) error {

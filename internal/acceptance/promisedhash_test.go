@@ -34,7 +34,7 @@ ftp.quit()
 `
 
 // TestPromisedHash: clients promise the hash of a file before they upload it. A file with another hash is not stored,
-// and replaces none. The audit log says who has verified the hash.
+// and replaces none. The audit log says how the hash was verified.
 func TestPromisedHash(t *testing.T) {
 	t.Parallel()
 	s3test.Run(t, func(t *testing.T, storage *s3test.Server) {

@@ -16,9 +16,9 @@
 //     or with 401 if they are wrong. POST /logout removes the cookie. A server that was started with a token, such as
 //     the demo, also exchanges the token for a cookie, once: GET /login?token=TOKEN.
 //   - A cookie that a browser gets after a login at an OpenID Connect provider. GET /login/oidc sends the browser
-//     there, and GET /login/oidc/callback is where it comes back. A failed login ends at /?login_error=CODE. Package
-//     oidc speaks with the provider, which is asked again every few minutes whether the login is valid. GET
-//     /login/options returns the ways to log in.
+//     there, and the provider sends it back to GET /login/oidc/callback. A failed login ends at
+//     /?login_error=CODE. Package oidc speaks with the provider, which is asked again every few minutes whether the
+//     login is valid. GET /login/options returns the ways to log in.
 //   - A client certificate issued by tls.client_ca_file. Its subject names the administrator.
 //
 // Cross-site requests are rejected. Without TLS, so are requests for any host name other than localhost,

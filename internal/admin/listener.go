@@ -41,7 +41,7 @@ type Listener struct {
 type tlsFiles struct {
 	certificate *certs.Files
 	clients     *x509.CertPool // authorities of client certificates; nil for none
-	required    bool           // clients must show a certificate, because there is no other login
+	required    bool           // clients must show a certificate, the only way to log in
 }
 
 // NewListener returns a listener that serves an API, a page and the login. The page gets all requests that

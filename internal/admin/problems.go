@@ -82,7 +82,7 @@ func sortProblems(all []Problem) {
 }
 
 const (
-	// problemsAge is how long a list of problems is used again.
+	// problemsAge is the time for which a list of problems is cached.
 	problemsAge = time.Second
 	// maxFindingProblems limits the findings among the problems.
 	maxFindingProblems = 50
@@ -189,7 +189,7 @@ type logFindings struct {
 	found *doctor.Findings // nil if the log has no line about a client
 }
 
-// findingsAge is how long findings are used again, because reading the log takes some milliseconds.
+// findingsAge is the time for which findings are cached, because reading the log takes some milliseconds.
 const findingsAge = 10 * time.Second
 
 // logProblems returns the findings of the doctor in the log of this replica.

@@ -53,7 +53,7 @@ type ReplicaTotals struct {
 	Problems  int `json:"problems"`
 }
 
-// peerState is what a replica tells another one.
+// peerState is the state that a replica sends to another one.
 type peerState struct {
 	Server   Server        `json:"server"`
 	Totals   ReplicaTotals `json:"totals"`
@@ -68,7 +68,7 @@ type peerSearch struct {
 }
 
 const (
-	// peerAge is how long the state of a replica is used before it is asked again.
+	// peerAge is the time for which the state of a replica is cached.
 	peerAge = 3 * time.Second
 	// peerTimeout limits the wait for the state of a replica.
 	peerTimeout = 4 * time.Second

@@ -823,7 +823,7 @@ func TestLostConnection(t *testing.T) {
 	tab.wait(`!document.querySelector('#bans').tBodies[0].rows.length`)
 }
 
-// Administrators who may not change anything see no controls for it.
+// Administrators without the right to change anything see no controls for it.
 func TestRoles(t *testing.T) {
 	srv := start(t, func(*config.Config) {})
 	login(t, srv)

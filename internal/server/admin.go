@@ -35,7 +35,7 @@ type adminAccess struct {
 }
 
 // recentEvents returns a buffer for the last audit events, which administrators can search. It is nil if they can
-// search a file, or if there is no access for administrators.
+// search a file, or if administrators have no access.
 func recentEvents(cfg *config.Config) *audit.Recent {
 	if cfg.AdminSocket == "" && cfg.Admin.Listen == "" || cfg.Audit.File != "" && !cfg.Audit.Stdout() {
 		return nil

@@ -16,9 +16,9 @@ const (
 	usersInterval = 500 * time.Millisecond
 	// firstInterval is the time between two reloads while the users are read for the first time.
 	firstInterval = 5 * time.Second
-	// usersDelay is how long a reload waits for more changes.
+	// usersDelay is the time that a reload waits for more changes.
 	usersDelay = 20 * time.Millisecond
-	// maxUsersWait is how long a server is not ready because it reads the users.
+	// maxUsersWait limits the time for which a server is not ready because it reads the users.
 	maxUsersWait = 10 * time.Second
 )
 

@@ -100,7 +100,7 @@ func (i *Info) Sys() any { return &i.object }
 type TransferInfo struct {
 	*Info
 	Result     s3api.Result // empty until the object of an upload is visible
-	VerifiedBy string       // who has confirmed the promised hash of an upload: s3, parts, or nobody
+	VerifiedBy string       // confirmation of the promised hash of an upload: s3, parts, or empty
 }
 
 var _ contract.Receipt = (*TransferInfo)(nil)

@@ -26,7 +26,7 @@ type Rule struct {
 	LegalHold bool
 }
 
-// An Origin is how a file gets its name.
+// An Origin is the way in which a file gets its name.
 type Origin int
 
 // The origins.

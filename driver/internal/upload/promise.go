@@ -55,8 +55,8 @@ func (p *promise) checksum() *string {
 	return &text
 }
 
-// verifiedBy returns who has confirmed the hash of a stored file: S3 for the whole object, or this process for the
-// bytes that S3 has confirmed in parts. It returns the empty string without a promise.
+// verifiedBy returns how the hash of a stored file was confirmed: by S3 for the whole object, or by this process for
+// the bytes that S3 has confirmed in parts. It returns the empty string without a promise.
 func (p *promise) verifiedBy(stored *s3api.Result) string {
 	switch sum := p.checksum(); {
 	case sum == nil:

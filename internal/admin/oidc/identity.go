@@ -22,7 +22,7 @@ const (
 	maxName = 128
 )
 
-// An Identity is what the provider says about an administrator.
+// An Identity is an administrator as the provider describes it.
 type Identity struct {
 	// Name is unique: it ends with the subject identifier.
 	Name    string
@@ -36,7 +36,7 @@ type Identity struct {
 }
 
 // identity verifies the tokens of a response. Claims that the ID token lacks come from the userinfo endpoint. The
-// argument of check is nil if there is no ID token.
+// argument of check is nil without an ID token.
 func (c *Client) identity(
 	ctx context.Context, p *provider, token *oauth2.Token, check func(*oidc.IDToken) error,
 ) (*Identity, error) {

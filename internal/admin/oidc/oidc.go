@@ -37,7 +37,7 @@ const (
 	discoveryLasts = time.Hour
 	// retryAfter is the time between two attempts to read the configuration of the provider.
 	retryAfter = 3 * time.Second
-	// clockSkew is how far the clock of the provider may be ahead or behind.
+	// clockSkew is the tolerated difference between the clocks of the provider and this server.
 	clockSkew = time.Minute
 )
 
@@ -268,7 +268,7 @@ func (c *Client) LogoutURL(ctx context.Context, id *Identity) string {
 	return u.String()
 }
 
-// Finish exchanges the code of a callback for the identity of the person who has logged in.
+// Finish exchanges the code of a callback for the identity of the administrator.
 func (c *Client) Finish(ctx context.Context, a *Attempt, callback url.Values) (*Identity, error) {
 	p, err := c.discover(ctx)
 	if err != nil {

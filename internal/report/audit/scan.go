@@ -16,8 +16,8 @@ import (
 const (
 	// blockSize is the number of bytes that are read at once.
 	blockSize = 1 << 20
-	// disorder is how much later than its successor a line may be written. Lines are nearly in order of time, because
-	// they wait in one queue.
+	// disorder is the maximum time by which a line may be later than its successor. Lines are nearly in order of time,
+	// because they wait in one queue.
 	disorder = time.Minute
 	// maxKept limits the bytes of the lines that a search holds in memory.
 	maxKept = 8 << 20
@@ -264,7 +264,7 @@ func (s *scan) scanCompressed(ctx context.Context, f *logFile, before int64) (at
 		return 0, true, errTooLarge
 	case errors.Is(err, errSpent):
 		return before, false, nil
-	case full: // there is no place in the file to continue at
+	case full: // no place in the file to continue at
 		return 0, true, errTooMany
 	}
 	for _, line := range slices.Backward(kept) {

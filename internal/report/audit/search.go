@@ -80,8 +80,8 @@ func (e *QueryError) Error() string { return e.Text }
 // A Searcher searches the audit log of a server. Its methods are safe for concurrent use.
 type Searcher struct {
 	file   string  // empty if the audit log is not in a file
-	reason string  // why there is no file
-	recent *Recent // searched if there is no file
+	reason string  // why file is empty
+	recent *Recent // searched without a file
 	slots  chan struct{}
 
 	bytes int64 // limits of one search, shorter in tests

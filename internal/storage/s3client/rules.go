@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// ruleNeeds is what objects.rules of a tenant need from the bucket and its S3 server.
+// ruleNeeds lists the features of the bucket and its S3 server that objects.rules of a tenant need.
 type ruleNeeds struct {
 	tags, retention, legalHold bool
 	keys                       []string // KMS keys without placeholders

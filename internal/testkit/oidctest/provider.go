@@ -32,7 +32,7 @@ const (
 // keyID is the name of the key of a provider.
 const keyID = "key"
 
-// Behavior is what a [Provider] does. The zero value is a provider that lets nobody in.
+// Behavior configures a [Provider]. The zero value is a provider that lets nobody in.
 type Behavior struct {
 	Groups []string // groups of the person who logs in
 	Claims map[string]any
@@ -67,7 +67,7 @@ type Provider struct {
 	requests int              // for tokens
 }
 
-// A grant is what a code or a refresh token stands for.
+// A grant is the login to which a code or a refresh token belongs.
 type grant struct{ nonce, challenge, redirect string }
 
 // New starts a provider.

@@ -143,7 +143,7 @@ func dropBoxes(rules []objectRule, user string) view.Layer {
 	return view.NewLayer(view.AllRights(), byPattern)
 }
 
-// CheckDropBoxes returns an error for each user in the configuration who has the permission to list or read where
+// CheckDropBoxes returns an error for each user in the configuration with the permission to list or read where
 // objects.rules have a key for files of the user. The server does not give this permission to such users, and not to
 // users from elsewhere either.
 func CheckDropBoxes(cfg *config.Config) error {

@@ -27,7 +27,7 @@ type Move struct {
 	Replace bool
 	// DryRun only reports.
 	DryRun bool
-	// Moved is called for each user who is copied.
+	// Moved is called for each copied user.
 	Moved func(user string, from, to Place)
 	// Note is called with each user or file that has to be moved by hand.
 	Note func(text string)
@@ -138,7 +138,7 @@ func (s *Store) removeFromFile(m Move, file string, users []copiedUser) error {
 	}, func(file string, text []byte) error { return s.opts.Check("", Place{InFile, file}, text) })
 }
 
-// removeAll removes users who may share settings by aliases.
+// removeAll removes users, which may share settings by aliases.
 func (d *Document) removeAll(names []string) error {
 	for len(names) > 0 {
 		var errs []error
@@ -220,7 +220,7 @@ func (s *Store) moveToFile(ctx context.Context, m Move) error {
 	return nil
 }
 
-// removeItem removes a user who has been copied, unless it has changed since then.
+// removeItem removes a copied user, unless it has changed since then.
 func (s *Store) removeItem(ctx context.Context, m Move, u copiedUser) error {
 	err := s.editItem(ctx, u.name, func(d *Document) error {
 		if d.Version(u.name) != u.version {

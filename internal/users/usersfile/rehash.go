@@ -68,7 +68,7 @@ func (s *Store) WriteHashes(ctx context.Context, at Place, changes []Rehash) (us
 // mustChangeKey is the key that lets a user do nothing but change the password.
 const mustChangeKey = "must_change_password"
 
-// SetPassword replaces the hash of a user who has chosen a new password, and removes must_change_password. It returns
+// SetPassword replaces the hash of a user after a change of the password, and removes must_change_password. It returns
 // false if the hash is not Old anymore. Nothing else is validated: a user whose other settings are invalid keeps them.
 func (s *Store) SetPassword(ctx context.Context, at Place, c Rehash) (changed bool, err error) {
 	if at.Kind == InFile {
