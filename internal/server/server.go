@@ -67,6 +67,9 @@ type Options struct {
 	// Stdout receives the audit log if the configuration says so. The default discards it.
 	Stdout io.Writer
 
+	// Resources adds tenants and users that are custom resources of Kubernetes. The default is none.
+	Resources ResourceSource
+
 	// For tests: the interval of event sweeps, and the limit of bytes of stored events.
 	sweepEvents  time.Duration
 	eventBacklog int
