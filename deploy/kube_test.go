@@ -3,34 +3,23 @@
 package deploy
 
 import (
-	"bytes"
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/testkit/kubeserver"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 )
-
-// kubeAPIServer is built by make kube.
-const kubeAPIServer = "../.tools/bin/kube-apiserver"
 
 // TestKube installs the chart on a Kubernetes API server, upgrades the release between files of values, and
 // removes it. There are no nodes, so pods do not run, and the test itself runs the Job of the check. The
 // schemas of custom resources accept everything here; module kubetest decodes them.
 func TestKube(t *testing.T) {
 	k := startKube(t)
-	k.createNamespace("ftp")
 	for _, crd := range []struct{ group, version, kind, plural string }{
 		{"monitoring.coreos.com", "v1", "PodMonitor", "podmonitors"},
 		{"monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors"},
@@ -43,7 +32,7 @@ func TestKube(t *testing.T) {
 		t.Run("helm-"+helm, func(t *testing.T) { testRelease(t, k, helm) })
 	}
 	t.Run("quickstart", func(t *testing.T) {
-		k.t = t
+		k.in(t)
 		text := must.ReadFile(t, "quickstart.yaml")
 		for document := range strings.SplitSeq(text, "\n---\n") {
 			var path string
@@ -55,7 +44,7 @@ func TestKube(t *testing.T) {
 			default:
 				path = "/apis/apps/v1/namespaces/babelftp-demo/deployments"
 			}
-			k.post(path+"?fieldValidation=Strict", "application/yaml", document)
+			k.Post(path+"?fieldValidation=Strict", "application/yaml", document)
 		}
 	})
 }
@@ -66,7 +55,7 @@ func testRelease(t *testing.T, k *kube, helm string) {
 	values := valueFiles(t)
 	for _, file := range values {
 		t.Run("install-"+filepath.Base(file), func(t *testing.T) {
-			k.t = t
+			k.in(t)
 			k.helm("install", "test", chart, "--values", file, "--dry-run=server")
 			k.helm("install", "test", chart, "--values", file, "--no-hooks")
 			r := render(t, file)
@@ -79,7 +68,7 @@ func testRelease(t *testing.T, k *kube, helm string) {
 		})
 	}
 	t.Run("upgrade", func(t *testing.T) {
-		k.t = t
+		k.in(t)
 		k.helm("install", "test", chart, "--values", values[0], "--no-hooks")
 		for _, file := range values {
 			if name := filepath.Base(file); name == "loadbalancer-values.yaml" || name == "nodeport-values.yaml" {
@@ -92,7 +81,7 @@ func testRelease(t *testing.T, k *kube, helm string) {
 		k.helm("uninstall", "test", "--no-hooks")
 	})
 	t.Run("check", func(t *testing.T) {
-		k.t = t
+		k.in(t)
 		babelftp, file := binary(t, "-tags", "nodemo"), filepath.Join(chart, "ci", "minimal-values.yaml")
 		wrong := []string{"--set", "config.tenants.acme.users.alice.password_hash=secret"}
 		if err := k.helmWithJobs(
@@ -100,13 +89,13 @@ func testRelease(t *testing.T, k *kube, helm string) {
 			t.Error("installed an invalid configuration")
 		}
 		const path = "/apis/apps/v1/namespaces/ftp/statefulsets/"
-		if code, text, err := k.request(http.MethodGet, path+"wrong-babelftp", "", ""); code != http.StatusNotFound {
+		if code, text, err := k.Request(http.MethodGet, path+"wrong-babelftp", "", ""); code != http.StatusNotFound {
 			t.Errorf("the StatefulSet: %d %v %s", code, err, text)
 		}
 		if err := k.helmWithJobs(babelftp, "install", "right", chart, "--values", file); err != nil {
 			t.Errorf("valid configuration: %v", err)
 		}
-		_, before, err := k.request(http.MethodGet, path+"right-babelftp", "", "")
+		_, before, err := k.Request(http.MethodGet, path+"right-babelftp", "", "")
 		must.OK(t, err)
 		if err := k.helmWithJobs(
 			babelftp, append(
@@ -114,143 +103,45 @@ func testRelease(t *testing.T, k *kube, helm string) {
 				wrong...)...); err == nil {
 			t.Error("an invalid configuration replaced a valid one")
 		}
-		if _, after, err := k.request(http.MethodGet, path+"right-babelftp", "", ""); err != nil || after != before {
+		if _, after, err := k.Request(http.MethodGet, path+"right-babelftp", "", ""); err != nil || after != before {
 			t.Errorf("the StatefulSet has changed: %v\n%s\n%s", err, before, after)
 		}
 		for _, name := range []string{"wrong", "right"} {
 			k.helm("uninstall", name, "--no-hooks")
 			// The hook's Job remains, and the next release of Helm would find it complete.
 			job := "/apis/batch/v1/namespaces/ftp/jobs/" + name + "-babelftp-check?propagationPolicy=Background"
-			if code, text, err := k.request(http.MethodDelete, job, "", ""); code != http.StatusOK {
+			if code, text, err := k.Request(http.MethodDelete, job, "", ""); code != http.StatusOK {
 				t.Errorf("delete the Job: %d %v %s", code, err, text)
 			}
 		}
 	})
 }
 
-// kube is an API server.
+// kube is an API server with a release of Helm.
 type kube struct {
+	*kubeserver.Client
 	t       *testing.T
-	url     string
-	token   string
 	config  string // a kubeconfig
 	release string // release of Helm
-	client  *http.Client
-	ended   atomic.Bool // etcd or the API server has exited
 }
 
+// startKube starts an API server with the namespace ftp.
 func startKube(t *testing.T) *kube {
 	t.Helper()
-	dir := t.TempDir()
-	k := &kube{t: t, token: "test", config: filepath.Join(dir, "kubeconfig"), client: &http.Client{
-		// the certificate of the API server is self-signed
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
-		Timeout:   waitTimeout,
-	}}
-	store, peers, address := "http://"+closedPort(t), "http://"+closedPort(t), closedPort(t)
-	k.url = "https://" + address
-	k.run(
-		"etcd", "--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", store, "--advertise-client-urls",
-		store,
-		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers,
-		"--unsafe-no-fsync")
-
-	cert, key := filepath.Join(dir, "account.crt"), filepath.Join(dir, "account.key")
-	public, private := must.Certificate(t, &x509.Certificate{DNSNames: []string{"accounts.example"}})
-	writeFile(t, cert, public)
-	writeFile(t, key, private)
-	tokens := filepath.Join(dir, "tokens.csv")
-	writeFile(t, tokens, k.token+",admin,admin,system:masters\n")
-	_, port, err := net.SplitHostPort(address)
-	must.OK(t, err)
-	k.run(
-		kubeAPIServer, "--etcd-servers", store, "--cert-dir", filepath.Join(dir, "certs"), "--bind-address",
-		"127.0.0.1", "--secure-port", port,
-		"--service-cluster-ip-range", "10.0.0.0/16,fd00::/108", "--token-auth-file", tokens, "--authorization-mode",
-		"RBAC",
-		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", cert,
-		"--service-account-signing-key-file", key,
-		"--disable-admission-plugins", "ServiceAccount")
-	writeFile(t, k.config, fmt.Sprintf(`apiVersion: v1
-kind: Config
-current-context: test
-clusters: [{name: test, cluster: {server: %q, insecure-skip-tls-verify: true}}]
-users: [{name: test, user: {token: %q}}]
-contexts: [{name: test, context: {cluster: test, user: test, namespace: ftp}}]
-`, k.url, k.token))
-	k.waitFor("/readyz")
+	server := kubeserver.Start(t)
+	k := &kube{t: t, Client: server.Client, config: server.Kubeconfig("ftp")}
+	k.createNamespace("ftp")
 	return k
 }
 
-// waitFor requests a path until the status is 200.
-func (k *kube) waitFor(path string) {
-	k.t.Helper()
-	again := time.NewTicker(time.Second / 5)
-	defer again.Stop()
-	for end := time.Now().Add(3 * waitTimeout); ; <-again.C {
-		code, text, err := k.request(http.MethodGet, path, "", "")
-		if err == nil && code == http.StatusOK {
-			return
-		}
-		if time.Now().After(end) || k.ended.Load() {
-			k.t.Fatalf("GET %s: %d %v %s", path, code, err, text)
-		}
-	}
-}
-
-// run starts a program that is stopped at the end of the test.
-func (k *kube) run(name string, args ...string) {
-	k.t.Helper()
-	var out bytes.Buffer
-	cmd := exec.CommandContext(context.WithoutCancel(k.t.Context()), name, args...)
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		k.t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		k.ended.Store(true)
-		close(done)
-	}()
-	t := k.t
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-done
-		if t.Failed() {
-			t.Logf("%s:\n%s", name, out.Bytes()[max(0, out.Len()-5000):])
-		}
-	})
-}
-
-func (k *kube) request(method, path, kind, body string) (int, string, error) {
-	request, err := http.NewRequestWithContext(k.t.Context(), method, k.url+path, strings.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
-	request.Header.Set("Authorization", "Bearer "+k.token)
-	if kind != "" {
-		request.Header.Set("Content-Type", kind)
-	}
-	response, err := k.client.Do(request)
-	if err != nil {
-		return 0, "", err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(text), err
-}
-
-func (k *kube) post(path, kind, body string) {
-	k.t.Helper()
-	if code, text, err := k.request(http.MethodPost, path, kind, body); err != nil || code != http.StatusCreated {
-		k.t.Errorf("POST %s: %d %v %s\n%s", path, code, err, text, body)
-	}
+// in makes t the test of later requests.
+func (k *kube) in(t *testing.T) {
+	k.t, k.Client = t, k.For(t)
 }
 
 func (k *kube) createNamespace(name string) {
 	k.t.Helper()
-	k.post("/api/v1/namespaces", "application/yaml", fmt.Sprintf(
+	k.Post("/api/v1/namespaces", "application/yaml", fmt.Sprintf(
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: "+
 			"restricted}}\n", name))
 }
@@ -258,7 +149,7 @@ func (k *kube) createNamespace(name string) {
 // createCRD creates a custom resource definition and waits until it is served.
 func (k *kube) createCRD(group, version, kind, plural string) {
 	k.t.Helper()
-	k.post(
+	k.Post(
 		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/yaml",
 		fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -273,7 +164,7 @@ spec:
       storage: true
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `, group, version, kind, plural))
-	k.waitFor(fmt.Sprintf("/apis/%s/%s/%s", group, version, plural))
+	k.WaitFor(fmt.Sprintf("/apis/%s/%s/%s", group, version, plural))
 }
 
 // helm runs helm with the API server.
@@ -308,7 +199,7 @@ func (k *kube) helmWithJobs(babelftp string, args ...string) error {
 			return err
 		case <-again.C:
 		}
-		code, text, err := k.request(http.MethodGet, job, "", "")
+		code, text, err := k.Request(http.MethodGet, job, "", "")
 		if err != nil || code != http.StatusOK {
 			continue
 		}
@@ -316,7 +207,7 @@ func (k *kube) helmWithJobs(babelftp string, args ...string) error {
 		if made.Metadata.UID == done {
 			continue
 		}
-		_, text, err = k.request(http.MethodGet, secret, "", "")
+		_, text, err = k.Request(http.MethodGet, secret, "", "")
 		if err != nil {
 			k.t.Fatal(err)
 		}
@@ -349,7 +240,7 @@ func (k *kube) finishJob(path string, conditions [2]string) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	if code, text, err := k.request(
+	if code, text, err := k.Request(
 		http.MethodPatch, path+"/status", "application/merge-patch+json",
 		string(body)); err != nil || code != http.StatusOK {
 		k.t.Fatalf("the status of the Job: %d %v %s", code, err, text)
@@ -372,7 +263,7 @@ func (k *kube) want(o object) {
 	if o.Kind == "NetworkPolicy" {
 		plural = "networkpolicies"
 	}
-	code, text, err := k.request(
+	code, text, err := k.Request(
 		http.MethodGet, fmt.Sprintf("/%s/namespaces/ftp/%s/%s", group, plural, o.Metadata.Name), "", "")
 	var there struct{ Kind string }
 	if err != nil || code != http.StatusOK || json.Unmarshal([]byte(text), &there) != nil || there.Kind != o.Kind {
