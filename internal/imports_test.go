@@ -14,21 +14,22 @@ const module = "github.com/babelftp/babelftp/"
 // and of lower ones.
 func layers() []string {
 	return []string{
-		"cmd",               // the command line
-		"internal/server",   // connects everything
-		"internal/admin",    // API, page and metrics for administrators
-		"internal/ftp",      // the FTP protocol
-		"internal/doctor",   // examines servers and their logs from outside
-		"internal/report",   // logs, audit log, events and traces
-		"internal/users",    // tenants, users and logins
-		"internal/storage",  // S3 clients, and what a user sees of a bucket
-		"internal/certs",    // certificates of the server
-		"internal/config",   // parses and checks the configuration, and creates nothing
-		"driver",            // S3 as a file system, usable by any program, so without FTP and texts
-		"internal/pathname", // names on the wire and in storage
-		"internal/base",     // useful for any server
-		"i18n",              // texts and languages
-		"locales",           // the catalogs
+		"cmd",                 // the command line
+		"internal/kubernetes", // tenants and users that are resources of Kubernetes
+		"internal/server",     // connects everything
+		"internal/admin",      // API, page and metrics for administrators
+		"internal/ftp",        // the FTP protocol
+		"internal/doctor",     // examines servers and their logs from outside
+		"internal/report",     // logs, audit log, events and traces
+		"internal/users",      // tenants, users and logins
+		"internal/storage",    // S3 clients, and what a user sees of a bucket
+		"internal/certs",      // certificates of the server
+		"internal/config",     // parses and checks the configuration, and creates nothing
+		"driver",              // S3 as a file system, usable by any program, so without FTP and texts
+		"internal/pathname",   // names on the wire and in storage
+		"internal/base",       // useful for any server
+		"i18n",                // texts and languages
+		"locales",             // the catalogs
 	}
 }
 
@@ -66,6 +67,8 @@ func restrictions() []restriction {
 			"sessions render texts for clients; other packages return errors"},
 		{module + "internal/pathname", "not driver", "any program can use the driver, so it must not depend on FTP"},
 		{module + "internal/storage/embeddeds3", "cmd", "only the demo has a built-in S3 server"},
+		{"k8s.io/client-go/...", "internal/kubernetes cmd/babelftp-kubernetes",
+			"the server without custom resources must not contain the Kubernetes client"},
 		{"net", "not i18n internal/ftp/reply internal/ftp/list internal/pathname",
 			"these packages create texts and do not send them"},
 	}
