@@ -211,6 +211,44 @@ func (s *Set) Certificates() []Certificate {
 	return all
 }
 
+// CertificatesFor returns the certificates that clients of a tenant with these hosts get, without duplicates, and the
+// hosts for which ACME has not issued one yet.
+func (s *Set) CertificatesFor(tenant string, hosts []string) (all []Certificate, missing []string) {
+	current := s.current.Load()
+	add := func(tenant string, f *Files) {
+		if f == nil {
+			return
+		}
+		c := Certificate{Tenant: tenant, File: f.cert}
+		if c.Host, c.NotAfter = f.Expiry(); !c.NotAfter.IsZero() && !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	if own := current.tenants[tenant]; own != nil {
+		add(tenant, own)
+		return all, nil
+	}
+	var managed []string
+	if s.issued != nil {
+		managed = s.issued.Hosts()
+	}
+	for _, host := range hosts {
+		var c *tls.Certificate
+		if slices.Contains(managed, host) {
+			c = s.issued.Certificate(host)
+		}
+		switch {
+		case c != nil:
+			all = append(all, Certificate{Tenant: tenant, Host: host, NotAfter: c.Leaf.NotAfter})
+		case current.server != nil:
+			add("", current.server)
+		case s.issued != nil:
+			missing = append(missing, host)
+		}
+	}
+	return all, missing
+}
+
 // hostOf returns the first DNS name of a certificate, or the common name of old certificates without DNS names.
 func hostOf(c *x509.Certificate) string {
 	if len(c.DNSNames) > 0 {

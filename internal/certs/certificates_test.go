@@ -293,6 +293,57 @@ func TestIssuedCertificates(t *testing.T) {
 	check(open(), map[string]int64{"ftp.acme.example": 3, "ftp.umbrella.example": 2, "ftp.late.example": 1, "ftp.example": 1, "": 1})
 }
 
+// A tenant has the certificates that its clients get: its own, those of ACME, or the one of the server.
+func TestCertificatesFor(t *testing.T) {
+	dir := t.TempDir()
+	pair := func(name string) config.TLS {
+		files := config.TLS{CertFile: filepath.Join(dir, name+".crt"), KeyFile: filepath.Join(dir, name+".key")}
+		must.WriteCertificate(t, files.CertFile, files.KeyFile, &x509.Certificate{DNSNames: []string{name}})
+		return files
+	}
+	issue := func(name string) *tls.Certificate {
+		files := pair(name)
+		c, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
+		must.OK(t, err)
+		return &c
+	}
+	acme := issued{[]string{"issued.example", "late.example"}, map[string]*tls.Certificate{"issued.example": issue("issued.example")}}
+	own, server := pair("own.example"), pair("server.example")
+	tenantTLS := config.TenantTLS{CertFile: own.CertFile, KeyFile: own.KeyFile}
+	hosts := []string{"issued.example", "late.example", "other.example", "another.example"}
+	for _, tt := range []struct {
+		name    string
+		tenant  config.Tenant
+		server  config.TLS
+		issuer  Issuer
+		want    string
+		missing string
+	}{
+		{"nothing", config.Tenant{}, server, acme, "", ""},
+		{"own", config.Tenant{Hosts: hosts, TLS: tenantTLS}, server, acme, "own.example", ""},
+		{"own-without-hosts", config.Tenant{TLS: tenantTLS}, server, nil, "own.example", ""},
+		{"server", config.Tenant{Hosts: hosts}, server, nil, "server.example", ""},
+		{"acme-and-server", config.Tenant{Hosts: hosts}, server, acme, "issued.example server.example", ""},
+		{"acme", config.Tenant{Hosts: hosts}, config.TLS{}, acme, "issued.example",
+			"late.example other.example another.example"},
+		{"no-tls", config.Tenant{Hosts: hosts}, config.TLS{}, nil, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := &config.Config{TLS: tt.server, Tenants: map[string]*config.Tenant{"acme": &tt.tenant}}
+			s, err := Open(cfg, nil, tt.issuer, slog.New(slog.DiscardHandler))
+			must.OK(t, err)
+			all, missing := s.CertificatesFor("acme", tt.tenant.Hosts)
+			var names []string
+			for _, c := range all {
+				names = append(names, c.Host)
+			}
+			if strings.Join(names, " ") != tt.want || strings.Join(missing, " ") != tt.missing {
+				t.Errorf("got %q, missing %q", names, missing)
+			}
+		})
+	}
+}
+
 // A change of the configuration replaces certificates on open listeners. If a file cannot be read, nothing changes.
 func TestPrepare(t *testing.T) {
 	dir := t.TempDir()

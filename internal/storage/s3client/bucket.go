@@ -52,7 +52,6 @@ type Bucket struct {
 	links          *s3.Client         // client of the presigner
 	use            Use
 	watched        *watchState // nil without a Watcher
-	versioned      atomic.Bool // versions were enabled after Verify; see noticeVersions
 }
 
 // configKeys holds the configuration sections that a bucket and its S3 server come from, such as "s3" or

@@ -48,6 +48,25 @@ func Probe(ctx context.Context, b *Bucket, log *slog.Logger) *Report {
 	return r
 }
 
+// ProbeInUse is like [Probe] for a bucket with a [Watcher] and the buckets of its folders, which sessions may use at
+// the same time. It returns the problems, each on one line, and tries only buckets that are usable.
+func ProbeInUse(ctx context.Context, b *Bucket, log *slog.Logger) (problems []string) {
+	for _, one := range append([]*Bucket{b}, b.Folders...) {
+		if !one.Usable() {
+			if _, err := one.Up(); err != nil {
+				problems = append(problems, err.Error())
+			}
+			continue
+		}
+		tried := *one // because the probe sets the profile
+		tried.watched, tried.Journal = nil, nil
+		if r := Probe(ctx, &tried, log); !r.OK() {
+			problems = append(problems, r.String())
+		}
+	}
+	return problems
+}
+
 // noteObjectLock adds a note if Object Lock keeps each version for some time by default, or if the credentials lack
 // the permission to find out. Servers without Object Lock return an error, which is ignored.
 func (p *prober) noteObjectLock(ctx context.Context) {

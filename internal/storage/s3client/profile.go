@@ -81,7 +81,7 @@ func (b *Bucket) noticeVersions(ctx context.Context, log *slog.Logger) {
 		return
 	}
 	if status, err := b.versioning(ctx); err == nil && status != "" {
-		b.versioned.Store(true)
+		b.watched.versioned.Store(true)
 		log.Info(
 			"versioning enabled on the bucket; listings of new sessions check each directory for delete markers",
 			"tenant", b.Tenant, "bucket", b.Name)
@@ -92,7 +92,7 @@ func (b *Bucket) noticeVersions(ctx context.Context, log *slog.Logger) {
 // noticed since.
 func (b *Bucket) SessionProfile() driver.Profile {
 	p := b.Profile
-	p.GhostPrefixes = p.GhostPrefixes || b.versioned.Load()
+	p.GhostPrefixes = p.GhostPrefixes || b.watched != nil && b.watched.versioned.Load()
 	return p
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -48,6 +49,8 @@ type Watcher struct {
 type watchState struct {
 	checked chan struct{} // closed after the first check
 	once    sync.Once     // closes checked
+
+	versioned atomic.Bool // versions were enabled after Verify; see noticeVersions
 
 	retry time.Duration // retry and next are used by the Watcher's goroutine only
 	next  time.Time
