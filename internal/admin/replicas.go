@@ -259,6 +259,7 @@ func (p *Peers) Do(ctx context.Context, replica int, method, path string, body, 
 func (h *Handler) peerHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", func(w http.ResponseWriter, _ *http.Request) { sendResult(w, h.ownState(), nil) })
+	mux.HandleFunc("GET /usage", func(w http.ResponseWriter, _ *http.Request) { sendResult(w, h.ownUsage(), nil) })
 	mux.HandleFunc("POST /search", func(w http.ResponseWriter, r *http.Request) {
 		var search peerSearch
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&search); err != nil {
