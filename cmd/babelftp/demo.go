@@ -28,6 +28,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/server/serve"
 	"github.com/babelftp/babelftp/internal/storage/embeddeds3"
 )
 
@@ -89,7 +90,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 			return newUsageError(cmd, "invalid --%s %q: want an address such as %s", flag, address, demoListen)
 		}
 	}
-	ctx, now, stop := stopSignals(cmd.Context())
+	ctx, now, stop := serve.Signals(cmd.Context())
 	defer stop()
 	defer func() {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) { // Ctrl-C before the server was ready
@@ -134,28 +135,29 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	}
 	reach := storage.AWSConfig()
 	opts := server.Options{
-		AWS: &reach, Certificate: certificate, Version: buildVersion(), Logger: log, Tail: tail, AdminToken: token,
+		AWS: &reach, Certificate: certificate, Version: build().VersionOrModule(), Logger: log, Tail: tail,
+		AdminToken: token,
 	}
 	return serveDemo(cfg, func() error {
 		srv, err := server.New(ctx, cfg, opts)
 		if err != nil {
 			return err
 		}
-		return serveUntil(ctx, now, srv, log, func() {
+		return serve.Until(ctx, now, srv, log, func() {
 			fmt.Fprint(cmd.OutOrStdout(), d.welcome(srv.Addr(), dir, storage),
 				administration(srv.AdminAddr(), token, password))
 		})
 	})
 }
 
-// serveDemo calls serve. If the default port of the admin listener is taken, it tries again with any free
+// serveDemo calls run. If the default port of the admin listener is taken, it tries again with any free
 // port, because the user did not choose the default.
-func serveDemo(cfg *config.Config, serve func() error) error {
-	err := serve()
+func serveDemo(cfg *config.Config, run func() error) error {
+	err := run()
 	busy, ok := errors.AsType[*server.ListenError](err)
 	if ok && busy.Key == "admin.listen" {
 		cfg.Admin.Listen = anyPort
-		err = serve()
+		err = run()
 		busy, ok = errors.AsType[*server.ListenError](err)
 	}
 	if ok {
@@ -173,8 +175,8 @@ func (d *demo) logger(out io.Writer) (*slog.Logger, *admin.LogTail) {
 		level = slog.LevelInfo
 	}
 	tail := admin.NewLogTail()
-	return slog.New(slog.NewMultiHandler(newLogger(out, config.LogText, level).Handler(),
-		newLogger(tail, config.LogText, slog.LevelDebug).Handler())), tail
+	return slog.New(slog.NewMultiHandler(serve.NewLogger(out, config.LogText, level).Handler(),
+		serve.NewLogger(tail, config.LogText, slog.LevelDebug).Handler())), tail
 }
 
 // folder returns the absolute path of the directory that stores the files, and a function that removes it if

@@ -47,24 +47,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitOK
 	}
 	if !errors.Is(err, errWrong) {
-		printError(stderr, err)
+		build().PrintError(stderr, err)
 	}
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return exitUsage
 	}
 	return exitFailure
-}
-
-// printError prints an error. Problems of a configuration start with the file name, so that editors can jump
-// to them.
-func printError(w io.Writer, err error) {
-	if problems, ok := errors.AsType[config.Problems](err); ok {
-		fmt.Fprintf(w, "%v\nbabelftp: the configuration has %s\n", problems, count(len(problems), "problem"))
-		return
-	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		fmt.Fprintf(w, "babelftp: %s\n", line)
-	}
 }
 
 // A usageError is an invalid command line.
@@ -87,7 +75,7 @@ func newRootCommand() *cobra.Command {
 		Short: "S3 buckets over FTP and FTPS, in each user's language",
 		Long: "babelftp exposes S3 buckets over FTP and FTPS, in the language of each user.\n\n" +
 			"To try it, run babelftp demo. It needs no configuration.",
-		Version:       versionText(),
+		Version:       build().Text(),
 		Args:          commandNeeded,
 		RunE:          func(*cobra.Command, []string) error { return nil }, // Args always returns an error
 		SilenceErrors: true,

@@ -20,6 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/server/serve"
 	"github.com/babelftp/babelftp/internal/storage/mojibake"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 )
@@ -83,7 +84,7 @@ func (r *namesRun) run(tenant string) error {
 		return err
 	}
 	// The first signal lets the moves in flight finish. The second one cancels them.
-	ctx, now, stop := stopSignals(r.cmd.Context())
+	ctx, now, stop := serve.Signals(r.cmd.Context())
 	defer stop()
 	lines, t, err := r.list(ctx, now, tenant)
 	if err != nil {

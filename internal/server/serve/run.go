@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/babelftp/babelftp/internal/server"
 )
 
-// stopSignals returns a context that is canceled by the first SIGINT or SIGTERM, and one that is canceled by
+// Signals returns a context that is canceled by the first SIGINT or SIGTERM, and one that is canceled by
 // the second.
-func stopSignals(parent context.Context) (first, second context.Context, stop func()) {
+func Signals(parent context.Context) (first, second context.Context, stop func()) {
 	first, endFirst := context.WithCancel(parent)
 	second, endSecond := context.WithCancel(context.WithoutCancel(parent))
 	received := make(chan os.Signal, 2)
@@ -38,9 +38,9 @@ func stopSignals(parent context.Context) (first, second context.Context, stop fu
 	}
 }
 
-// serveUntil starts srv, calls started, and serves until ctx is canceled. Running transfers may then continue
+// Until starts srv, calls started, and serves until ctx is canceled. Running transfers may then continue
 // for drain_timeout, unless now is canceled first.
-func serveUntil(ctx, now context.Context, srv *server.Server, log *slog.Logger, started func()) error {
+func Until(ctx, now context.Context, srv *server.Server, log *slog.Logger, started func()) error {
 	if err := srv.Start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // stopped during the start

@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ func TestLogEscapes(t *testing.T) {
 		`a\u{202E}b\u{9B}31m` + "\x1b[31m\r\n\u65e5\u672c"
 	for _, format := range []config.LogFormat{config.LogJSON, ""} {
 		var out strings.Builder
-		newLogger(&out, format, slog.LevelInfo).Info("event", "text", hostile, "err", errors.New(hostile))
+		NewLogger(&out, format, slog.LevelInfo).Info("event", "text", hostile, "err", errors.New(hostile))
 		if strings.ContainsAny(out.String(), "\u202e\u009b\x1b\r") || strings.Count(out.String(), "\n") != 1 {
 			t.Errorf("%s: %q", format, out.String())
 		}
