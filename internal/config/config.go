@@ -52,6 +52,8 @@ type Config struct {
 	Audit Audit `yaml:"audit"`
 	// HTTP page and API for administrators.
 	Admin Admin `yaml:"admin"`
+	// Tenants and users that are custom resources of Kubernetes. Requires `babelftp-kubernetes`.
+	Kubernetes Kubernetes `yaml:"kubernetes"`
 	// Limits for clients. The limits of the server, the address, the tenant and the user all apply.
 	Limits Limits `yaml:"limits"`
 

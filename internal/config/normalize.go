@@ -29,6 +29,7 @@ func (c *Config) normalize() {
 			u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
 		}
 	}
+	c.Kubernetes.normalize()
 	c.State.normalize()
 	if !c.State.IsSet() {
 		c.TLS.ACME.normalizeFolder()

@@ -37,10 +37,27 @@ type References interface {
 type Resources struct {
 	Tenants, Users []*Resource
 	References     References
+	// Check returns a problem with a configuration that only the server can find. It is called with configurations
+	// that have a single tenant, which is new or has changed. It may be nil.
+	Check func(*Config) error
 }
 
-// A ResourceReason says why a resource is in use or not.
+// A ResourceReason says why the current spec of a resource is in use or not.
 type ResourceReason string
+
+// The reasons.
+const (
+	ResourceAccepted          ResourceReason = "Accepted"          // the current spec is in use
+	ResourceInvalid           ResourceReason = "Invalid"           // check would refuse it
+	ResourceNotAllowed        ResourceReason = "NotAllowed"        // the namespace may not use something in it
+	ResourceSecretNotFound    ResourceReason = "SecretNotFound"    // a Secret or its key does not exist
+	ResourceConfigMapNotFound ResourceReason = "ConfigMapNotFound" // a ConfigMap does not exist
+	ResourceNameTaken         ResourceReason = "NameTaken"         // another tenant or user has its name
+	ResourceHostTaken         ResourceReason = "HostTaken"         // another tenant has one of its hosts
+	ResourceBucketTaken       ResourceReason = "BucketTaken"       // another tenant has a part of its buckets
+	ResourceTenantNotFound    ResourceReason = "TenantNotFound"    // the tenant of a user does not exist
+	ResourceTenantNotAccepted ResourceReason = "TenantNotAccepted" // no version of the tenant of a user is in use
+)
 
 // A ResourceOutcome says what became of a resource. It is immutable; an unchanged outcome is the same pointer.
 type ResourceOutcome struct {

@@ -90,6 +90,7 @@ func (v *validator) settings() {
 	v.cfg.ProxyProtocol.check(v, yamlconf.Path{"proxy_protocol"})
 	v.cfg.Cluster.check(v, yamlconf.Path{"cluster"})
 	v.cfg.Admin.check(v, yamlconf.Path{"admin"})
+	v.cfg.Kubernetes.check(v, yamlconf.Path{"kubernetes"})
 	v.authorities(nil, v.cfg.CAFile)
 	v.cfg.Auth.checkOfServer(v, yamlconf.Path{"auth"})
 	v.durations()

@@ -13,7 +13,8 @@ import (
 
 func (v *validator) tenants() {
 	p := yamlconf.Path{"tenants"}
-	if len(v.cfg.Tenants) == 0 && len(v.cfg.TenantsDir) == 0 { // an empty tenants_dir was already reported
+	// An empty tenants_dir was already reported.
+	if len(v.cfg.Tenants) == 0 && len(v.cfg.TenantsDir) == 0 && !v.cfg.Kubernetes.IsSet() {
 		v.report(p, "is empty: add at least one tenant with its bucket and users")
 	}
 	tenantName := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)

@@ -154,17 +154,18 @@ func (e entry) isEmptyText() bool {
 // to the folder of the document.
 const pathTag = "path"
 
-// fieldsOf returns the fields with a yaml tag, including fields of embedded structs.
+// fieldsOf is like [FieldsOf], and remembers the result.
 func (d *decoder) fieldsOf(t reflect.Type) []reflect.StructField {
 	fields, known := d.fields[t]
 	if !known {
-		fields = fieldsOf(t)
+		fields = FieldsOf(t)
 		d.fields[t] = fields
 	}
 	return fields
 }
 
-func fieldsOf(t reflect.Type) []reflect.StructField {
+// FieldsOf returns the fields of a struct with a yaml tag, including fields of embedded structs.
+func FieldsOf(t reflect.Type) []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
 		return f.Tag.Get("yaml") == ""
 	})

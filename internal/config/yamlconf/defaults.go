@@ -10,7 +10,7 @@ const defaultsTag = "defaults"
 
 // isDefaults reports whether the field f of the struct t has the defaults for a map.
 func isDefaults(t reflect.Type, f reflect.StructField) bool {
-	for _, other := range fieldsOf(t) {
+	for _, other := range FieldsOf(t) {
 		if other.Tag.Get(defaultsTag) == f.Name {
 			return true
 		}

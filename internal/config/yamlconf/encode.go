@@ -16,7 +16,7 @@ func Encode(section any) map[string]any {
 
 func encodeSection(v reflect.Value) map[string]any {
 	values := map[string]any{}
-	for _, f := range fieldsOf(v.Type()) {
+	for _, f := range FieldsOf(v.Type()) {
 		field := v.FieldByIndex(f.Index)
 		if _, secret := field.Interface().(contract.Secret); secret || field.IsZero() {
 			continue

@@ -83,7 +83,7 @@ func (d *decoder) unknownVariables(t reflect.Type) {
 // names returns the sorted names of the variables for a struct of type t at p. maps has the paths of maps, whose
 // values have no variables.
 func (env environment) names(p Path, t reflect.Type) (names []string, maps []Path) {
-	for _, f := range fieldsOf(t) {
+	for _, f := range FieldsOf(t) {
 		child := p.Child(f.Tag.Get("yaml"))
 		switch {
 		case isDefaults(t, f):

@@ -56,7 +56,7 @@ const entryName = "NAME"
 // KeysOf returns the keys of all values in a section whose struct is t, including the keys of nested sections. A key of
 // a map ends in .NAME, a placeholder for the name of an entry.
 func KeysOf(t reflect.Type) (keys []string) {
-	for _, f := range fieldsOf(t) {
+	for _, f := range FieldsOf(t) {
 		key := f.Tag.Get("yaml")
 		switch {
 		case IsScalar(f.Type) && HasFileForm(f):
@@ -83,7 +83,7 @@ func findKey(t reflect.Type, key string) (Path, reflect.Type) {
 		return nil, nil
 	}
 	first, rest, nested := strings.Cut(key, ".")
-	for _, f := range fieldsOf(t) {
+	for _, f := range FieldsOf(t) {
 		switch name := f.Tag.Get("yaml"); {
 		case !nested && first == name:
 			return Path{first}, f.Type

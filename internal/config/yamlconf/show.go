@@ -56,7 +56,7 @@ func nodeFor(key string, v, initial reflect.Value) *yaml.Node {
 		return node
 	}
 	node := &yaml.Node{Kind: yaml.MappingNode}
-	for _, f := range fieldsOf(v.Type()) {
+	for _, f := range FieldsOf(v.Type()) {
 		field, err := v.FieldByIndexErr(f.Index)
 		if err != nil { // below a pointer that is not set
 			continue
