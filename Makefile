@@ -65,7 +65,7 @@ manifests: $(HELMS:%=.tools/bin/helm-%) ## run the chart's tests with a range of
 
 kube: $(TEST_HELMS:%=.tools/bin/helm-%) .tools/bin/kube-apiserver ## install the chart on an API server of Kubernetes, and make the load balancer of AWS (the first build takes ten minutes)
 	tools/debian-packages.sh etcd=etcd-server
-	go test -tags kube -timeout $(PATIENCE) -count 1 -run '^TestKube$$' ./deploy
+	go test -tags kube -timeout $(PATIENCE) -count 1 -run '^TestKube' ./deploy
 	cd deploy/nlbtest && go mod tidy -diff && go vet ./... && go test -timeout $(PATIENCE) -count 1 ./...
 
 s3-packages: ## install the Debian packages of Ceph and OpenStack Swift

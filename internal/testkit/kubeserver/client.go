@@ -145,6 +145,25 @@ func (c *Client) Patch(path, patch string) error {
 	return err
 }
 
+// Create creates the object in a YAML document, and returns it as it is stored. validation is Strict, as kubectl
+// requests by default, Warn or Ignore: what happens to unknown fields.
+func (c *Client) Create(document, validation string) (Object, error) {
+	var o map[string]any
+	if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+		return nil, err
+	}
+	path, err := Path(o)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	collection := path[:strings.LastIndex(path, "/")]
+	return c.do(http.MethodPost, collection+"?fieldValidation="+validation, "application/json", string(body))
+}
+
 // TryApply creates or changes the objects in YAML documents, like kubectl apply --server-side. Unknown fields are
 // errors.
 func (c *Client) TryApply(documents string) error {

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -32,11 +31,14 @@ const adminToken = "admin"
 // A Server is an API server that authorizes requests by RBAC. It stops at the end of the test.
 type Server struct {
 	*Client // of the administrator
+	daemon  *daemon
+}
 
+// A daemon is the process of the API server, which several subtests share.
+type daemon struct {
+	tb      testing.TB // of Start
 	program string
 	args    []string
-
-	mu      sync.Mutex
 	running *process
 }
 
@@ -64,8 +66,8 @@ func Start(tb testing.TB) *Server {
 	}
 	_, port, err := net.SplitHostPort(address)
 	must.OK(tb, err)
-	s := &Server{
-		program: filepath.Join(root, ".tools", "bin", "kube-apiserver"),
+	s := &Server{daemon: &daemon{
+		tb: tb, program: filepath.Join(root, ".tools", "bin", "kube-apiserver"),
 		args: []string{
 			"--etcd-servers", store, "--bind-address", "127.0.0.1", "--secure-port", port,
 			"--cert-dir", filepath.Join(dir, "certs"),
@@ -78,19 +80,20 @@ func Start(tb testing.TB) *Server {
 			"--service-account-signing-key-file", file("accounts.key", accountsKey),
 			"--disable-admission-plugins", "ServiceAccount",
 		},
-	}
+	}}
 	s.Client = newClient(tb, "https://"+address, adminToken, authority.Certificate)
 	tb.Cleanup(s.http.CloseIdleConnections)
 	s.Resume()
 	return s
 }
 
+// In returns the server for a subtest.
+func (s *Server) In(tb testing.TB) *Server { return &Server{s.For(tb), s.daemon} }
+
 // Resume starts the API server again after Halt, on the same address and with the same objects.
 func (s *Server) Resume() {
 	s.tb.Helper()
-	s.mu.Lock()
-	s.running = launch(s.tb, s.program, s.args...)
-	s.mu.Unlock()
+	s.daemon.running = launch(s.daemon.tb, s.daemon.program, s.daemon.args...)
 	deadline := time.Now().Add(startTimeout)
 	for {
 		code, text, err := s.Request(http.MethodGet, "/readyz", "", "")
@@ -98,7 +101,7 @@ func (s *Server) Resume() {
 			return
 		}
 		select {
-		case <-s.running.done:
+		case <-s.daemon.running.done:
 			s.tb.Fatal("the API server has exited")
 		case <-time.After(pollInterval):
 		}
@@ -109,11 +112,7 @@ func (s *Server) Resume() {
 }
 
 // Halt kills the API server. etcd keeps the objects.
-func (s *Server) Halt() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running.kill()
-}
+func (s *Server) Halt() { s.daemon.running.kill() }
 
 // A process is a running program.
 type process struct {
