@@ -29,7 +29,7 @@ type Object struct {
 // copyInto copies o into another object.
 func (o *Object) copyInto(out *Object) {
 	out.TypeMeta = o.TypeMeta
-	o.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	o.DeepCopyInto(&out.ObjectMeta)
 	out.Spec, out.Status = append(json.RawMessage(nil), o.Spec...), append(json.RawMessage(nil), o.Status...)
 }
 
@@ -56,7 +56,7 @@ type FTPTenantList struct {
 // DeepCopyObject implements [runtime.Object].
 func (l *FTPTenantList) DeepCopyObject() runtime.Object {
 	out := &FTPTenantList{TypeMeta: l.TypeMeta, Items: make([]FTPTenant, len(l.Items))}
-	l.ListMeta.DeepCopyInto(&out.ListMeta)
+	l.DeepCopyInto(&out.ListMeta)
 	for i := range l.Items {
 		l.Items[i].copyInto(&out.Items[i].Object)
 	}
@@ -86,7 +86,7 @@ type FTPUserList struct {
 // DeepCopyObject implements [runtime.Object].
 func (l *FTPUserList) DeepCopyObject() runtime.Object {
 	out := &FTPUserList{TypeMeta: l.TypeMeta, Items: make([]FTPUser, len(l.Items))}
-	l.ListMeta.DeepCopyInto(&out.ListMeta)
+	l.DeepCopyInto(&out.ListMeta)
 	for i := range l.Items {
 		l.Items[i].copyInto(&out.Items[i].Object)
 	}

@@ -30,7 +30,8 @@ type Client struct {
 // An Object is a resource, such as {"apiVersion": "v1", "kind": "Secret", ...}.
 type Object map[string]any
 
-func newClient(tb testing.TB, url, token, ca string) *Client {
+// NewClient returns a client for the API server at url that accepts certificates of ca, or uses HTTP if ca is empty.
+func NewClient(tb testing.TB, url, token, ca string) *Client {
 	return &Client{tb, url, token, ca, &http.Client{
 		Transport: &http.Transport{
 			TLSClientConfig:   &tls.Config{RootCAs: must.CertPool(ca)},

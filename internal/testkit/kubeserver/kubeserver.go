@@ -81,7 +81,7 @@ func Start(tb testing.TB) *Server {
 			"--disable-admission-plugins", "ServiceAccount",
 		},
 	}}
-	s.Client = newClient(tb, "https://"+address, adminToken, authority.Certificate)
+	s.Client = NewClient(tb, "https://"+address, adminToken, authority.Certificate)
 	tb.Cleanup(s.http.CloseIdleConnections)
 	s.Resume()
 	return s
