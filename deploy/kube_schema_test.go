@@ -180,6 +180,12 @@ func TestKubeDefinitions(t *testing.T) {
 			t.Run(kind+"-unknown-"+tt.name, func(t *testing.T) { testUnknownKey(t, k.For(t), kind, tt) })
 		}
 	}
+	t.Run("status-of-a-new-resource", func(t *testing.T) { // which nothing has seen yet
+		o, err := k.For(t).Create(resource("FTPTenant", "team-a", "new", "bucket: data"), "Strict")
+		if got := field(o, "status", "observedGeneration"); err != nil || got != -1.0 {
+			t.Errorf("observedGeneration: %v, %v, want -1", got, err)
+		}
+	})
 	t.Run("guide", func(t *testing.T) {
 		accepted := 0
 		for _, m := range yamlBlock.FindAllStringSubmatch(must.ReadFile(t, resourcesPage), -1) {

@@ -220,7 +220,9 @@ func statusSchema(fields object, name string) object {
 		},
 	}
 	maps.Copy(all, fields)
-	return object{"type": "object", "properties": all, "description": "State that the server reports."}
+	// Programs that wait for a resource, like Flux, would otherwise consider it current until the server has seen it.
+	never := object{"observedGeneration": -1}
+	return object{"type": "object", "properties": all, "default": never, "description": "State that the server reports."}
 }
 
 // A specSchema makes the schemas of specs.
