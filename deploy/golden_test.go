@@ -14,11 +14,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGolden compares the rendered chart with testdata/golden: once with most features, and once with the
-// load balancer that module nlbtest builds. TestKube covers the other files of values. To write the golden
-// files: go test ./deploy -run TestGolden -update
+// TestGolden compares the rendered chart with testdata/golden: once with most features, once with the load
+// balancer that module nlbtest builds, and once with custom resources. TestKube covers the other files of values. To
+// write the golden files: go test ./deploy -run TestGolden -update
 func TestGolden(t *testing.T) {
-	for _, name := range []string{"aws", "metallb"} {
+	for _, name := range []string{"aws", "metallb", "customresources"} {
 		t.Run(name, func(t *testing.T) {
 			golden := filepath.Join("testdata", "golden", name+".yaml")
 			rendered := renderText(t, filepath.Join(chart, "ci", name+"-values.yaml"))

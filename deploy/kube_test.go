@@ -3,6 +3,7 @@
 package deploy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -125,12 +126,14 @@ type kube struct {
 	release string // release of Helm
 }
 
-// startKube starts an API server with the namespace ftp.
+// startKube starts an API server with the namespaces of the release and of custom resources.
 func startKube(t *testing.T) *kube {
 	t.Helper()
 	server := kubeserver.Start(t)
 	k := &kube{t: t, Client: server.Client, config: server.Kubeconfig("ftp")}
-	k.createNamespace("ftp")
+	for _, name := range []string{"ftp", "team-a", "team-b"} { // of the files of values
+		k.createNamespace(name)
+	}
 	return k
 }
 
@@ -255,7 +258,8 @@ func (k *kube) want(o object) {
 		"NetworkPolicy":       "apis/networking.k8s.io/v1",
 		"PodDisruptionBudget": "apis/policy/v1", "PodMonitor": "apis/monitoring.coreos.com/v1",
 		"PrometheusRule": "apis/monitoring.coreos.com/v1", "ServiceMonitor": "apis/monitoring.coreos.com/v1",
-		"StatefulSet": "apis/apps/v1",
+		"StatefulSet": "apis/apps/v1", "FTPTenant": "apis/babelftp.io/v1alpha1", "FTPUser": "apis/babelftp.io/v1alpha1",
+		"Role": "apis/rbac.authorization.k8s.io/v1", "RoleBinding": "apis/rbac.authorization.k8s.io/v1",
 	}[o.Kind], strings.ToLower(o.Kind)+"s"
 	if group == "" {
 		group = "api/v1"
@@ -264,7 +268,7 @@ func (k *kube) want(o object) {
 		plural = "networkpolicies"
 	}
 	code, text, err := k.Request(
-		http.MethodGet, fmt.Sprintf("/%s/namespaces/ftp/%s/%s", group, plural, o.Metadata.Name), "", "")
+		http.MethodGet, fmt.Sprintf("/%s/namespaces/%s/%s/%s", group, cmp.Or(o.Metadata.Namespace, "ftp"), plural, o.Metadata.Name), "", "")
 	var there struct{ Kind string }
 	if err != nil || code != http.StatusOK || json.Unmarshal([]byte(text), &there) != nil || there.Kind != o.Kind {
 		k.t.Errorf("%s %s: %d %v %.300s", o.Kind, o.Metadata.Name, code, err, text)

@@ -201,6 +201,22 @@ type object struct {
 	StringData                   map[string]string `yaml:"stringData"`
 	AutomountServiceAccountToken *bool             `yaml:"automountServiceAccountToken"`
 
+	// Of roles and their bindings.
+	Rules []struct {
+		APIGroups []string `yaml:"apiGroups"`
+		Resources []string `yaml:"resources"`
+		Verbs     []string `yaml:"verbs"`
+	} `yaml:"rules"`
+	RoleRef struct {
+		Kind string `yaml:"kind"`
+		Name string `yaml:"name"`
+	} `yaml:"roleRef"`
+	Subjects []struct {
+		Kind      string `yaml:"kind"`
+		Name      string `yaml:"name"`
+		Namespace string `yaml:"namespace"`
+	} `yaml:"subjects"`
+
 	Spec struct {
 		Pod podSpec `yaml:",inline"` // the Spec of a Pod
 
@@ -277,6 +293,7 @@ type policyPeer struct {
 type metadata struct {
 	UID         string            `yaml:"uid"`
 	Name        string            `yaml:"name"`
+	Namespace   string            `yaml:"namespace"`
 	Labels      map[string]string `yaml:"labels"`
 	Annotations map[string]string `yaml:"annotations"`
 }
@@ -377,7 +394,10 @@ type probe struct {
 }
 
 type volume struct {
-	Name   string `yaml:"name"`
+	Name     string `yaml:"name"`
+	EmptyDir struct {
+		Medium string `yaml:"medium"`
+	} `yaml:"emptyDir"`
 	Secret struct {
 		SecretName  string `yaml:"secretName"`
 		DefaultMode int    `yaml:"defaultMode"`

@@ -55,8 +55,11 @@ func TestBinary(t *testing.T) {
 // pod.
 func testServer(t *testing.T, babelftp string) {
 	for _, values := range valueFiles(t) {
+		r := render(t, values)
+		if len(r.container().Command) > 0 {
+			continue // babelftp-kubernetes, which needs an API server
+		}
 		t.Run(filepath.Base(values), func(t *testing.T) {
-			r := render(t, values)
 			address := startServer(t, babelftp, r)
 			c := r.container()
 			ports := map[string]int{}

@@ -169,7 +169,7 @@ type specCase struct {
 // TestSpecs checks what the schemas accept and refuse. The tests of internal/config check that the server decides the
 // same about these specs.
 func TestSpecs(t *testing.T) {
-	content, err := os.ReadFile("../../internal/config/testdata/customresources.yaml")
+	content, err := os.ReadFile("../../internal/config/testdata/resources/specs.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,43 +11,41 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/base/bytesize"
-	"github.com/babelftp/babelftp/internal/base/contract"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // section returns the schema of a struct.
 func (s *specSchema) section(t reflect.Type) object {
-	properties := object{}
-	for _, f := range reflect.VisibleFields(t) {
-		name := f.Tag.Get("yaml")
-		id := t.Name() + "." + name
-		if name == "" || slices.Contains(notInResources(), id) {
-			continue
-		}
-		owner := t.Name()
+	properties, section := object{}, strings.TrimSuffix(t.Name(), "Spec")
+	for _, k := range SpecFields(t) {
+		f, owner := k.Field, t.Name()
 		if len(f.Index) > 1 {
 			owner = t.FieldByIndex(f.Index[:len(f.Index)-1]).Type.Name() // an embedded struct
 		}
 		meaning := s.comments[owner+"."+f.Name]
-		if f.Tag.Get("path") != "" {
-			name = strings.TrimSuffix(name, yamlconf.FileSuffix)
-			properties[name+"_secret"] = secretReference(name, meaning)
-			continue
+		switch k.Form {
+		case SpecSecret:
+			properties[k.Key] = described(objectReference(object{"key": object{
+				"type": "string", "minLength": 1, "maxLength": 253, "pattern": `^[-._a-zA-Z0-9]+$`,
+				"description": fmt.Sprintf("%s Default: %s.", s.comments["SecretReference.Key"], k.DefaultKey),
+			}}), "Secret of the same namespace with this value. "+meaning)
+		case SpecConfigMap:
+			properties[k.Key] = described(objectReference(nil), fmt.Sprintf(
+				"ConfigMap of the same namespace with texts for %s. Its keys are languages, such as fr, and for messages an identifier "+
+					"and a language, such as goodbye.fr. A text in %[1]s takes precedence.", f.Tag.Get("yaml")))
+		case SpecValue:
+			schema, id := s.value(f.Type, f.Tag.Get("empty") != ""), section+"."+k.Key
+			if rules, ok := keyRules()[id]; ok {
+				s.used[id] = true
+				merge(schema, rules)
+			}
+			properties[k.Key] = described(schema, withDefault(meaning, f.Tag.Get("default")))
 		}
-		if yamlconf.HasFileForm(f) {
-			properties[name+"_secret"] = secretReference(name, meaning)
-		}
-		if _, secret := reflect.Zero(f.Type).Interface().(contract.Secret); secret {
-			continue
-		}
-		schema := s.value(f.Type, f.Tag.Get("empty") != "")
-		s.apply(schema, id)
-		properties[name] = described(schema, withDefault(meaning, f.Tag.Get("default")))
 	}
 	o := object{"type": "object", "properties": properties}
-	if rules := sectionRules()[t.Name()]; rules != nil {
-		s.used[t.Name()] = true
+	if rules := sectionRules()[section]; rules != nil {
+		s.used[section] = true
 		o["x-kubernetes-validations"] = rules
 	}
 	return o
@@ -62,49 +59,13 @@ func withDefault(meaning, fallback string) string {
 	return fmt.Sprintf("%s Default: %s.", meaning, fallback)
 }
 
-// notInResources returns the keys that resources do not have: users are resources of their own, and only the server
-// stores users.
-func notInResources() []string {
-	return []string{"Tenant.users", "Tenant.users_file", "Tenant.users_store", "Tenant.rehash_passwords", "Auth.ftp",
-		"User.must_change_password"}
-}
-
-// secretReference returns the schema of the reference to a Secret for the value of a key.
-func secretReference(key, meaning string) object {
-	return described(objectReference("Secret", object{"key": object{"type": "string", "minLength": 1, "maxLength": 253,
-		"pattern":     `^[-._a-zA-Z0-9]+$`,
-		"description": fmt.Sprintf("Key in the Secret (default: %s).", secretKey(key))}}),
-		"Secret of the same namespace with this value. "+meaning)
-}
-
-// secretKey returns the default key in a Secret for the value of a key.
-func secretKey(key string) string {
-	keys := map[string]string{"cert": "tls.crt", "key": "tls.key", "ca": "ca.crt", "crl": "ca.crl"}
-	if name, ok := keys[key]; ok {
-		return name
-	}
-	return key
-}
-
-// objectReference returns the schema of a reference to an object of the same namespace.
-func objectReference(kind string, more ...object) object {
+// objectReference returns the schema of a reference to an object of the same namespace. more are further properties.
+func objectReference(more object) object {
 	properties := object{"name": object{"type": "string", "minLength": 1, "maxLength": 253,
 		"pattern":     `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`,
-		"description": "Name of the " + kind + "."}}
-	for _, m := range more {
-		maps.Copy(properties, m)
-	}
+		"description": "Name of the object, in the namespace of the resource."}}
+	maps.Copy(properties, more)
 	return object{"type": "object", "required": []string{"name"}, "properties": properties}
-}
-
-// apply adds the rules of a key to its schema.
-func (s *specSchema) apply(schema object, id string) {
-	rules, ok := keyRules()[id]
-	if !ok {
-		return
-	}
-	s.used[id] = true
-	merge(schema, rules)
 }
 
 // merge adds keywords to a schema. Nested schemas are merged too.
@@ -371,6 +332,9 @@ func keyRules() map[string]object {
 		"UserSettings.root":             root,
 		"UserSettings.permissions":      permissions,
 		"UserSettings.path_permissions": pathPermissions(),
+
+		"User.tenant": {"maxLength": maxTenantNameLength, "pattern": `^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`},
+		"User.name":   {"maxLength": 255, "pattern": withoutControls},
 
 		"User.certificates":     {"minItems": 1, "maxItems": 64, "items": object{"maxLength": 2048}},
 		"User.home":             directory,

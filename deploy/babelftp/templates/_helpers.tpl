@@ -256,8 +256,11 @@ admin: 9122
 {{- fail (printf "config.passive.%s is set by the chart: use %s" $key $value) -}}
 {{- end -}}
 {{- end -}}
-{{- if not (or $config.tenants $config.tenants_dir) -}}
-{{- fail "config.tenants is empty: add a tenant with its bucket and users, or set config.tenants_dir or existingSecret" -}}
+{{- if hasKey $config "kubernetes" -}}
+{{- fail "config.kubernetes is set by the chart: use customResources.namespaces" -}}
+{{- end -}}
+{{- if not (or $config.tenants $config.tenants_dir .Values.customResources.enabled) -}}
+{{- fail "config.tenants is empty: add a tenant with its bucket and users, or set config.tenants_dir, customResources.enabled or existingSecret" -}}
 {{- end -}}
 {{- if and $tls.required (not $tls.acme) (not (include "babelftp.certificateSecret" .)) -}}
 {{- fail "config.tls.required needs a certificate: name its Secret in tls.existingSecret, or set tls.certificate.enabled or config.tls.acme" -}}
@@ -281,7 +284,20 @@ admin: 9122
 {{- fail (printf "config.tls.acme needs a persistent volume that all pods share: mount one at %s with extraVolumes and extraVolumeMounts, share the certificates in a bucket with config.state, or let cert-manager obtain the certificate with tls.certificate" $folder) -}}
 {{- end -}}
 {{- end -}}
+{{- if .Values.customResources.enabled -}}
+{{- $namespaces := dict -}}
+{{- range $name, $namespace := .Values.customResources.namespaces -}}
+{{- $_ := set $namespaces $name ($namespace | default dict) -}}
+{{- end -}}
+{{- $kubernetes := dict "folder" (include "babelftp.kubernetesFolder" .) "namespaces" $namespaces -}}
+{{- $config = merge (dict "kubernetes" $kubernetes) $config -}}
+{{- end -}}
 {{- toYaml $config -}}
+{{- end -}}
+
+{{/* The folder for Secrets that custom resources refer to. */}}
+{{- define "babelftp.kubernetesFolder" -}}
+/run/babelftp/kubernetes
 {{- end -}}
 
 {{/* The folder with the copy of the shared state. It is empty without config.state, and if extraVolumeMounts has it. */}}
