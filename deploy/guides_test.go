@@ -15,13 +15,15 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 // TestValuesOfPages renders the chart with all values on the pages about it. Blocks with an image are
 // complete, and their configuration must be valid. Other blocks are added to complete values.
 func TestValuesOfPages(t *testing.T) {
-	for _, page := range []string{"../docs/guides/kubernetes.md", "../docs/guides/translating.md"} {
+	for _, page := range []string{
+		"../docs/guides/kubernetes.md", "../docs/guides/kubernetes-resources.md", "../docs/guides/translating.md",
+	} {
 		text := must.ReadFile(t, page)
 		rendered := 0
 		for _, m := range yamlBlock.FindAllStringSubmatchIndex(text, -1) {
 			block := text[m[2]:m[3]]
 			number := strings.Count(text[:m[2]], "\n") + 1
-			about := strings.HasPrefix(block, "# values.yaml") || !strings.Contains(page, "translating")
+			about := strings.HasPrefix(block, "# values.yaml") || strings.HasSuffix(page, "/kubernetes.md")
 			if strings.HasPrefix(block, "apiVersion: ") || !about {
 				continue
 			}
