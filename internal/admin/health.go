@@ -60,7 +60,8 @@ func (h *Probe) ready(w http.ResponseWriter, _ *http.Request) {
 	case Starting:
 		writeText(
 			w, http.StatusServiceUnavailable,
-			"starting: the listeners are not open yet, or the other replicas do not accept relays from this one yet")
+			"starting: the listeners are not open yet, the other replicas do not accept relays from this one yet, or "+
+				"the users or custom resources are not known yet")
 	case Draining:
 		writeText(w, http.StatusServiceUnavailable, "draining: waiting for running transfers; new sessions are not accepted")
 	case Serving:

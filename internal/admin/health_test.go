@@ -15,7 +15,8 @@ func TestReady(t *testing.T) {
 		body   string
 	}{
 		{Starting, 503,
-			"starting: the listeners are not open yet, or the other replicas do not accept relays from this one yet\n"},
+			"starting: the listeners are not open yet, the other replicas do not accept relays from this one yet, or " +
+				"the users or custom resources are not known yet\n"},
 		{Serving, 200, "ready\n"},
 		{Draining, 503, "draining: waiting for running transfers; new sessions are not accepted\n"},
 		// phases cannot go back

@@ -77,11 +77,22 @@ func (c *Change) Apply() {
 }
 
 // Prepare reads the certificates of a configuration without using them. Errors name the file.
-func (s *Set) Prepare(cfg *config.Config) (c *Change, err error) {
+func (s *Set) Prepare(cfg *config.Config) (*Change, error) { return s.prepare(cfg, (*Files).orOpen) }
+
+// PrepareTenants is like Prepare, but does not read the files that are in use. Use it if the tenants of a configuration
+// change and its files do not, so that a file which cannot be read at the moment does not matter.
+func (s *Set) PrepareTenants(cfg *config.Config) (*Change, error) {
+	return s.prepare(cfg, (*Files).orOpenNew)
+}
+
+// prepare reads the certificates with open, which returns its receiver if it has the given files.
+func (s *Set) prepare(
+	cfg *config.Config, open func(f *Files, cert, key string, log *slog.Logger) (*Files, error),
+) (c *Change, err error) {
 	before := s.current.Load()
 	next := &set{tenants: map[string]*Files{}, byHost: map[string]*Files{}, owners: map[string]string{}}
 	if cfg.TLS.CertFile != "" {
-		if next.server, err = before.server.orOpen(cfg.TLS.CertFile, cfg.TLS.KeyFile, s.log); err != nil {
+		if next.server, err = open(before.server, cfg.TLS.CertFile, cfg.TLS.KeyFile, s.log); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +103,7 @@ func (s *Set) Prepare(cfg *config.Config) (c *Change, err error) {
 		if t.TLS.CertFile == "" {
 			continue
 		}
-		if next.tenants[name], err = before.tenants[name].orOpen(t.TLS.CertFile, t.TLS.KeyFile, s.log); err != nil {
+		if next.tenants[name], err = open(before.tenants[name], t.TLS.CertFile, t.TLS.KeyFile, s.log); err != nil {
 			return nil, err
 		}
 		for _, host := range t.Hosts {

@@ -39,11 +39,19 @@ func OpenFiles(cert, key string, log *slog.Logger) (*Files, error) {
 
 // orOpen returns f if it has these files and they can still be read; otherwise it opens them. f may be nil.
 func (f *Files) orOpen(cert, key string, log *slog.Logger) (*Files, error) {
+	opened, err := f.orOpenNew(cert, key, log)
+	if err == nil && opened == f {
+		if err := f.Check(); err != nil {
+			return nil, fmt.Errorf("certificate %s with key %s: %w", cert, key, err)
+		}
+	}
+	return opened, err
+}
+
+// orOpenNew returns f if it has these files; otherwise it opens them. f may be nil.
+func (f *Files) orOpenNew(cert, key string, log *slog.Logger) (*Files, error) {
 	if f == nil || f.cert != cert || f.key != key {
 		return OpenFiles(cert, key, log)
-	}
-	if err := f.Check(); err != nil {
-		return nil, fmt.Errorf("certificate %s with key %s: %w", cert, key, err)
 	}
 	return f, nil
 }

@@ -1,9 +1,43 @@
 package config
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 )
+
+// TenantChanges are the differences between the tenants of two configurations, as sorted lists of names.
+type TenantChanges struct{ Added, Changed, Removed []string }
+
+// IsEmpty reports whether there are no differences.
+func (c TenantChanges) IsEmpty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) == 0 }
+
+// TenantChanges returns the tenants that were added, changed or removed since another configuration. A tenant counts as
+// changed if its own settings differ; its users are ignored.
+func (c *Config) TenantChanges(before *Config) TenantChanges {
+	var changes TenantChanges
+	for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {
+		switch old := before.Tenants[name]; {
+		case old == nil:
+			changes.Added = append(changes.Added, name)
+		case old != c.Tenants[name] && !reflect.DeepEqual(old.withoutUsers(), c.Tenants[name].withoutUsers()):
+			changes.Changed = append(changes.Changed, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.Tenants)) {
+		if c.Tenants[name] == nil {
+			changes.Removed = append(changes.Removed, name)
+		}
+	}
+	return changes
+}
+
+// withoutUsers returns a copy of the tenant without its users.
+func (t *Tenant) withoutUsers() Tenant {
+	own := *t
+	own.Users, own.UsersUnknown, own.withoutStored = nil, false, nil
+	return own
+}
 
 // UserChanges are the differences between the users of two configurations, as sorted lists of USER@TENANT.
 type UserChanges struct{ Added, Changed, Removed []string }

@@ -35,6 +35,7 @@ func KeepFixed(old, next *config.Config) (cfg *config.Config, keys []string, err
 		{"proxy_protocol", &c.ProxyProtocol, &old.ProxyProtocol},
 		{"cluster", &c.Cluster, &old.Cluster},
 		{"state", &c.State, &old.State},
+		{"kubernetes.folder", &c.Kubernetes.Folder, &old.Kubernetes.Folder},
 		{"passive.ports", &c.Passive.Ports, &old.Passive.Ports},
 		{"memory", &c.Memory, &old.Memory},
 		{"abandoned_uploads", &c.AbandonedUploads, &old.AbandonedUploads},

@@ -102,6 +102,9 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	s.limits.Guard = s.bans
 	s.tenants = account.NewRegistry(log, s.bans)
 	s.tenants.ShareUsers(shared.items())
+	if opts.Resources != nil {
+		opts.Resources.Configure(&cfg.Kubernetes)
+	}
 	s.watcher = &s3client.Watcher{Log: log, AbandonedUploads: cfg.AbandonedUploads, Usable: s.bucketUsable}
 	first, err := s.prepare(cfg)
 	if err != nil {
@@ -121,7 +124,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}
 	s.apply(first)
 	s.showRefusedTexts(cfg)
-	s.logIgnoredUsers(nil)
+	s.logIgnored(mergedConfig{})
 	s.registerCollectors()
 	if cfg.Cluster.IsSet() {
 		m.MustRegister(relays.Collectors()...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/panics"
+	"github.com/babelftp/babelftp/internal/certs"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
@@ -15,8 +16,8 @@ import (
 // maxProblems limits the problems of an invalid configuration that are logged.
 const maxProblems = 20
 
-// maxUsers limits the users of each kind in the audit line of a reload.
-const maxUsers = 100
+// maxNames limits the tenants and users of each kind in the audit line of a reload.
+const maxNames = 100
 
 // A ReloadCause says in the audit log why the server reloaded its configuration.
 type ReloadCause string
@@ -26,6 +27,8 @@ const (
 	ReloadSignal ReloadCause = "SIGHUP"
 	ReloadFiles  ReloadCause = "changed files"
 	ReloadState  ReloadCause = "users in the shared state"
+	// ReloadResources is the cause if custom resources have changed, even if users in the shared state have too.
+	ReloadResources ReloadCause = "custom resources"
 )
 
 var errStopping = errors.New("the server is shutting down")
@@ -49,11 +52,11 @@ func (s *Server) Reload(cause ReloadCause, load func() (*config.Config, error)) 
 		s.metrics.Reloaded(s.active.Load().cfg.Hash(), err)
 		s.refused.Store(&refusedReload{time.Now().UTC(), err})
 		s.logRefused(err)
-		s.auditReload(cause, config.UserChanges{}, err)
+		s.auditReload(cause, changes{}, err)
 		return err
 	}
 	cfg = s.active.Load().cfg
-	s.auditReload(cause, cfg.UserChanges(before), nil)
+	s.auditReload(cause, changesOf(before, cfg), nil)
 	s.refused.Store(nil)
 	s.metrics.Reloaded(cfg.Hash(), nil)
 	s.log.Info("configuration reloaded",
@@ -62,17 +65,21 @@ func (s *Server) Reload(cause ReloadCause, load func() (*config.Config, error)) 
 }
 
 // auditReload writes the audit line of a reload, with the hash of the configuration in use after it.
-func (s *Server) auditReload(cause ReloadCause, users config.UserChanges, err error) {
+func (s *Server) auditReload(cause ReloadCause, c changes, err error) {
 	hash, _ := s.configVersion()
 	about := []any{"config_hash", hash}
 	for _, of := range []struct {
 		key   string
 		names []string
-	}{{"users_added", users.Added}, {"users_changed", users.Changed}, {"users_removed", users.Removed}} {
+	}{
+		{"tenants_added", c.tenants.Added}, {"tenants_changed", c.tenants.Changed},
+		{"tenants_removed", c.tenants.Removed},
+		{"users_added", c.users.Added}, {"users_changed", c.users.Changed}, {"users_removed", c.users.Removed},
+	} {
 		if n := len(of.names); n > 0 {
-			about = append(about, of.key, of.names[:min(n, maxUsers)])
-			if n > maxUsers {
-				about = append(about, of.key+"_more", n-maxUsers)
+			about = append(about, of.key, of.names[:min(n, maxNames)])
+			if n > maxNames {
+				about = append(about, of.key+"_more", n-maxNames)
 			}
 		}
 	}
@@ -111,11 +118,8 @@ func logProblems(log func(message string, args ...any), message string, problems
 // replace prepares everything that can fail, and then applies the configuration. It sends no request. Buckets, queues
 // and tenants that would be equal are kept.
 func (s *Server) replace(next *config.Config) error {
-	cfg, kept, err := KeepFixed(s.active.Load().cfg, next)
-	if err != nil {
-		return err
-	}
-	certificates, err := s.certificates.Prepare(cfg)
+	before := s.active.Load().mergedConfig
+	cfg, kept, err := KeepFixed(before.files, next)
 	if err != nil {
 		return err
 	}
@@ -128,7 +132,6 @@ func (s *Server) replace(next *config.Config) error {
 		return err
 	}
 
-	ignored := s.active.Load().ignored
 	for _, key := range kept {
 		s.log.Warn(
 			"a changed value or file needs a restart; keeping the previous one", "key", key)
@@ -136,32 +139,42 @@ func (s *Server) replace(next *config.Config) error {
 	if s.acme != nil {
 		s.acme.SetHosts(cfg.TLS.ACME.Hosts)
 	}
-	certificates.Apply()
 	if administrators != nil {
 		administrators.Apply()
 	}
 	s.apply(change)
 	s.showRefusedTexts(cfg)
-	s.logIgnoredUsers(ignored)
+	s.logIgnored(before)
+	if s.opts.Resources != nil {
+		s.opts.Resources.Configure(&cfg.Kubernetes)
+	}
 	return nil
 }
 
 // prepared is a configuration that is ready to be applied.
 type prepared struct {
 	*active
-	tenants *account.Change
-	queues  map[string]*tenantQueue
+	certificates *certs.Change
+	tenants      *account.Change
+	queues       map[string]*tenantQueue
 }
 
 // prepare creates what a configuration needs, at the start and for each reload. It does not change anything in use.
-// Equal buckets and queues are reused. The users in the shared state are added to the configuration.
+// Equal buckets and queues are reused. The custom resources and the users in the shared state are added to the
+// configuration.
 func (s *Server) prepare(files *config.Config) (*prepared, error) {
-	return s.prepareMerged(s.mergeUsers(files))
+	return s.prepareMerged(s.merge(files), s.certificates.Prepare)
 }
 
-// prepareMerged is like prepare, for a configuration with the users in the shared state.
-func (s *Server) prepareMerged(m mergedConfig) (*prepared, error) {
+// prepareMerged is like prepare, for a configuration with the custom resources and the users in the shared state.
+func (s *Server) prepareMerged(
+	m mergedConfig, prepareCertificates func(*config.Config) (*certs.Change, error),
+) (*prepared, error) {
 	cfg := m.cfg
+	certificates, err := prepareCertificates(cfg)
+	if err != nil {
+		return nil, err
+	}
 	bundle, err := cfg.Bundle()
 	if err != nil {
 		return nil, fmt.Errorf("catalogs: %w", err)
@@ -189,7 +202,7 @@ func (s *Server) prepareMerged(m mergedConfig) (*prepared, error) {
 			next := &active{
 				mergedConfig: m, bundle: bundle, buckets: buckets, at: time.Now(), all: s3client.All(buckets),
 			}
-			return &prepared{next, tenants, queues}, nil
+			return &prepared{next, certificates, tenants, queues}, nil
 		}
 		for _, b := range tenants.Unverified {
 			unsuited[b] = true
@@ -203,11 +216,16 @@ func (s *Server) apply(next *prepared) {
 	cfg := next.cfg
 	s.limits.Configure(cfg.Limits.Server.Bounds, cfg.Limits.Address.Bounds)
 	s.bans.Configure(cfg.Limits.Bans, cfg.Limits.Server.Networks)
-	if before := s.active.Load(); before != nil {
+	next.certificates.Apply()
+	before := s.active.Load()
+	if before != nil {
 		s.retire(before.all, next.all)
 	}
 	s.watcher.Watch(next.all)
 	next.tenants.Apply()
+	if before != nil {
+		s.bans.EndSessions(removedResources(before.resources, next.resources))
+	}
 	s.active.Store(next.active)
 	s.metrics.ShowTenants(cfg)
 	s.useEventQueues(next.queues)
@@ -217,4 +235,19 @@ func (s *Server) apply(next *prepared) {
 	if s.opts.LogLevel != nil {
 		s.opts.LogLevel.Set(cfg.Log.Level)
 	}
+	if next.resources != nil {
+		s.opts.Resources.Applied(next.resources)
+	}
 }
+
+// changes are the tenants and users that a reload changed.
+type changes struct {
+	tenants config.TenantChanges
+	users   config.UserChanges
+}
+
+func changesOf(before, next *config.Config) changes {
+	return changes{next.TenantChanges(before), next.UserChanges(before)}
+}
+
+func (c changes) isEmpty() bool { return c.tenants.IsEmpty() && c.users.IsEmpty() }

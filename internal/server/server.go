@@ -239,13 +239,17 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.reloading.Lock()
 	s.working = working
 	s.reloading.Unlock()
-	usersKnown := s.followUsers(working)
+	usersKnown, resourcesKnown := s.follow(working)
 	s.ports.WhenKnown(working, func() {
 		panics.Go(func() {
-			awaitUsers(working, usersKnown)
-			s.health.SetPhase(admin.Serving)
+			if awaitKnown(working, usersKnown, resourcesKnown) {
+				s.health.SetPhase(admin.Serving)
+			}
 		})
 	})
+	if r := s.opts.Resources; r != nil {
+		panics.Go(func() { r.Run(working, s) })
+	}
 	panics.Go(func() { s.watcher.Run(working) })
 	panics.Go(func() { s.sweepUploads(working) })
 	panics.Go(func() { repeat(working, removeEvery, func() { s.removeChangedUploads(working) }) })

@@ -176,7 +176,7 @@ func (s *session) loginFailed(why error) (wire.Reply, error) {
 	case errors.Is(err, dataconn.ErrAborted):
 		return wire.Reply{}, err
 	}
-	if down, ok := errors.AsType[*account.UnavailableError](err); ok {
+	if down, ok := errors.AsType[*account.UnavailableError](err); ok && down.Tenant != nil {
 		s.identity.setTenant(down.Tenant)
 		s.identify()
 	}

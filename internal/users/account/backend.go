@@ -121,7 +121,7 @@ func (e *FullError) Unwrap() error { return e.Limit }
 // An UnavailableError is the error of a login with the right password whose files cannot be reached, or of a user whose
 // settings cannot be read (reply 421).
 type UnavailableError struct {
-	Tenant *Tenant // selects the language of the reply
+	Tenant *Tenant // selects the language of the reply; nil if it is unknown
 	Err    error
 }
 

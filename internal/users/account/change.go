@@ -173,7 +173,6 @@ func (c *Change) tenant(name string, b *s3client.Bucket, sink EventSink) (*Tenan
 		t.users[u.Name] = u
 		t.known[config.FoldUser(u.Name)] = true
 	}
-	t.warnListable(r.log)
 	return t, nil
 }
 
@@ -188,6 +187,7 @@ func (c *Change) Apply() {
 	for name, t := range next.tenants {
 		if old := before.tenants[name]; old != t {
 			t.use(r.states, old)
+			t.warnListable(r.log)
 		}
 	}
 	for name, t := range before.tenants {
@@ -202,7 +202,8 @@ func (c *Change) Apply() {
 	for _, q := range r.Quotas() {
 		q.SetClient(q.bucket.Client, q.bucket.Name) // the credentials may have changed
 	}
-	r.bans.EndSessions(next.closedUsers(time.Now()))
+	closed := next.closedUsers(time.Now())
+	r.bans.EndSessions(func(user string) *limits.Error { return closed[user] })
 }
 
 // closedUsers returns the users who may not log in, with the reason, by [Owner].

@@ -39,7 +39,7 @@ func FailedTenant(err error) string {
 	if of, ok := errors.AsType[*LoginError](err); ok {
 		return of.Tenant
 	}
-	if down, ok := errors.AsType[*UnavailableError](err); ok {
+	if down, ok := errors.AsType[*UnavailableError](err); ok && down.Tenant != nil {
 		return down.Tenant.Name
 	}
 	if full, ok := errors.AsType[*FullError](err); ok && full.Tenant != nil {

@@ -102,6 +102,22 @@ func requiresTLS(u *User, t *Tenant, req *LoginRequest) bool {
 var errUsersUnknown = errors.New("the users in the shared state are not known yet, because S3 does not answer and there is " +
 	"no copy in state.folder")
 
+// errTenantsUnknown is the reason of an [UnavailableError] without a tenant, as long as the custom resources have not
+// been read.
+var errTenantsUnknown = errors.New("the custom resources are not known yet, because the API server of Kubernetes does " +
+	"not respond and there is no copy in kubernetes.folder")
+
+// unavailable returns an error if an unknown user may exist, because not all users and tenants could be read yet.
+func (d *tenantTable) unavailable(who identity) error {
+	if t := d.unknownUsers(who); t != nil {
+		return &UnavailableError{Tenant: t, Err: errUsersUnknown}
+	}
+	if d.cfg.TenantsUnknown && who.user == nil && who.requested == nil {
+		return &UnavailableError{Err: errTenantsUnknown}
+	}
+	return nil
+}
+
 // unknownUsers returns the tenant to which an unknown user may belong, because its users could not be read yet, or nil.
 func (d *tenantTable) unknownUsers(who identity) *Tenant {
 	switch {
@@ -135,8 +151,8 @@ func (r *Registry) login(ctx context.Context, req *LoginRequest, limited error) 
 	if !req.Encrypted && r.RequiresTLS(req) { // HOST or a reload may have changed the requirement since USER
 		return nil, &LoginError{Err: ErrTLSRequired}
 	}
-	if t := r.current.Load().unknownUsers(who); t != nil {
-		return nil, &UnavailableError{Tenant: t, Err: errUsersUnknown}
+	if err := r.current.Load().unavailable(who); err != nil {
+		return nil, err
 	}
 	u, err := r.admit(ctx, addr, who, req, limited)
 	if err != nil {

@@ -192,13 +192,13 @@ func (l *List) LogIn(s *limits.Session, user string) (release func(), err error)
 	}, nil
 }
 
-// EndSessions ends the sessions of users, who are written USER@TENANT, with the given reasons.
-func (l *List) EndSessions(users map[string]*limits.Error) {
+// EndSessions ends the sessions of the users, who are written USER@TENANT, for whom why returns a reason.
+func (l *List) EndSessions(why func(user string) *limits.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s, user := range l.sessions {
-		if why := users[user]; why != nil {
-			s.Cut(why)
+		if reason := why(user); reason != nil {
+			s.Cut(reason)
 		}
 	}
 }

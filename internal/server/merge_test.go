@@ -76,7 +76,8 @@ func BenchmarkUsersInState(b *testing.B) {
 	ctx, stop := context.WithCancel(b.Context())
 	defer stop()
 	go srv.state.store.Run(ctx, nil)
-	<-srv.followUsers(ctx)
+	known, _ := srv.follow(ctx)
+	<-known
 	start, used := time.Since(began), heap()-before
 	if n := srv.active.Load().cfg.UsersCount(); n < users {
 		b.Fatalf("%d users", n)
@@ -91,7 +92,7 @@ func BenchmarkUsersInState(b *testing.B) {
 			return d.Set(name, fmt.Sprint("/", n), "root")
 		}))
 		b.StartTimer()
-		srv.reloadUsers()
+		srv.reloadMerged()
 	}
 	b.ReportMetric(start.Seconds(), "start-s")
 	b.ReportMetric(float64(used)/(1<<20), "heap-MiB")
@@ -122,7 +123,8 @@ func (s *usersSite) start() (*Server, <-chan struct{}) {
 	var running sync.WaitGroup
 	running.Go(func() { srv.state.store.Run(ctx, nil) })
 	s.t.Cleanup(func() { stop(); running.Wait(); srv.state.store.Flush(context.WithoutCancel(ctx)) })
-	return srv, srv.followUsers(ctx)
+	known, _ := srv.follow(ctx)
+	return srv, known
 }
 
 // put stores a user as somebody else.
@@ -186,7 +188,7 @@ func TestIgnoredUsers(t *testing.T) {
 	must.OK(t, srv.Reload(ReloadFiles, func() (*config.Config, error) { return &next, nil }))
 	s.await(srv, "bob")
 	tenant := srv.active.Load().cfg.Tenants["acme"]
-	srv.reloadUsers()
+	srv.reloadMerged()
 	if srv.active.Load().cfg.Tenants["acme"] != tenant {
 		t.Error("a reload without a change has replaced the tenant")
 	}
