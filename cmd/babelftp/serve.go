@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/server/serve"
 )
 
@@ -26,7 +29,17 @@ func newServeCommand() *cobra.Command {
 		}
 		return serve.File(cmd.Context(), *file, serve.Options{
 			Version: build().VersionOrModule(), Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr(),
+			Accept: withoutResources,
 		})
 	}
 	return cmd
+}
+
+// withoutResources refuses a configuration with custom resources, whose tenants and users would be missing.
+func withoutResources(cfg *config.Config) error {
+	if !cfg.Kubernetes.IsSet() {
+		return nil
+	}
+	return errors.New("the configuration has a kubernetes section, and babelftp serve does not read custom resources: run " +
+		"babelftp-kubernetes instead, or remove the section")
 }

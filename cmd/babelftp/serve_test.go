@@ -402,3 +402,20 @@ func TestCheckRefusedText(t *testing.T) {
 		t.Errorf("exit code %d: %s%s\nwant:\n%s", code, stdout, stderr, want)
 	}
 }
+
+// A configuration with custom resources is for another command, at the start and when it is reloaded.
+func TestServeWithoutResources(t *testing.T) {
+	const want = "the configuration has a kubernetes section, and babelftp serve does not read custom resources: run " +
+		"babelftp-kubernetes instead, or remove the section"
+	file := writeConfig(t, s3test.Start(t, "sim-aws"), "any-bucket")
+	text := must.ReadFile(t, file)
+	p := start(t, nil, "serve", "--config", file)
+	p.expect(`msg=serving`)
+	must.WriteFile(t, file, text+"kubernetes: {namespaces: {team-a: {}}}\n")
+	must.OK(t, p.signal(syscall.SIGHUP))
+	p.expect(`msg="invalid configuration; keeping the previous one" err="` + want)
+	p.stop(syscall.SIGTERM)
+	if code, _, stderr := output(t, "", "serve", "--config", file); code != 1 || stderr != "babelftp: "+want+"\n" {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

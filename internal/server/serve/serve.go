@@ -24,6 +24,28 @@ type Options struct {
 	Version string
 	// Stdout receives the audit log if the configuration says so, and Stderr the log.
 	Stdout, Stderr io.Writer
+	// Accept returns an error for a valid configuration that the command does not serve, at the start and for each
+	// reload.
+	Accept func(*config.Config) error
+	// Resources returns the source of custom resources. It is nil if there is none.
+	Resources func(*config.Config, *slog.Logger) (server.ResourceSource, error)
+}
+
+// load reads the configuration.
+func (o *Options) load(loader *config.Loader) (*config.Config, error) {
+	cfg, err := loader.Load()
+	if err == nil {
+		err = o.Accept(cfg)
+	}
+	return cfg, err
+}
+
+// resources returns the source of custom resources, or nil.
+func (o *Options) resources(cfg *config.Config, log *slog.Logger) (server.ResourceSource, error) {
+	if o.Resources == nil {
+		return nil, nil
+	}
+	return o.Resources(cfg, log)
 }
 
 // File serves the tenants of a configuration file until SIGTERM or SIGINT, and reloads the file when it changes and on
@@ -33,7 +55,8 @@ func File(ctx context.Context, file string, opts Options) error {
 	signal.Notify(hangUp, syscall.SIGHUP) // first of all, because an unhandled SIGHUP would end the process
 	defer signal.Stop(hangUp)
 	loader := config.NewLoader(file, os.Environ())
-	cfg, err := loader.Load()
+	load := func() (*config.Config, error) { return opts.load(loader) }
+	cfg, err := load()
 	if err != nil {
 		return err
 	}
@@ -51,11 +74,16 @@ func File(ctx context.Context, file string, opts Options) error {
 			if demanded {
 				cause = server.ReloadSignal
 			}
-			return srv.Reload(cause, loader.Load)
+			return srv.Reload(cause, load)
 		},
 	})
+	resources, err := opts.resources(cfg, log)
+	if err != nil {
+		return err
+	}
 	srv, err = server.New(ctx, cfg, server.Options{
 		Version: opts.Version, Logger: log, Tail: tail, LogLevel: level, Stdout: opts.Stdout, CheckFiles: watcher.Check,
+		Resources: resources,
 	})
 	if err != nil {
 		return err
