@@ -167,10 +167,11 @@ func (c *Config) storagesOf(t *Tenant) []S3 {
 	return storages
 }
 
-// HasHosts reports whether any tenant has a host.
+// HasHosts reports whether any tenant of the files has a host. Hosts of custom resources do not count, because they
+// must not change what HOST means for other tenants.
 func (c *Config) HasHosts() bool {
 	for _, t := range c.Tenants {
-		if len(t.Hosts) > 0 {
+		if len(t.Hosts) > 0 && t.Namespace == "" {
 			return true
 		}
 	}

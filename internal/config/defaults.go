@@ -38,11 +38,16 @@ func (c *Config) fillIn(given yamlconf.Positions) {
 	c.trust()
 	c.Auth.fillIn(c.Limits.LoginTimeout)
 	for _, t := range c.Tenants {
-		if t.Resume == "" && c.AbandonedUploads > 0 && !t.usesDirectoryBucket(c) {
-			t.Resume, t.ResumeByDefault = KeepInterrupted, true
-		}
-		t.Auth.fillIn(c.Limits.LoginTimeout)
+		c.fillInTenant(t)
 	}
+}
+
+// fillInTenant sets the defaults of keys of a tenant that depend on other keys.
+func (c *Config) fillInTenant(t *Tenant) {
+	if t.Resume == "" && c.AbandonedUploads > 0 && !t.usesDirectoryBucket(c) {
+		t.Resume, t.ResumeByDefault = KeepInterrupted, true
+	}
+	t.Auth.fillIn(c.Limits.LoginTimeout)
 }
 
 // trust sets the CA file of every service that the server calls: the one of the tenant, or else of the server.
@@ -54,11 +59,16 @@ func (c *Config) trust() {
 	c.Auth.trust(c.CAFile)
 	c.Admin.OIDC.trust(c.CAFile)
 	for _, t := range c.Tenants {
-		file := cmp.Or(t.CAFile, c.CAFile)
-		t.Auth.trust(file)
-		t.Webhook.trust(file)
-		t.Inspect.Hook.trust(file)
+		c.trustTenant(t)
 	}
+}
+
+// trustTenant sets the CA file of the services of a tenant.
+func (c *Config) trustTenant(t *Tenant) {
+	file := cmp.Or(t.CAFile, c.CAFile)
+	t.Auth.trust(file)
+	t.Webhook.trust(file)
+	t.Inspect.Hook.trust(file)
 }
 
 // partsInMemory is the number of parts that fit into the default memory of a large part_size. A part may take at most

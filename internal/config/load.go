@@ -33,6 +33,8 @@ type loaded struct {
 	tenantFiles  map[string][sha256.Size]byte // hashes of the files that a tenant names, by tenant
 	auth         *Auth                        // the same pointer as long as nothing changes
 	authFiles    [sha256.Size]byte            // hash of the files that auth names
+	defaults     Tenant                       // tenant_defaults, for custom resources
+	defaultFiles [sha256.Size]byte            // hash of the files that defaults names
 	all          [sha256.Size]byte
 	atStart      map[string][sha256.Size]byte // hashes of files that are read only at startup, by key
 }
@@ -99,7 +101,7 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	if positions == nil {
 		return nil, problems
 	}
-	cfg.TenantDefaults = Tenant{} // already merged into each tenant
+	cfg.loaded.defaults, cfg.TenantDefaults = cfg.TenantDefaults, Tenant{} // already merged into each tenant
 	cfg.positions = positions
 	cfg.fillIn(positions)
 	cfg.normalize()
@@ -156,6 +158,9 @@ func (l *Loader) note(cfg *Config) {
 		cfg.loaded.tenantFiles[name] = l.noteAll(t.files())
 	}
 	cfg.loaded.authFiles = l.noteAll(cfg.Auth.files())
+	if cfg.Kubernetes.IsSet() {
+		cfg.loaded.defaultFiles = l.noteAll(append(cfg.loaded.defaults.files(), &cfg.loaded.defaults.CAFile, &cfg.CAFile))
+	}
 	cfg.loaded.all = l.sources.Sum()
 }
 

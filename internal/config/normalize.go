@@ -17,16 +17,9 @@ import (
 func (c *Config) normalize() {
 	c.Auth.normalize()
 	for _, t := range c.Tenants {
-		t.Auth.normalize()
-		for i, host := range t.Hosts {
-			t.Hosts[i] = netaddr.NormalizeHost(host)
-		}
-		t.Prefix, t.Inspect.Quarantine = withTrailingSlash(t.Prefix), withTrailingSlash(t.Inspect.Quarantine)
-		for _, f := range t.Folders {
-			f.Prefix = withTrailingSlash(f.Prefix)
-		}
+		t.normalize()
 		for _, u := range t.Users {
-			u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
+			u.normalize()
 		}
 	}
 	c.Kubernetes.normalize()
@@ -37,8 +30,22 @@ func (c *Config) normalize() {
 	c.acmeHosts()
 }
 
+func (t *Tenant) normalize() {
+	t.Auth.normalize()
+	for i, host := range t.Hosts {
+		t.Hosts[i] = netaddr.NormalizeHost(host)
+	}
+	t.Prefix, t.Inspect.Quarantine = withTrailingSlash(t.Prefix), withTrailingSlash(t.Inspect.Quarantine)
+	for _, f := range t.Folders {
+		f.Prefix = withTrailingSlash(f.Prefix)
+	}
+}
+
+func (u *User) normalize() { u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root) }
+
 // acmeHosts normalizes the host names of ACME. The default is the hosts of all tenants without a certificate of their
-// own.
+// own. Hosts of custom resources are not among them, because a namespace could use up the rate limits of the certificate
+// authority.
 func (c *Config) acmeHosts() {
 	a := &c.TLS.ACME
 	for i, host := range a.Hosts {

@@ -68,8 +68,3 @@ type ResourceOutcome struct {
 	Message      string         // exact text of check
 	Disabled     bool           // of a user
 }
-
-// A ResourceMerge is the result of adding resources to a configuration.
-type ResourceMerge struct {
-	Outcomes []*ResourceOutcome // sorted by kind, namespace and name
-}

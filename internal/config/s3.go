@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"reflect"
+	"regexp"
 
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -67,10 +68,16 @@ func (s S3) Inherit(other S3) S3 {
 	return s
 }
 
+// regionName matches regions, which become a part of the host name of AWS.
+var regionName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`)
+
 // check validates the section at p, which is used for the buckets of these tenants.
 func (s *S3) check(v *validator, p yamlconf.Path, tenants []string) {
 	v.serverURL(p.Child("endpoint"), s.Endpoint)
 	v.serverURL(p.Child("public_endpoint"), s.PublicEndpoint)
+	if s.Region != "" && !regionName.MatchString(s.Region) {
+		v.report(p.Child("region"), "%q is not a region: write it like eu-central-1", s.Region)
+	}
 	id, secret := p.Child("access_key_id"), p.Child("secret_access_key")
 	switch {
 	case s.AccessKeyID == "" && !s.SecretAccessKey.Empty():

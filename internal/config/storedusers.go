@@ -21,7 +21,7 @@ func ParseUser(source string, text []byte, name string, inFile bool) (*User, err
 	}
 	for other, u := range file.Users {
 		if NormalizeUser(other) == NormalizeUser(name) {
-			u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
+			u.normalize()
 			return u, nil
 		}
 	}

@@ -110,6 +110,9 @@ type Tenant struct {
 	// Service that authenticates users who are not in the configuration: `hook`, `ldap` or `ftp`.
 	Auth Auth `yaml:"auth"`
 
+	// Namespace is the namespace of the custom resource, or empty for a tenant of a file. It is not a key.
+	Namespace string
+
 	withoutStored *Tenant // the tenant to which MergeUsers has added users
 }
 
@@ -213,7 +216,8 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 		v.report(p.Child("users_store"), "requires the section state of the server, with the bucket that all replicas share")
 	}
 	hasService := t.Auth.IsSet() || v.cfg.Auth.IsSet() || v.broken(p.Child("auth"), "hook", "ldap", "ftp")
-	if len(t.Users) == 0 && t.UsersStore == "" && !hasService && !v.broken(p, "users_store") {
+	hasUsers := len(t.Users) > 0 || t.UsersStore != "" || t.Namespace != "" // a custom resource gets its users later
+	if !hasUsers && !hasService && !v.broken(p, "users_store") {
 		key := "users"
 		if t.UsersFile != "" {
 			key = "users_file"

@@ -73,7 +73,7 @@ func (u *User) check(v *validator, p yamlconf.Path, name string) {
 
 // Validate checks the settings of a user from a directory or hook. It cleans the paths of directories.
 func (u *User) Validate(p yamlconf.Path, positions yamlconf.Positions) Problems {
-	u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
+	u.normalize()
 	v := &validator{cfg: &Config{positions: positions}}
 	u.checkSettings(v, p)
 	u.checkNotLocal(v, p)

@@ -95,7 +95,7 @@ func (d *decoder) structure(p Path, n *yaml.Node, v reflect.Value) {
 		if naming, ok := v.Type().FieldByName(f.Tag.Get(defaultsTag)); ok {
 			key := naming.Tag.Get("yaml")
 			keys = append(keys, key)
-			d.readDefaults(p.Child(key), p.Child(f.Tag.Get("yaml")), take(key), naming.Type)
+			d.readDefaults(p.Child(key), p.Child(f.Tag.Get("yaml")), take(key), v.FieldByIndex(naming.Index))
 		}
 	}
 	for _, f := range fields {
@@ -239,7 +239,8 @@ func (d *decoder) mapping(p Path, n *yaml.Node, v reflect.Value) {
 		}
 		child := p.Child(fmt.Sprint(key))
 		before := v.MapIndex(key)
-		if first := d.positions[child.key()]; before.IsValid() && (first.defaults == nil || d.filling != nil) {
+		first, decoded := d.positions[child.key()]
+		if before.IsValid() && decoded && (first.defaults == nil || d.filling != nil) {
 			d.report(child, e.at, "is already set at %s: remove one", first)
 			continue
 		}

@@ -26,9 +26,9 @@ type defaults struct {
 	entry   entry
 }
 
-// readDefaults stores the defaults e for the map at entries. It reports their problems once, instead of for each
-// entry.
-func (d *decoder) readDefaults(p, entries Path, e entry, t reflect.Type) {
+// readDefaults decodes the defaults e for the map at entries into v, and stores them. It reports their problems once,
+// instead of for each entry.
+func (d *decoder) readDefaults(p, entries Path, e entry, v reflect.Value) {
 	if !e.isSet() {
 		return
 	}
@@ -36,7 +36,7 @@ func (d *decoder) readDefaults(p, entries Path, e entry, t reflect.Type) {
 	d.positions[p.key()] = e.at
 	d.reading = of
 	d.inMap++
-	d.structure(p, e.value, reflect.New(t).Elem())
+	d.structure(p, e.value, v)
 	d.inMap--
 	d.reading = nil
 	d.defaults[entries.key()] = of

@@ -21,9 +21,32 @@ type Loader struct {
 // Decode decodes text, the content of file, and the environment into target, a pointer to a struct. It returns the
 // positions of all values, or nil if text is not a YAML mapping, and all problems.
 func (l Loader) Decode(file string, text []byte, target any) (Positions, Problems) {
+	d := l.decoder(file, reflect.TypeOf(target).Elem())
+	body, ok := d.parse(text)
+	if !ok {
+		return nil, d.problems
+	}
+	v := reflect.ValueOf(target).Elem()
+	d.positions[Path(nil).key()] = position{source: file, line: 1, column: 1}
+	d.structure(nil, body, v)
+	d.unknownVariables(v.Type())
+	return d.positions, d.problems
+}
+
+// DecodeEntry decodes the value of an entry of a map at p, which may have defaults already, from a node without aliases.
+// target is a pointer to the struct of the entry, and root the struct in which p leads to it. It reads no files and no
+// environment.
+func DecodeEntry(root reflect.Type, p Path, node *yaml.Node, target any) (Positions, Problems) {
+	d := Loader{NoFiles: true}.decoder("", root)
+	d.inMap++
+	d.structure(p, node, reflect.ValueOf(target).Elem())
+	return d.positions, d.problems
+}
+
+func (l Loader) decoder(file string, root reflect.Type) *decoder {
 	d := &decoder{
 		file:      file,
-		root:      reflect.TypeOf(target).Elem(),
+		root:      root,
 		noFiles:   l.NoFiles,
 		sources:   l.Sources,
 		env:       newEnvironment(l.Environ, l.Prefix),
@@ -35,15 +58,7 @@ func (l Loader) Decode(file string, text []byte, target any) (Positions, Problem
 	if d.sources == nil {
 		d.sources = NewSources()
 	}
-	body, ok := d.parse(text)
-	if !ok {
-		return nil, d.problems
-	}
-	v := reflect.ValueOf(target).Elem()
-	d.positions[Path(nil).key()] = position{source: file, line: 1, column: 1}
-	d.structure(nil, body, v)
-	d.unknownVariables(v.Type())
-	return d.positions, d.problems
+	return d
 }
 
 // A decoder decodes the nodes of a document and the environment into a struct. The decoder of package yaml is not
