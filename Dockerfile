@@ -3,8 +3,8 @@
 #   docker build --build-arg VERSION=$(git describe --tags --always) --build-arg COMMIT=$(git rev-parse HEAD) --tag babelftp .
 #   docker build --target demo --tag babelftp-demo .
 #
-# The first one is for production. It contains only the program and the certificates of public authorities: no shell, no libc, no S3 server, and no user
-# other than 65532. It writes nothing except the certificates of tls.acme, to /var/lib/babelftp, for which it needs a volume. Therefore it can run with
+# The first one is for production. It contains only the programs and the certificates of public authorities: no shell, no libc, no S3 server, and no user
+# other than 65532. The second program, babelftp-kubernetes, serves tenants and users that are custom resources of Kubernetes. It writes nothing except the certificates of tls.acme, to /var/lib/babelftp, for which it needs a volume. Therefore it can run with
 # --read-only and --cap-drop=ALL:
 #
 #   docker run --read-only --cap-drop=ALL --volume "$PWD/config:/etc/babelftp:ro" \
@@ -27,6 +27,7 @@ COPY . .
 ARG VERSION=unknown COMMIT=unknown TARGETOS TARGETARCH
 ENV CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH
 RUN go build -trimpath -tags nodemo -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /babelftp ./cmd/babelftp
+RUN go build -trimpath -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /babelftp-kubernetes ./cmd/babelftp-kubernetes
 RUN mkdir /empty
 
 FROM build AS build-demo
@@ -53,7 +54,7 @@ EXPOSE 2121
 CMD ["demo", "--data", "/data"]
 
 FROM base
-COPY --from=build /babelftp /usr/local/bin/babelftp
+COPY --from=build /babelftp /babelftp-kubernetes /usr/local/bin/
 # A volume for the certificates of tls.acme gets the owner of this folder.
 COPY --from=build --chown=65532:65532 /empty /var/lib/babelftp
 EXPOSE 2121 9121 30000-30019

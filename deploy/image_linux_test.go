@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,7 +28,7 @@ type image struct {
 	path            []string // from ENV
 	entrypoint, cmd []string
 	health          []string
-	programs        []string // paths of babelftp
+	programs        map[string]string // names of our programs by path
 }
 
 // readImage parses a stage of a Dockerfile, given by its name or the name of its base stage.
@@ -42,7 +44,7 @@ func readImage(t *testing.T, file, stage string) image {
 		switch word {
 		case "FROM":
 			current, name = stages[fields[0]], fields[0]
-			current.programs = slices.Clone(current.programs)
+			current.programs = maps.Clone(current.programs)
 			if len(fields) == 3 { // FROM x AS y
 				name = fields[2]
 			}
@@ -57,8 +59,18 @@ func readImage(t *testing.T, file, stage string) image {
 		case "HEALTHCHECK":
 			current.health = execForm(t, strings.TrimPrefix(rest, "CMD "))
 		case "COPY":
-			if strings.HasSuffix(fields[len(fields)-2], "/babelftp") {
-				current.programs = append(current.programs, fields[len(fields)-1])
+			for _, source := range fields[:len(fields)-1] {
+				name, at := path.Base(source), fields[len(fields)-1]
+				if !slices.Contains([]string{"babelftp", "babelftp-kubernetes"}, name) {
+					continue
+				}
+				if strings.HasSuffix(at, "/") {
+					at += name
+				}
+				if current.programs == nil {
+					current.programs = map[string]string{}
+				}
+				current.programs[at] = name
 			}
 		}
 		if word != "" {
@@ -77,14 +89,14 @@ func execForm(t *testing.T, text string) (words []string) {
 	return words
 }
 
-// unpack creates the file system of the image with this binary.
+// unpack creates the file system of the image with the programs in the folder of babelftp.
 func (i image) unpack(t *testing.T, babelftp string) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	program, err := os.ReadFile(babelftp)
-	must.OK(t, err)
-	for _, name := range i.programs {
-		at := filepath.Join(root, name)
+	for at, name := range i.programs {
+		program, err := os.ReadFile(filepath.Join(filepath.Dir(babelftp), name))
+		must.OK(t, err)
+		at := filepath.Join(root, at)
 		must.OK(t, os.MkdirAll(filepath.Dir(at), 0o755))
 		must.OK(t, os.WriteFile(at, program, 0o755))
 	}
@@ -175,9 +187,28 @@ func documented(t *testing.T, pattern string) map[string][]string {
 // TestImage runs the documented commands in the file system of the image.
 func TestImage(t *testing.T) {
 	babelftp := binary(t)
+	buildProgram(t, filepath.Dir(babelftp), "babelftp-kubernetes")
+	t.Run("programs", func(t *testing.T) { testPrograms(t, babelftp) })
 	t.Run("kubectl-exec", func(t *testing.T) { testExec(t, babelftp) })
 	t.Run("docker-run", func(t *testing.T) { testDockerRun(t, babelftp) })
 	t.Run("kubectl-logs", func(t *testing.T) { testLogs(t, babelftp) })
+}
+
+// testPrograms runs the programs of the images by name. The one of the demo has no custom resources.
+func testPrograms(t *testing.T, babelftp string) {
+	for stage, want := range map[string][]string{"base": {"babelftp", "babelftp-kubernetes"}, "demo": {"babelftp"}} {
+		i := readImage(t, "../Dockerfile", stage)
+		if got := slices.Sorted(maps.Values(i.programs)); !slices.Equal(got, want) {
+			t.Errorf("the image %s has the programs %q, want %q", stage, got, want)
+		}
+		root := i.unpack(t, babelftp)
+		for _, name := range want {
+			out, err := i.command(t, root, nil, name, "--version").CombinedOutput()
+			if err != nil || !strings.HasPrefix(string(out), name+" ") {
+				t.Errorf("%s --version: %v\n%s", name, err, out)
+			}
+		}
+	}
 }
 
 // startImage starts the server of a pod in the file system of the image.

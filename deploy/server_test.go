@@ -32,8 +32,14 @@ func binary(t *testing.T, flags ...string) string {
 	if testing.Short() {
 		t.Skip("-short builds no program; this test needs babelftp")
 	}
-	name := filepath.Join(t.TempDir(), "babelftp")
-	args := append([]string{"build", "-o", name}, append(flags, "../cmd/babelftp")...)
+	return buildProgram(t, t.TempDir(), "babelftp", flags...)
+}
+
+// buildProgram builds a program into a folder, and returns its path.
+func buildProgram(t *testing.T, folder, name string, flags ...string) string {
+	t.Helper()
+	name, pkg := filepath.Join(folder, name), "../cmd/"+name
+	args := append([]string{"build", "-o", name}, append(flags, pkg)...)
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // like the image
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -44,7 +44,7 @@ func TestServiceObtainsACertificate(t *testing.T) {
 	authority := servicetest.StartAuthority(t, time.Hour)
 	unit := unitValues(t, "systemd/babelftp.service")
 	words := strings.Fields(unit["ExecStart"])
-	image := image{programs: []string{words[0]}}
+	image := image{programs: map[string]string{words[0]: "babelftp"}}
 	root := image.unpack(t, binary(t, "-tags", "nodemo"))
 	address, storage := loopback(), closedPort(t)
 	ca, err := os.ReadFile(authority.CAFile)

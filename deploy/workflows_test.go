@@ -78,6 +78,9 @@ func TestImages(t *testing.T) {
 		for _, word := range []string{"USER", "ENV", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "CMD"} {
 			lines = append(lines, word+" "+found[word])
 		}
+		if !regexp.MustCompile(`(?m)^COPY .*/babelftp \S*/babelftp-kubernetes /usr/local/bin/$`).Match(text) {
+			t.Errorf("%s: a program is missing", file)
+		}
 		return lines
 	}
 	if whole, release := end("../Dockerfile"), end("image/Dockerfile"); !slices.Equal(whole, release) {
