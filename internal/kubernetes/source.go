@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 
@@ -34,6 +35,8 @@ type Source struct {
 
 	known   chan struct{}
 	changed chan struct{}
+
+	reporter *reporter
 }
 
 var _ server.ResourceSource = (*Source)(nil)
@@ -62,6 +65,10 @@ func New(rc *rest.Config, opts Options) (*Source, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.reporter = newReporter(reporterOptions{
+		client: client, namespace: opts.Namespace, identity: opts.Identity, log: s.log,
+		object: s.object, put: s.putStatus,
+	})
 	return s, nil
 }
 
@@ -69,7 +76,7 @@ func New(rc *rest.Config, opts Options) (*Source, error) {
 func (s *Source) Configure(*config.Kubernetes) {}
 
 // Run implements [server.ResourceSource].
-func (s *Source) Run(ctx context.Context, _ *server.Server) { <-ctx.Done() }
+func (s *Source) Run(ctx context.Context, srv *server.Server) { s.reporter.Run(ctx, srv) }
 
 // Known implements [server.ResourceSource].
 func (s *Source) Known() <-chan struct{} { return s.known }
@@ -80,8 +87,27 @@ func (s *Source) Changed() <-chan struct{} { return s.changed }
 // Current implements [server.ResourceSource].
 func (s *Source) Current() *config.Resources { return &config.Resources{} }
 
-// status returns the status of a resource as the API server has it, or nil.
-func (s *Source) status(config.ResourceKind, string, string) *Status { return nil }
-
 // Applied implements [server.ResourceSource].
-func (s *Source) Applied(*config.ResourceMerge) {}
+func (s *Source) Applied(m *config.ResourceMerge) { s.reporter.Applied(m) }
+
+// object returns a resource as the watch has shown it last, or nil. The object is not to be changed.
+func (s *Source) object(config.ResourceKind, string, string) *Object { return nil }
+
+// putStatus replaces the status of a resource.
+func (s *Source) putStatus(ctx context.Context, kind config.ResourceKind, o *Object) (*Object, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	plural := Users
+	if kind == config.TenantResource {
+		plural = Tenants
+	}
+	text, err = s.custom.Put().Namespace(o.Namespace).Resource(plural).Name(o.Name).SubResource("status").
+		SetHeader("Content-Type", "application/json").Body(text).Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	result := &Object{}
+	return result, json.Unmarshal(text, result)
+}
