@@ -104,7 +104,7 @@ func parseAddress(text string) (a address, ok bool) {
 	if i := strings.IndexAny(rest, `/?#\`); i >= 0 {
 		authority = rest[:i]
 	}
-	host := authority
+	var host string
 	if h, p, err := net.SplitHostPort(authority); err == nil {
 		host, port = h, p
 	} else {

@@ -126,7 +126,8 @@ func (b *border) places() {
 	places, _ := b.usedPlaces()
 	for _, p := range places {
 		b.place(p, p.prefix)
-		if state := b.cfg.State; state.Bucket == p.bucket && !isHidden(state.Prefix) && overlap(state.Prefix, p.prefix) {
+		state := b.cfg.State
+		if state.Bucket == p.bucket && !isHidden(state.Prefix) && overlap(state.Prefix, p.prefix) {
 			b.report(p.path, "%s overlaps the shared state of the server: write another bucket or prefix", p.bucket)
 		}
 	}
@@ -206,9 +207,9 @@ func (b *border) address(p yamlconf.Path, text string) {
 	}
 }
 
-// inheritFrom returns a tenant with the defaults for a spec. Sections in which the spec names an address, credentials or
-// a file of its own inherit nothing, because secrets of the server must not be sent to addresses of a namespace. Keys
-// that a spec cannot have do not apply.
+// inheritFrom returns a tenant with the defaults for a spec. Sections in which the spec names an address, credentials
+// or a file of its own inherit nothing, because secrets of the server must not be sent to addresses of a namespace.
+// Keys that a spec cannot have do not apply.
 func (t *Tenant) inheritFrom(defaults *Tenant) *Tenant {
 	d := yamlconf.Clone(defaults)
 	d.Users, d.UsersFile, d.UsersStore, d.RehashPasswords, d.Auth.FTP = nil, "", "", nil, OldServer{}
@@ -247,7 +248,8 @@ func (c *Config) serverHosts() map[string]bool {
 	for _, host := range c.TLS.ACME.Hosts {
 		names[host] = true
 	}
-	for _, address := range append(slices.Collect(maps.Values(c.Passive.PublicAddressByNetwork)), c.Passive.PublicAddress) {
+	addresses := slices.Collect(maps.Values(c.Passive.PublicAddressByNetwork))
+	for _, address := range append(addresses, c.Passive.PublicAddress) {
 		for replica, host := range address.hosts {
 			for i := range max(c.Cluster.Replicas, 1) {
 				names[strings.ReplaceAll(host, replicaMark, strconv.Itoa(max(replica, i)))] = true

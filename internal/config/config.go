@@ -25,7 +25,7 @@ type Config struct {
 	// OptionalSocket reports whether AdminSocket is the default, so that the server starts even if it cannot be
 	// opened.
 	OptionalSocket bool
-	// TenantsUnknown reports whether there may be more tenants, because the custom resources could not be read yet. It is
+	// TenantsUnknown reports whether there may be more tenants, because custom resources could not be read yet. It is
 	// not a key.
 	TenantsUnknown bool
 	// Language of replies until LANG, HOST or the login selects another one.

@@ -159,7 +159,8 @@ func (l *Loader) note(cfg *Config) {
 	}
 	cfg.loaded.authFiles = l.noteAll(cfg.Auth.files())
 	if cfg.Kubernetes.IsSet() {
-		cfg.loaded.defaultFiles = l.noteAll(append(cfg.loaded.defaults.files(), &cfg.loaded.defaults.CAFile, &cfg.CAFile))
+		defaults := &cfg.loaded.defaults
+		cfg.loaded.defaultFiles = l.noteAll(append(defaults.files(), &defaults.CAFile, &cfg.CAFile))
 	}
 	cfg.loaded.all = l.sources.Sum()
 }

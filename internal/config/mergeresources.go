@@ -164,7 +164,8 @@ func (m *resourceMerger) accepted(r *Resource, s *resourceState, again bool) *sp
 		return same
 	}
 	old := s.accepted
-	if old == nil || again || !bytes.Equal(old.spec.Spec, r.Accepted.Spec) || changed(old.used, r.Namespace, m.resources.References) {
+	if old == nil || again || !bytes.Equal(old.spec.Spec, r.Accepted.Spec) ||
+		changed(old.used, r.Namespace, m.resources.References) {
 		old = m.decoder.decode(r, r.Accepted, nil, nil)
 	}
 	return old
@@ -200,7 +201,7 @@ func (c *candidate) enter(usable func(*specVersion) (*specVersion, *specProblem)
 		}
 	}
 	if isValid(s.accepted) {
-		c.contender.accepted = s.accepted.claims
+		c.accepted = s.accepted.claims
 	}
 }
 
@@ -339,7 +340,8 @@ func (m *resourceMerger) outcomes() []*ResourceOutcome {
 			all = append(all, of.states[resourceKey{r.Namespace, r.Name}].outcome)
 		}
 		byName := func(a, b *ResourceOutcome) int {
-			return cmp.Or(strings.Compare(a.Resource.Namespace, b.Resource.Namespace), strings.Compare(a.Resource.Name, b.Resource.Name))
+			return cmp.Or(strings.Compare(a.Resource.Namespace, b.Resource.Namespace),
+				strings.Compare(a.Resource.Name, b.Resource.Name))
 		}
 		if list := all[begin:]; !slices.IsSortedFunc(list, byName) {
 			slices.SortFunc(list, byName)

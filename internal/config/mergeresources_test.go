@@ -90,7 +90,7 @@ func jsonOf(t testing.TB, text string) []byte {
 }
 
 // apply creates or changes a resource, for example "FTPTenant/team-a/acme", one second after the last change.
-func (f *fakeCluster) apply(id, spec string) *Resource {
+func (f *fakeCluster) apply(id, spec string) {
 	f.t.Helper()
 	parts := strings.Split(id, "/")
 	f.clock = f.clock.Add(time.Second)
@@ -104,15 +104,17 @@ func (f *fakeCluster) apply(id, spec string) *Resource {
 	}
 	r.Spec = jsonOf(f.t, spec)
 	f.resources[id] = r
-	return r
 }
 
 // tenant applies a tenant, and user a user of it, whose name is the last part of the identifier.
-func (f *fakeCluster) tenant(id, spec string) *Resource { f.t.Helper(); return f.apply("FTPTenant/"+id, spec) }
-
-func (f *fakeCluster) user(id, tenant string, more ...string) *Resource {
+func (f *fakeCluster) tenant(id, spec string) {
 	f.t.Helper()
-	return f.apply("FTPUser/"+id, "{tenant: "+tenant+", password_hash_secret: {name: login}"+
+	f.apply("FTPTenant/"+id, spec)
+}
+
+func (f *fakeCluster) user(id, tenant string, more ...string) {
+	f.t.Helper()
+	f.apply("FTPUser/"+id, "{tenant: "+tenant+", password_hash_secret: {name: login}"+
 		strings.Join(append([]string{""}, more...), ", ")+"}")
 }
 
@@ -166,7 +168,8 @@ func (f *fakeCluster) want(id string, reason ResourceReason, generation int64, m
 	if o.Used != nil {
 		used = o.Used.Generation
 	}
-	if o.Reason != reason || used != generation || !strings.Contains(o.Message, message) || message == "" && o.Message != "" {
+	if o.Reason != reason || used != generation || !strings.Contains(o.Message, message) ||
+		message == "" && o.Message != "" {
 		f.t.Errorf("%s: got %s, generation %d, %q; want %s, %d, %q", id, o.Reason, used, o.Message, reason, generation, message)
 	}
 	tenant, exists := f.merged.Tenants[o.Tenant]

@@ -44,8 +44,8 @@ func (t *Tenant) normalize() {
 func (u *User) normalize() { u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root) }
 
 // acmeHosts normalizes the host names of ACME. The default is the hosts of all tenants without a certificate of their
-// own. Hosts of custom resources are not among them, because a namespace could use up the rate limits of the certificate
-// authority.
+// own. Hosts of custom resources are not among them, because a namespace could use up the rate limits of the
+// certificate authority.
 func (c *Config) acmeHosts() {
 	a := &c.TLS.ACME
 	for i, host := range a.Hosts {

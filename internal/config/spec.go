@@ -15,9 +15,10 @@ type SpecForm int
 const (
 	// SpecValue is a value as in the configuration.
 	SpecValue SpecForm = iota
-	// SpecSecret is a [SecretReference].
+	// SpecSecret is a reference {name, key} to a Secret in the namespace of the resource.
 	SpecSecret
-	// SpecConfigMap is a [ConfigMapReference].
+	// SpecConfigMap is a reference {name} to a ConfigMap in the namespace of the resource. Its keys are language tags
+	// such as `fr`, and for messages an identifier and a language, such as `goodbye.fr`.
 	SpecConfigMap
 )
 
@@ -29,21 +30,6 @@ type SpecField struct {
 	Field reflect.StructField
 	// DefaultKey is the key in the Secret, if the reference names none.
 	DefaultKey string
-}
-
-// A SecretReference names a key of a Secret in the namespace of the resource.
-type SecretReference struct {
-	// Name of the Secret, in the namespace of the resource.
-	Name string `yaml:"name" default:"required"`
-	// Key in the Secret.
-	Key string `yaml:"key"`
-}
-
-// A ConfigMapReference names a ConfigMap in the namespace of the resource. Its keys are language tags such as `fr`, and
-// for messages an identifier and a language, such as `goodbye.fr`.
-type ConfigMapReference struct {
-	// Name of the ConfigMap, in the namespace of the resource.
-	Name string `yaml:"name" default:"required"`
 }
 
 // UserSpec is the spec of an FTPUser.

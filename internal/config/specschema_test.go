@@ -28,7 +28,7 @@ func (s *specSchema) section(t reflect.Type) object {
 		case SpecSecret:
 			properties[k.Key] = described(objectReference(object{"key": object{
 				"type": "string", "minLength": 1, "maxLength": 253, "pattern": `^[-._a-zA-Z0-9]+$`,
-				"description": fmt.Sprintf("%s Default: %s.", s.comments["SecretReference.Key"], k.DefaultKey),
+				"description": fmt.Sprintf("Key in the Secret. Default: %s.", k.DefaultKey),
 			}}), "Secret of the same namespace with this value. "+meaning)
 		case SpecConfigMap:
 			properties[k.Key] = described(objectReference(nil), fmt.Sprintf(

@@ -71,7 +71,7 @@ func (d *specDecoder) decode(r *Resource, spec *AcceptedSpec, from *held, before
 	unresolved := slices.ContainsFunc(problems, func(p specProblem) bool { return p.reason != ResourceInvalid })
 	if node != nil {
 		if r.Kind == UserResource {
-			s, more := d.user(r, node)
+			s, more := decodeUserSpec(node)
 			v.user, v.userName, v.userTenant = &s.User, cmp.Or(s.Name, r.Name), s.Tenant
 			problems = append(problems, more...)
 			if before != nil && reflect.DeepEqual(before.user, v.user) {
@@ -81,8 +81,8 @@ func (d *specDecoder) decode(r *Resource, spec *AcceptedSpec, from *held, before
 			t := d.tenant(r, node)
 			t.unresolved = unresolved
 			v.tenant, problems = t.all, append(problems, t.check()...)
-			if v.claims, v.warning = t.claims(), t.warning; len(problems) == 0 && before != nil && before.tenant != nil &&
-				reflect.DeepEqual(before.tenant, v.tenant) {
+			v.claims, v.warning = t.claims(), t.warning
+			if len(problems) == 0 && before != nil && reflect.DeepEqual(before.tenant, v.tenant) {
 				v.tenant = before.tenant
 			}
 			if len(problems) == 0 && (before == nil || v.tenant != before.tenant) {
@@ -99,8 +99,8 @@ func (d *specDecoder) decode(r *Resource, spec *AcceptedSpec, from *held, before
 	return v
 }
 
-// user decodes the spec of a user.
-func (d *specDecoder) user(r *Resource, node *yaml.Node) (*UserSpec, []specProblem) {
+// decodeUserSpec decodes the spec of a user.
+func decodeUserSpec(node *yaml.Node) (*UserSpec, []specProblem) {
 	s := &UserSpec{}
 	p := yamlconf.Path{"tenants", "", "users", ""}
 	_, found := yamlconf.DecodeEntry(reflect.TypeFor[entryRoot](), p, node, s)

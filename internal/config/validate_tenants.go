@@ -73,10 +73,13 @@ type loginNames struct {
 	qualified map[string]owner // user@tenant
 }
 
-// loginNames returns the names of all users.
+// loginNames returns the names of all users, except for those of custom resources, which give way to others.
 func (c *Config) loginNames() loginNames {
 	names := loginNames{map[string]owner{}, map[string]owner{}}
 	for _, tenant := range slices.Sorted(maps.Keys(c.Tenants)) {
+		if c.Tenants[tenant].Namespace != "" {
+			continue
+		}
 		for _, user := range slices.Sorted(maps.Keys(c.Tenants[tenant].Users)) {
 			names.add(owner{tenant, user})
 		}

@@ -18,17 +18,23 @@ import (
 )
 
 // A tenantTable holds the tenants of one configuration. It is immutable.
+//
+// Tenants that are custom resources never change what a name means for others. Without a host, a name belongs to the
+// tenants of the files and the service of the server first, and to resources only if neither can have it.
 type tenantTable struct {
 	tenants map[string]*Tenant
 	hosts   map[string]*Tenant
+	only    *Tenant          // the tenant of clients that request none, if there is only one
 	users   map[string]*User // by name, for names that only one tenant has; nil for the others
-	known   map[string]bool  // the folded names of the users of all tenants
+	known   map[string]bool  // the folded names of the users of all tenants in the files
+	// usersOfResources is like users for custom resources.
+	usersOfResources map[string]*User
 
 	certificates certificates // the policy of the server
 	cfg          *config.Config
 	files        driver.Options // common to the file systems of all users
 	settings     serverSettings
-	charsets     []networkCharset // charsets for networks of all tenants
+	charsets     []networkCharset // charsets for networks of all tenants in the files
 	// strictTLS reports whether the server has a service that may assign users to a tenant that requires TLS.
 	strictTLS bool
 }
@@ -75,10 +81,11 @@ func (r *Registry) Prepare(
 	before := r.current.Load()
 	d := &tenantTable{
 		tenants: make(map[string]*Tenant, len(cfg.Tenants)), hosts: map[string]*Tenant{}, users: map[string]*User{},
-		known:        map[string]bool{},
-		cfg:          cfg,
-		files:        files,
-		certificates: before.certificates,
+		usersOfResources: map[string]*User{},
+		known:            map[string]bool{},
+		cfg:              cfg,
+		files:            files,
+		certificates:     before.certificates,
 		settings: serverSettings{
 			bundle: bundle, defaultLanguage: cfg.DefaultLanguage, clientCertificates: cfg.TLS.ClientCertificates,
 			auth: cfg.ServerAuth(), service: before.settings.service,
@@ -112,12 +119,52 @@ func (r *Registry) Prepare(
 		}
 		d.add(t)
 	}
+	d.only = d.onlyTenant()
 	return c, nil
+}
+
+// onlyTenant returns the only tenant of the files, or the only custom resource if the files have none, or nil.
+func (d *tenantTable) onlyTenant() (only *Tenant) {
+	files := map[string]*Tenant{}
+	for name, t := range d.tenants {
+		if t.Namespace == "" {
+			files[name] = t
+		}
+	}
+	if len(files) == 0 {
+		files = d.tenants
+	}
+	if len(files) == 1 {
+		for _, only = range files {
+			return only
+		}
+	}
+	return nil
 }
 
 // add adds a tenant and indexes its hosts and users.
 func (d *tenantTable) add(t *Tenant) {
 	d.tenants[t.Name] = t
+	for _, host := range t.Hosts {
+		d.hosts[host] = t
+	}
+	users := d.users
+	if t.Namespace != "" {
+		users = d.usersOfResources
+	}
+	for name, u := range t.users {
+		if _, taken := users[name]; taken {
+			u = nil
+		}
+		users[name] = u
+	}
+	if t.Namespace == "" {
+		d.addFiles(t)
+	}
+}
+
+// addFiles indexes what a tenant of the files changes for clients that have not selected a tenant.
+func (d *tenantTable) addFiles(t *Tenant) {
 	if t.external != nil && t.external.service == d.settings.service && t.TLS.Required != nil && *t.TLS.Required {
 		d.strictTLS = true
 	}
@@ -126,14 +173,7 @@ func (d *tenantTable) add(t *Tenant) {
 			d.charsets = append(d.charsets, networkCharset{network, c.Charset.Encoding})
 		}
 	}
-	for _, host := range t.Hosts {
-		d.hosts[host] = t
-	}
-	for name, u := range t.users {
-		if _, taken := d.users[name]; taken {
-			u = nil
-		}
-		d.users[name] = u
+	for name := range t.users {
 		d.known[config.FoldUser(name)] = true
 	}
 }

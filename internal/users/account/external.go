@@ -137,10 +137,8 @@ func (d *tenantTable) requestedTenant(addr netip.Addr, host, login string) (t *T
 		}
 	case at >= 0 && d.tenants[login[at+1:]] != nil:
 		t, name = d.tenants[login[at+1:]], login[:at]
-	case len(d.tenants) == 1:
-		for _, only := range d.tenants {
-			t = only
-		}
+	default:
+		t = d.only
 	}
 	if t != nil {
 		name = t.toUTF8(name, addr)
@@ -165,7 +163,7 @@ func (d *tenantTable) serviceFor(host string, t *Tenant, name string) *service {
 	return t.external.service
 }
 
-// knows reports whether the tenant, or any tenant if t is nil, has a user with this name in the configuration, in any
+// knows reports whether the tenant, or any tenant of the files if t is nil, has a user with this name in the configuration, in any
 // spelling. Otherwise a service that ignores case could let in a user whom the configuration disables.
 func (d *tenantTable) knows(t *Tenant, name string) bool {
 	known := d.known

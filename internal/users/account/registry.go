@@ -226,7 +226,7 @@ func (d *tenantTable) isAmbiguous(name string) bool {
 // lookUp returns the user with a login name in UTF-8.
 //
 // A host selects the tenant, and user@tenant must not name another one. Without a host, the name is user@tenant or a
-// name that only one tenant has. Validation of the configuration ensures that no name matches two users.
+// name that only one tenant has. Validation of the configuration ensures that no name matches two users of the files.
 func (d *tenantTable) lookUp(host, name string) *User {
 	name = config.NormalizeUser(name)
 	at := strings.LastIndexByte(name, '@')
@@ -243,7 +243,11 @@ func (d *tenantTable) lookUp(host, name string) *User {
 		}
 		return nil
 	}
-	if u := d.users[name]; u != nil {
+	u, known := d.users[name]
+	if !known && d.serviceFor("", d.only, name) == nil { // a service could have a user with this name
+		u = d.usersOfResources[name]
+	}
+	if u != nil {
 		return u
 	}
 	if at >= 0 {
