@@ -88,7 +88,7 @@ func newRootCommand() *cobra.Command {
 		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(),
 		newSchemaCommand(), newUsersCommand(), newHealthCommand(), newPolicyCommand(), newVersionCommand(),
 		newSessionsCommand(), newTransfersCommand(), newUploadsCommand(), newBansCommand(), newDebugCommand(),
-		newDoctorCommand(), newAuditCommand(), newNamesCommand(),
+		newDoctorCommand(), newAuditCommand(), newNamesCommand(), newKubernetesCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

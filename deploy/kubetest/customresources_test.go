@@ -185,11 +185,7 @@ func TestSpecs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var object map[string]any
-			if err := yaml.Unmarshal(text, &object); err != nil {
-				t.Fatal(err)
-			}
-			object = runtime.DeepCopyJSON(toInt64(object).(map[string]any))
+			object := decode(t, text)
 			problems := strings.Join(schemas[tt.Kind].problems(t, object), "\n")
 			switch {
 			case tt.Schema == "" && problems != "":
@@ -218,4 +214,43 @@ func toInt64(v any) any {
 		}
 	}
 	return v
+}
+
+// TestResources checks that the API server accepts the custom resources that the chart creates, and those that
+// `babelftp kubernetes export` prints.
+func TestResources(t *testing.T) {
+	exported, err := os.ReadFile("../../cmd/babelftp/testdata/kubernetes/manifests.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas := resourceSchemas(t)
+	for name, manifests := range map[string][]byte{
+		"chart": render(t, "../babelftp/ci/customresources-values.yaml"), "export": exported,
+	} {
+		found := 0
+		for _, document := range documents(t, manifests) {
+			object := decode(t, document)
+			schema := schemas[fmt.Sprint(object["kind"])]
+			if schema == nil {
+				continue
+			}
+			found++
+			for _, problem := range schema.problems(t, object) {
+				t.Errorf("%s in\n%s", problem, document)
+			}
+		}
+		if found < 2 {
+			t.Errorf("%s: got %d custom resources, want more", name, found)
+		}
+	}
+}
+
+// decode decodes a document as the API server does.
+func decode(t *testing.T, document []byte) map[string]any {
+	t.Helper()
+	var object map[string]any
+	if err := yaml.Unmarshal(document, &object); err != nil {
+		t.Fatal(err)
+	}
+	return runtime.DeepCopyJSON(toInt64(object).(map[string]any))
 }

@@ -66,6 +66,9 @@ const maxValue = 64 << 10
 
 // readValue reads a file with a single value.
 func (s *Sources) readValue(name string) ([]byte, error) {
+	if s.replaced(name) {
+		return s.ReadFile(name)
+	}
 	s.note(name, nil)
 	f, err := os.Open(name)
 	if err != nil {
