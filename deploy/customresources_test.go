@@ -55,7 +55,8 @@ func rights(t *testing.T, r release) map[string][]string {
 			for _, rule := range r.objects[i].Rules {
 				group := strings.TrimPrefix(rule.APIGroups[0]+"/", "/")
 				for _, resource := range rule.Resources {
-					all[who] = append(all[who], group+resource+": "+strings.Join(rule.Verbs, " "))
+					right := append(slices.Clone(rule.Verbs), rule.ResourceNames...)
+					all[who] = append(all[who], group+resource+": "+strings.Join(right, " "))
 				}
 			}
 		}
@@ -67,14 +68,16 @@ func rights(t *testing.T, r release) map[string][]string {
 func TestRights(t *testing.T) {
 	watch := []string{
 		"babelftp.io/ftptenants: get list watch", "babelftp.io/ftpusers: get list watch",
-		"babelftp.io/ftptenants/status: update patch", "babelftp.io/ftpusers/status: update patch",
+		"babelftp.io/ftptenants/status: update", "babelftp.io/ftpusers/status: update",
 		"secrets: get list watch", "configmaps: get list watch", "events: create patch",
 	}
 	edit := []string{
 		"babelftp.io/ftptenants: get list watch create update patch delete deletecollection",
 		"babelftp.io/ftpusers: get list watch create update patch delete deletecollection",
 	}
-	leader := []string{"coordination.k8s.io/leases: get create update"}
+	leader := []string{
+		"coordination.k8s.io/leases: get update test-babelftp", "coordination.k8s.io/leases: create",
+	}
 	const pods = "ServiceAccount ftp/test-babelftp in "
 	for _, tt := range []struct {
 		name, set string

@@ -203,9 +203,10 @@ type object struct {
 
 	// Of roles and their bindings.
 	Rules []struct {
-		APIGroups []string `yaml:"apiGroups"`
-		Resources []string `yaml:"resources"`
-		Verbs     []string `yaml:"verbs"`
+		APIGroups     []string `yaml:"apiGroups"`
+		Resources     []string `yaml:"resources"`
+		ResourceNames []string `yaml:"resourceNames"`
+		Verbs         []string `yaml:"verbs"`
 	} `yaml:"rules"`
 	RoleRef struct {
 		Kind string `yaml:"kind"`
