@@ -31,17 +31,15 @@ func leaseOf(identity string) string {
 	return "babelftp"
 }
 
-const (
-	// leaseDuration is the time until another replica takes the Lease of a leader that has crashed. renewDeadline is
-	// shorter, so that a leader without a connection to the API server stops before.
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	// leaseRetry is the time between two attempts to take or renew the Lease.
-	leaseRetry = 2 * time.Second
+// statusWrites is the number of statuses that the leader writes each second, and at once after an idle second.
+const statusWrites = 200
 
-	// statusWrites is the number of statuses that the leader writes each second, and at once after an idle second.
-	statusWrites = 200
-)
+// leaseTimes are the times of the election. They are shorter in tests.
+type leaseTimes struct {
+	duration time.Duration // until another replica takes the Lease of a leader that has crashed
+	deadline time.Duration // until a leader without a connection to the API server stops
+	retry    time.Duration // between two attempts to take or renew the Lease
+}
 
 // A tenantServer is what the leader asks a [server.Server].
 type tenantServer interface {
@@ -66,6 +64,7 @@ type reporterOptions struct {
 type reporter struct {
 	reporterOptions
 	server  tenantServer // set by Run
+	lease   leaseTimes
 	limit   flowcontrol.RateLimiter
 	now     func() time.Time
 	leading atomic.Int32 // 1 while this replica is the leader
@@ -78,6 +77,7 @@ type reporter struct {
 func newReporter(o reporterOptions) *reporter {
 	return &reporter{
 		reporterOptions: o, now: time.Now, limit: flowcontrol.NewTokenBucketRateLimiter(statusWrites, statusWrites),
+		lease: leaseTimes{15 * time.Second, 10 * time.Second, 2 * time.Second}, // the defaults of client-go
 	}
 }
 
@@ -101,14 +101,14 @@ func (r *reporter) Run(ctx context.Context, srv tenantServer) {
 	events, stop := newEventWriter(ctx, r.client, r.identity)
 	defer stop()
 	var leader string
-	lease := leaseOf(r.identity)
+	name := leaseOf(r.identity)
 	for ctx.Err() == nil {
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 			Lock: &resourcelock.LeaseLock{
-				LeaseMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: lease}, Client: r.client.CoordinationV1(),
+				LeaseMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}, Client: r.client.CoordinationV1(),
 				LockConfig: resourcelock.ResourceLockConfig{Identity: r.identity},
 			},
-			LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: leaseRetry, Name: lease,
+			LeaseDuration: r.lease.duration, RenewDeadline: r.lease.deadline, RetryPeriod: r.lease.retry, Name: name,
 			// A write that is still in flight then fails if the next leader has written before.
 			ReleaseOnCancel: true,
 			Callbacks: leaderelection.LeaderCallbacks{

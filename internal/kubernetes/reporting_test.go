@@ -66,6 +66,7 @@ type cluster struct {
 	events  []string
 	fail    func(name string) error
 	merge   *config.ResourceMerge
+	putting sync.Mutex
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -104,6 +105,8 @@ func (c *cluster) elect() {
 
 // put is the API server.
 func (c *cluster) put(_ context.Context, kind config.ResourceKind, o *Object) (*Object, error) {
+	c.putting.Lock()
+	defer c.putting.Unlock()
 	if err := c.fail(o.Name); err != nil {
 		return nil, err
 	}
