@@ -31,10 +31,10 @@ type image struct {
 	programs        map[string]string // names of our programs by path
 }
 
-// readImage parses a stage of a Dockerfile, given by its name or the name of its base stage.
-func readImage(t *testing.T, file, stage string) image {
+// readImage parses a stage of the Dockerfile, given by its name or the name of its base stage.
+func readImage(t *testing.T, stage string) image {
 	t.Helper()
-	text := must.ReadFile(t, file)
+	text := must.ReadFile(t, "../Dockerfile")
 	stages := map[string]image{}
 	var current image
 	var name string
@@ -197,7 +197,7 @@ func TestImage(t *testing.T) {
 // testPrograms runs the programs of the images by name. The one of the demo has no custom resources.
 func testPrograms(t *testing.T, babelftp string) {
 	for stage, want := range map[string][]string{"base": {"babelftp", "babelftp-kubernetes"}, "demo": {"babelftp"}} {
-		i := readImage(t, "../Dockerfile", stage)
+		i := readImage(t, stage)
 		if got := slices.Sorted(maps.Values(i.programs)); !slices.Equal(got, want) {
 			t.Errorf("the image %s has the programs %q, want %q", stage, got, want)
 		}
@@ -214,7 +214,7 @@ func testPrograms(t *testing.T, babelftp string) {
 // startImage starts the server of a pod in the file system of the image.
 func startImage(t *testing.T, babelftp string, log io.Writer) (i image, root string, environ []string, address string) {
 	t.Helper()
-	i = readImage(t, "../Dockerfile", "base")
+	i = readImage(t, "base")
 	root = i.unpack(t, babelftp)
 	r := render(t, filepath.Join(chart, "ci", "minimal-values.yaml"))
 	environ, address, listeners := serverEnviron(t, r, mountFor(t, r, r.pod(), root, ""))
@@ -246,8 +246,8 @@ func testExec(t *testing.T, babelftp string) {
 
 // testDockerRun checks that the image accepts the documented arguments of docker run.
 func testDockerRun(t *testing.T, babelftp string) {
-	images := map[string]image{"babelftp": readImage(t, "../Dockerfile", "base"),
-		"babelftp-demo": readImage(t, "../Dockerfile", "demo")}
+	images := map[string]image{"babelftp": readImage(t, "base"),
+		"babelftp-demo": readImage(t, "demo")}
 	name := regexp.MustCompile(`^(?:ghcr\.io/babelftp/|registry\.example\.com/)?(babelftp(?:-demo)?)(?:[:@]|$)`)
 	for page, commands := range documented(t, `docker run ([^\n|>#`+"`"+`]+)`) {
 		for _, command := range commands {

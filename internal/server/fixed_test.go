@@ -15,15 +15,16 @@ func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 	changes := []string{
 		"default_language", "locales_dir", "tls", "ca_file", "passive", "s3", "log",
 		"auth", "limits", "idle_timeout", "stall_timeout",
-		"commit_delay", "drain_timeout", "part_size", "tenants", "tenants_dir", "tenant_defaults",
+		"commit_delay", "drain_timeout", "part_size", "tenants", "tenants_dir", "tenant_defaults", "kubernetes",
 	}
 	old, next := config.Default(), config.Default()
 	old.Tenants = map[string]*config.Tenant{"acme": {Bucket: "acme-data",
 		Users: map[string]*config.User{"alice": {PasswordHash: servicetest.PasswordHash()}}}}
 	next.Tenants = old.Tenants
 	v := reflect.ValueOf(next).Elem()
-	want := []string{"tls.implicit_listen", "tls.acme", "passive.ports", "log.format"}
+	want := []string{"tls.implicit_listen", "tls.acme", "passive.ports", "log.format", "kubernetes.folder"}
 	next.TLS.ImplicitListen, next.TLS.ACME.Directory, next.Passive.Ports.First, next.Log.Format = "x", "x", 1, "x"
+	next.Kubernetes.Folder = "x"
 	for i := range v.NumField() {
 		key := v.Type().Field(i).Tag.Get("yaml")
 		if key == "" || slices.Contains(changes, key) {

@@ -60,10 +60,8 @@ func (s *Server) checkResource(cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if _, err = s.tenants.Prepare(cfg, bundle, buckets, sinksOf(queues), s.filesOf(cfg)); err != nil {
-		return err
-	}
-	return account.CheckDropBoxes(cfg)
+	_, err = s.tenants.Prepare(cfg, bundle, buckets, sinksOf(queues), s.filesOf(cfg))
+	return err
 }
 
 // useOutcome stores the outcome of a merge that changed no tenant.

@@ -137,7 +137,7 @@ func (d *tenantTable) requestedTenant(addr netip.Addr, host, login string) (t *T
 		}
 	case at >= 0 && d.tenants[login[at+1:]] != nil:
 		t, name = d.tenants[login[at+1:]], login[:at]
-	default:
+	case !d.cfg.TenantsUnknown:
 		t = d.only
 	}
 	if t != nil {
