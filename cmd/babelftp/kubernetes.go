@@ -166,15 +166,15 @@ func (v *chartValues) replace(n *yaml.Node, replacements map[string][]byte) {
 }
 
 // existing returns the existing Secret for a file, or for a value that [chartValues.load] has replaced by its file.
-func (v *chartValues) existing(file string) (config.SecretReference, bool) {
+func (v *chartValues) existing(file string) (manifest.SecretReference, bool) {
 	name, ok := strings.CutPrefix(file, secretsFolder)
 	if !ok {
-		return config.SecretReference{}, false
+		return manifest.SecretReference{}, false
 	}
 	entry, key := path.Split(name)
 	entry = strings.TrimSuffix(entry, "/")
 	if existing := v.Secrets[entry].ExistingSecret; existing != "" {
-		return config.SecretReference{Name: existing, Key: key}, true
+		return manifest.SecretReference{Name: existing, Key: key}, true
 	}
-	return config.SecretReference{Name: entry, Key: key}, true
+	return manifest.SecretReference{Name: entry, Key: key}, true
 }

@@ -30,12 +30,15 @@ type Result struct {
 // An Object is the manifest of an object of the Kubernetes API.
 type Object map[string]any
 
+// A SecretReference names a key of a Secret in the namespace of the resource.
+type SecretReference struct{ Name, Key string }
+
 // Options say what is converted.
 type Options struct {
 	Namespace string // of the objects
 	Tenant    string // empty for all tenants
 	// Existing returns the Secret that has a value or a file already, or false. It may be nil.
-	Existing func(valueOrFile string) (ref config.SecretReference, ok bool)
+	Existing func(valueOrFile string) (ref SecretReference, ok bool)
 }
 
 // Export converts the tenants of a configuration.

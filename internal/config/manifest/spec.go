@@ -85,9 +85,9 @@ func (s *spec) value(k config.SpecField, v reflect.Value, encoded any, path stri
 }
 
 // existing returns the Secret that has a value or a file already.
-func (s *spec) existing(valueOrFile string) (config.SecretReference, bool) {
+func (s *spec) existing(valueOrFile string) (SecretReference, bool) {
 	if s.options.Existing == nil {
-		return config.SecretReference{}, false
+		return SecretReference{}, false
 	}
 	return s.options.Existing(valueOrFile)
 }
