@@ -357,6 +357,16 @@ func sectionRules() map[string][]object {
 	const p = `(self.prefix + '/').replace('//', '/')`
 	const roles = `(has(self.s3) && has(self.s3.assume_role) && has(self.s3.assume_role.role_arn) || has(self.folders) && ` +
 		`self.folders.exists(f, has(self.folders[f].s3) && has(self.folders[f].s3.assume_role) && has(self.folders[f].s3.assume_role.role_arn)))`
+	// serverCredentials is the condition that no section s3 without credentials of its own violates a condition, in which
+	// S3 stands for the section.
+	serverCredentials := func(condition string) string {
+		const own = `has(S3.secret_access_key_secret)`
+		of := func(section string) string {
+			return strings.ReplaceAll(`!has(S3) || `+own+` || `+condition, "S3", section)
+		}
+		return `has(self.s3) && has(self.s3.secret_access_key_secret) || (` + of("self.s3") + `) && (!has(self.folders) || ` +
+			`self.folders.all(f, ` + of("self.folders[f].s3") + `))`
+	}
 	const customer = `has(self.objects) && has(self.objects.encryption) && self.objects.encryption == 'customer'`
 	return map[string][]object{
 		"Tenant": {
@@ -374,6 +384,11 @@ func sectionRules() map[string][]object {
 					"another encryption"),
 			rule(`!(`+customer+` && has(self.s3) && has(self.s3.endpoint) && self.s3.endpoint.lowerAscii().startsWith('http://'))`,
 				"objects.encryption requires https, because the key is sent to S3: correct s3.endpoint, or choose another encryption"),
+			rule(serverCredentials(`!has(S3.endpoint)`),
+				"s3.endpoint requires access_key_id and secret_access_key_secret: the credentials of the server are not sent to other servers"),
+			rule(serverCredentials(`!has(S3.assume_role) || !has(S3.assume_role.session_tags)`),
+				"s3.assume_role.session_tags is not allowed with the credentials of the server, whose policies may trust it: remove it, or "+
+					"set access_key_id and secret_access_key_secret"),
 			rule(`!has(self.inspect) || !has(self.inspect.quarantine) || self.inspect.quarantine.matches('(^|/)[.]babelftp(/|$)') || `+
 				`has(self.prefix) && !`+q+`.startsWith(`+p+`) && !`+p+`.startsWith(`+q+`)`,
 				"inspect.quarantine is visible to users of the tenant: write another one, such as .babelftp/quarantine"),
