@@ -55,6 +55,9 @@ func (c *Config) MergeResources(r *Resources, before *ResourceMerge) (*Config, *
 			secretFiles: map[string]bool{},
 		},
 	}
+	if m.isUnchanged() {
+		return before.merged, before
+	}
 	m.mergeTenants()
 	m.mergeUsers()
 	m.next.merged = m.build()
@@ -79,6 +82,18 @@ type resourceMerger struct {
 	chosen      map[resourceKey]*specVersion // versions of tenants in use
 	tenantNames map[string]bool              // names of all tenants, also of those that are not in use
 	users       map[string][]*contender      // users in use, by tenant
+}
+
+// isUnchanged reports whether the configuration, all resources and everything that they refer to are the same as before.
+func (m *resourceMerger) isUnchanged() bool {
+	same := func(resources []*Resource, states map[resourceKey]*resourceState) bool {
+		return len(resources) == len(states) && !slices.ContainsFunc(resources, func(r *Resource) bool {
+			s := states[resourceKey{r.Namespace, r.Name}]
+			return s == nil || s.resource != r || changed(s.current.used, r.Namespace, m.resources.References) ||
+				s.accepted != nil && s.accepted != s.current && changed(s.accepted.used, r.Namespace, m.resources.References)
+		})
+	}
+	return !m.changed && same(m.resources.Tenants, m.before.tenants) && same(m.resources.Users, m.before.users)
 }
 
 // A candidate is a resource with its state before its version is chosen.

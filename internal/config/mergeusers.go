@@ -55,7 +55,7 @@ func (m *resourceMerger) usable(namespace string, v *specVersion, mailNames map[
 		return v, &specProblem{specRoot + ".tenant", ResourceTenantNotAccepted,
 			fmt.Sprintf("the FTPTenant %q is not in use: see its condition Accepted", v.userTenant)}
 	}
-	if v = m.decoder.checkUser(v, tenant, t, m.changed); v.checked != nil {
+	if v = m.decoder.checkUser(v, tenant, t, m.changed && m.before.files != nil); v.checked != nil {
 		return v, v.checked
 	}
 	if v.servedIn == t && v.served != nil {

@@ -34,9 +34,19 @@ type specProblem struct {
 // A specReader converts a spec to a section of the configuration. The names in its problems are those of the spec, and
 // no message contains the content of a Secret.
 type specReader struct {
-	namespace string
-	from      resolver
-	problems  []specProblem
+	from     resolver
+	fields   map[reflect.Type][]SpecField // the results of SpecFields
+	problems []specProblem
+}
+
+// fieldsOf is like [SpecFields], and remembers the result.
+func (r *specReader) fieldsOf(t reflect.Type) []SpecField {
+	fields, known := r.fields[t]
+	if !known {
+		fields = SpecFields(t)
+		r.fields[t] = fields
+	}
+	return fields
 }
 
 // A resolver finds what references in a spec refer to.
@@ -92,7 +102,7 @@ func parseSpec(spec []byte) (map[string]any, error) {
 // section converts an object at p to a section whose struct is t.
 func (r *specReader) section(p yamlconf.Path, object map[string]any, t reflect.Type) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	fields := SpecFields(t)
+	fields := r.fieldsOf(t)
 	var texts []SpecField
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		at, value := p.Child(key), object[key]
@@ -334,7 +344,7 @@ func hasLanguage(n *yaml.Node, tag language.Tag) bool {
 // ReferencesOf returns the names of the Secrets and ConfigMaps that a spec refers to, sorted.
 func ReferencesOf(kind ResourceKind, spec []byte) (secrets, configMaps []string) {
 	names := &nameCollector{}
-	r := specReader{from: names}
+	r := specReader{from: names, fields: map[reflect.Type][]SpecField{}}
 	r.read(kind, spec)
 	for _, list := range []*[]string{&names.secrets, &names.configMaps} {
 		slices.Sort(*list)

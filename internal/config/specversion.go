@@ -39,10 +39,14 @@ type specDecoder struct {
 	bundle      *i18n.Bundle
 	serverHosts func() map[string]bool
 	hasDefaults bool
+	entries     *yamlconf.EntryDecoder
+	fields      map[reflect.Type][]SpecField
 }
 
 func newSpecDecoder(c *Config, r *Resources) *specDecoder {
 	d := &specDecoder{cfg: c, references: r.References, check: r.Check, serverHosts: sync.OnceValue(c.serverHosts)}
+	d.entries = yamlconf.NewEntryDecoder(reflect.TypeFor[entryRoot]())
+	d.fields = map[reflect.Type][]SpecField{}
 	d.bundle, _ = c.Bundle() // the configuration is valid
 	d.hasDefaults = !reflect.ValueOf(c.loaded.defaults).IsZero()
 	return d
@@ -61,7 +65,7 @@ func globalName(namespace, name string) string { return namespace + "_" + name }
 func (d *specDecoder) decode(r *Resource, spec *AcceptedSpec, from *held, before *specVersion) *specVersion {
 	v := &specVersion{spec: spec}
 	live := &liveResolver{references: d.references, namespace: r.Namespace, folder: d.cfg.Kubernetes.Folder}
-	reader := specReader{namespace: r.Namespace, from: live}
+	reader := specReader{from: live, fields: d.fields}
 	if from != nil {
 		reader.from = from
 	}
@@ -71,7 +75,7 @@ func (d *specDecoder) decode(r *Resource, spec *AcceptedSpec, from *held, before
 	unresolved := slices.ContainsFunc(problems, func(p specProblem) bool { return p.reason != ResourceInvalid })
 	if node != nil {
 		if r.Kind == UserResource {
-			s, more := decodeUserSpec(node)
+			s, more := d.userSpec(node, r.Name, unresolved)
 			v.user, v.userName, v.userTenant = &s.User, cmp.Or(s.Name, r.Name), s.Tenant
 			problems = append(problems, more...)
 			if before != nil && reflect.DeepEqual(before.user, v.user) {
@@ -99,13 +103,19 @@ func (d *specDecoder) decode(r *Resource, spec *AcceptedSpec, from *held, before
 	return v
 }
 
-// decodeUserSpec decodes the spec of a user.
-func decodeUserSpec(node *yaml.Node) (*UserSpec, []specProblem) {
+// userSpec decodes the spec of a user, and checks what does not depend on the tenant. unresolved
+// reports whether references are missing.
+func (d *specDecoder) userSpec(node *yaml.Node, name string, unresolved bool) (*UserSpec, []specProblem) {
 	s := &UserSpec{}
 	p := yamlconf.Path{"tenants", "", "users", ""}
-	_, found := yamlconf.DecodeEntry(reflect.TypeFor[entryRoot](), p, node, s)
+	positions, found := d.entries.Decode(p, node, s)
 	s.normalize()
-	problems := inSpec(found, p, reflect.TypeFor[UserSpec]())
+	next := Config{TLS: d.cfg.TLS, positions: positions}
+	v := &validator{cfg: &next}
+	if !unresolved {
+		s.check(v, p, cmp.Or(s.Name, name))
+	}
+	problems := inSpec(slices.Concat(found, v.problems), p, reflect.TypeFor[UserSpec]())
 	if s.Tenant == "" && len(problems) == 0 {
 		problems = append(problems, specProblem{specRoot + ".tenant", ResourceInvalid,
 			"is missing: write the name of the FTPTenant of the user"})
@@ -128,12 +138,11 @@ type decodedTenant struct {
 // tenant decodes the spec of a tenant.
 func (d *specDecoder) tenant(r *Resource, node *yaml.Node) *decodedTenant {
 	t := &decodedTenant{specDecoder: d, name: globalName(r.Namespace, r.Name), namespace: r.Namespace, own: &Tenant{}}
-	root := reflect.TypeFor[entryRoot]()
-	t.positions, t.problems = yamlconf.DecodeEntry(root, t.path(), node, t.own)
+	t.positions, t.problems = d.entries.Decode(t.path(), node, t.own)
 	t.own.normalize()
 	if t.all = t.own; d.hasDefaults {
 		t.all = t.own.inheritFrom(&d.cfg.loaded.defaults)
-		_, _ = yamlconf.DecodeEntry(root, t.path(), node, t.all) // the problems are the same
+		_, _ = d.entries.Decode(t.path(), node, t.all) // the problems are the same
 		t.all.normalize()
 		t.all.S3 = t.own.S3.Inherit(d.cfg.loaded.defaults.S3)
 	}
@@ -211,13 +220,15 @@ func (d *specDecoder) checkUser(v *specVersion, tenant string, t *Tenant, again 
 	if v.checkedIn == t && !again {
 		return v
 	}
-	next := *d.cfg
-	next.Tenants, next.positions = map[string]*Tenant{tenant: t}, nil
-	val := &validator{cfg: &next, bundle: d.bundle}
+	val := &validator{cfg: d.cfg, bundle: d.bundle}
 	p := yamlconf.Path{"tenants", tenant}
 	offered := t.checkLanguages(val, p)
 	val.problems = nil // the tenant is valid
-	t.checkUser(val, p, v.userName, v.user, offered)
+	if again {
+		t.checkUser(val, p, v.userName, v.user, offered)
+	} else {
+		t.checkUserHere(val, p, v.userName, v.user, offered) // the rest was checked when it was decoded
+	}
 	at := p.Child("users").Child(v.userName)
 	checked := *v
 	checked.checkedIn = t

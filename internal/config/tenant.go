@@ -231,8 +231,13 @@ func (t *Tenant) check(v *validator, p yamlconf.Path) {
 
 // checkUser validates a user of the tenant at p, which offers these languages.
 func (t *Tenant) checkUser(v *validator, p yamlconf.Path, name string, u *User, offered *i18n.Bundle) {
+	u.check(v, p.Child("users").Child(name), name)
+	t.checkUserHere(v, p, name, u, offered)
+}
+
+// checkUserHere validates what depends on the tenant.
+func (t *Tenant) checkUserHere(v *validator, p yamlconf.Path, name string, u *User, offered *i18n.Bundle) {
 	at := p.Child("users").Child(name)
-	u.check(v, at, name)
 	v.oneOf(at.Child("language"), u.Language, offered)
 	if len(u.Certificates) > 0 && t.TLS.ClientCertificatesOf(&v.cfg.TLS).CAFile == "" {
 		v.report(at.Child("certificates"), "requires tls.client_certificates.ca_file with the CA that issues them")

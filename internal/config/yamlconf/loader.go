@@ -33,11 +33,19 @@ func (l Loader) Decode(file string, text []byte, target any) (Positions, Problem
 	return d.positions, d.problems
 }
 
-// DecodeEntry decodes the value of an entry of a map at p, which may have defaults already, from a node without aliases.
-// target is a pointer to the struct of the entry, and root the struct in which p leads to it. It reads no files and no
-// environment.
-func DecodeEntry(root reflect.Type, p Path, node *yaml.Node, target any) (Positions, Problems) {
-	d := Loader{NoFiles: true}.decoder("", root)
+// An EntryDecoder decodes entries of maps that are not in a document. It reads no files and no environment.
+type EntryDecoder struct{ d *decoder }
+
+// NewEntryDecoder returns a decoder for entries of maps in a struct of type root.
+func NewEntryDecoder(root reflect.Type) *EntryDecoder {
+	return &EntryDecoder{Loader{NoFiles: true}.decoder("", root)}
+}
+
+// Decode decodes the entry at p, which may have defaults already, from a node without aliases. target is a pointer to a
+// struct. It must not be called concurrently.
+func (e *EntryDecoder) Decode(p Path, node *yaml.Node, target any) (Positions, Problems) {
+	d := *e.d
+	d.positions = Positions{}
 	d.inMap++
 	d.structure(p, node, reflect.ValueOf(target).Elem())
 	return d.positions, d.problems
