@@ -15,7 +15,7 @@ type SpecForm int
 const (
 	// SpecValue is a value as in the configuration.
 	SpecValue SpecForm = iota
-	// SpecSecret is a reference {name, key} to a Secret in the namespace of the resource.
+	// SpecSecret is a [SecretReference], {name, key}.
 	SpecSecret
 	// SpecConfigMap is a reference {name} to a ConfigMap in the namespace of the resource. Its keys are language tags
 	// such as `fr`, and for messages an identifier and a language, such as `goodbye.fr`.
@@ -31,6 +31,9 @@ type SpecField struct {
 	// DefaultKey is the key in the Secret, if the reference names none.
 	DefaultKey string
 }
+
+// A SecretReference names a key of a Secret in the namespace of the resource.
+type SecretReference struct{ Name, Key string }
 
 // UserSpec is the spec of an FTPUser.
 type UserSpec struct {
