@@ -60,8 +60,7 @@ func (s *Server) checkResource(cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.tenants.Prepare(cfg, bundle, buckets, sinksOf(queues), s.filesOf(cfg))
-	return err
+	return s.tenants.Check(cfg, bundle, buckets, sinksOf(queues), s.filesOf(cfg))
 }
 
 // useOutcome stores the outcome of a merge that changed no tenant.

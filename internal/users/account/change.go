@@ -78,6 +78,30 @@ func (r *Registry) Prepare(
 	cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket, sinks map[string]EventSink,
 	files driver.Options,
 ) (*Change, error) {
+	c, err := r.build(cfg, bundle, buckets, sinks, files)
+	if err != nil {
+		return nil, err
+	}
+	if c.hashes, err = passwordhash.NewSet(hashesOf(cfg)); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Check returns the error that Prepare would return because of the tenants of a configuration.
+func (r *Registry) Check(
+	cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket, sinks map[string]EventSink,
+	files driver.Options,
+) error {
+	_, err := r.build(cfg, bundle, buckets, sinks, files)
+	return err
+}
+
+// build builds the tenants of a configuration.
+func (r *Registry) build(
+	cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket, sinks map[string]EventSink,
+	files driver.Options,
+) (*Change, error) {
 	before := r.current.Load()
 	d := &tenantTable{
 		tenants: make(map[string]*Tenant, len(cfg.Tenants)), hosts: map[string]*Tenant{}, users: map[string]*User{},
@@ -93,9 +117,6 @@ func (r *Registry) Prepare(
 	}
 	c := &Change{registry: r, cfg: cfg, next: d}
 	var err error
-	if c.hashes, err = passwordhash.NewSet(hashesOf(cfg)); err != nil {
-		return nil, err
-	}
 	if before.settings.clientCertificates != d.settings.clientCertificates {
 		if d.certificates, err = newCertificates(d.settings.clientCertificates, r.log); err != nil {
 			return nil, err
