@@ -57,7 +57,6 @@ func testRelease(t *testing.T, k *kube, helm string) {
 	for _, file := range values {
 		t.Run("install-"+filepath.Base(file), func(t *testing.T) {
 			k.in(t)
-			k.helm("install", "test", chart, "--values", file, "--dry-run=server")
 			k.helm("install", "test", chart, "--values", file, "--no-hooks")
 			r := render(t, file)
 			for _, o := range r.objects {
@@ -66,6 +65,7 @@ func testRelease(t *testing.T, k *kube, helm string) {
 				}
 			}
 			k.helm("uninstall", "test", "--no-hooks")
+			k.helm("install", "test", chart, "--values", file, "--dry-run=server") // needs the definitions
 		})
 	}
 	t.Run("upgrade", func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
@@ -100,6 +101,8 @@ func (s *resourceSchema) problems(t *testing.T, object map[string]any) []string 
 	for _, path := range pruning.PruneWithOptions(pruned, s.structural, true, options) {
 		all = append(all, fmt.Sprintf("unknown field %q", path))
 	}
+	object = runtime.DeepCopyJSON(object)
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
 	errs := validation.ValidateCustomResource(nil, object, s.openAPI)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
 	if len(errs) == 0 {
