@@ -49,6 +49,7 @@ func TestAlerts(t *testing.T) {
 		oldKeys                    = `babelftp_sessions_with_old_s3_key{tenant="%s"} `
 		expiry                     = `babelftp_tls_certificate_expiry_timestamp_seconds{tenant="%s",host="%s"} `
 		stateUp                    = `babelftp_state_up{pod="%s"} `
+		kubernetesUp               = `babelftp_kubernetes_up{pod="%s"} `
 		bucket                     = `babelftp_bucket_up{tenant="acme",folder="%s"} `
 		webhook                    = `babelftp_webhook_events_total{tenant="%s",result="postponed"} `
 	)
@@ -124,6 +125,10 @@ func TestAlerts(t *testing.T) {
 		{"state-unavailable", "BabelftpStateUnavailable",
 			[]string{fmt.Sprintf(stateUp, "a") + "0x30", fmt.Sprintf(stateUp, "b") + "1x30"},
 			"The replica a of babelftp cannot read or write the state that replicas share."},
+		{"kubernetes-available", "BabelftpKubernetesUnavailable", []string{fmt.Sprintf(kubernetesUp, "a") + "1x10 0x3 1x17"}, ""},
+		{"kubernetes-unavailable", "BabelftpKubernetesUnavailable",
+			[]string{fmt.Sprintf(kubernetesUp, "a") + "0x30", fmt.Sprintf(kubernetesUp, "b") + "1x30"},
+			"The replica a of babelftp does not learn of changes of custom resources."},
 		{"bucket", "BabelftpBucketUnusable", []string{of(bucket, "", "0x30")},
 			"The bucket of the tenant acme cannot be used."},
 		{"bucket-of-a-folder", "BabelftpBucketUnusable", []string{of(bucket, "/in", "0x30")},

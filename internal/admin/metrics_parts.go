@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/babelftp/babelftp/driver"
@@ -104,6 +106,19 @@ func CollectState(store *state.Store) prometheus.Collector {
 		value := 0.0
 		if store.Up() {
 			value = 1
+		}
+		up.send(to, value)
+	}}
+}
+
+// CollectKubernetes returns a collector that shows whether changes of custom resources arrive. problem returns why not.
+func CollectKubernetes(problem func() (since time.Time, err error)) prometheus.Collector {
+	up := newGauge("kubernetes_up",
+		"1 if changes of custom resources arrive from the Kubernetes API server, else 0. Only with custom resources.")
+	return &partCollector{[]metric{up}, func(to chan<- prometheus.Metric) {
+		value := 1.0
+		if _, err := problem(); err != nil {
+			value = 0
 		}
 		up.send(to, value)
 	}}

@@ -41,6 +41,8 @@ type collection struct {
 	example  runtime.Object // an object of this kind
 	answered bool           // all objects were read once, or the API server has refused to list them
 	refused  bool           // the last request was refused
+	problem  error          // of the last request, if it means that changes do not arrive
+	since    time.Time      // of problem
 }
 
 var _ cache.TransformingStore = (*collection)(nil)
@@ -103,6 +105,15 @@ func (c *collection) heard(ctx context.Context, err error) {
 		c.answer()
 	}
 	s.setAway(c, err)
+	switch {
+	case !refused && !isAway(err):
+		c.problem = nil
+	case c.problem == nil:
+		c.since = time.Now()
+		fallthrough
+	default:
+		c.problem = err
+	}
 }
 
 // setAway notes whether a collection reaches the API server. The caller holds mu.

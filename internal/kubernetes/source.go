@@ -129,6 +129,20 @@ func (s *Source) Known() <-chan struct{} { return s.known }
 // Changed implements [server.ResourceSource].
 func (s *Source) Changed() <-chan struct{} { return s.changed }
 
+// Problem implements [server.ResourceSource].
+func (s *Source) Problem() (since time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sc := range s.scopes {
+		for _, c := range sc.running {
+			if c.problem != nil && (err == nil || c.since.Before(since)) {
+				since, err = c.since, c.problem
+			}
+		}
+	}
+	return since, err
+}
+
 // Current implements [server.ResourceSource].
 func (s *Source) Current() *config.Resources {
 	s.mu.Lock()

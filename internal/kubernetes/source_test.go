@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/babelftp/babelftp/internal/config"
@@ -370,9 +371,21 @@ func TestForbidden(t *testing.T) {
 	s := run(t, api.Config(), "", Options{}, "a", "b")
 	s.waitKnown()
 	s.waitFor("b/t 2 x=-")
+	if _, err := s.Problem(); !apierrors.IsForbidden(err) {
+		t.Errorf("problem %v without permission", err)
+	}
 	s.waitLog("resources cannot be read; those already known stay in use\" namespace=a resource=ftptenants")
 	api.Forbid()
 	s.waitFor("a/t 1, b/t 2 x=one")
+	for end := time.Now().Add(testTimeout); ; runtime.Gosched() {
+		_, err := s.Problem()
+		if err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("a problem after all permissions were given: %v", err)
+		}
+	}
 	s.waitLog("resources can be read again\" namespace=a resource=ftptenants")
 	api.Forbid("/apis/babelftp.io/v1alpha1/namespaces/a", "/api/v1/namespaces/b/secrets")
 	api.Apply(tenant("a", "t", "{v: 3}") + tenant("b", "t", "{v: 4}"))
@@ -405,6 +418,9 @@ func TestOutage(t *testing.T) {
 	same := s.Current().Tenants[0]
 	api.Stop()
 	s.waitLog("API server not available")
+	if since, err := s.Problem(); err == nil || since.IsZero() {
+		t.Errorf("problem %v since %s during an outage", err, since)
+	}
 	must.OK(t, api.Delete(path(Users, "gone")))
 	api.Apply(user("a", "new"))
 	s.waitFor("a/t 1, a/gone 1")

@@ -67,7 +67,7 @@ func everything(t *testing.T) *Server {
 	inCluster(cfg, 1)
 	cfg.State = stateConfig(t, s).State
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
+	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig(), Resources: newMemorySource()})
 	must.OK(t, err)
 	return srv
 }

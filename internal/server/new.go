@@ -159,6 +159,9 @@ func (s *Server) registerCollectors() {
 	if s.state != nil {
 		s.metrics.MustRegister(admin.CollectState(s.state.store))
 	}
+	if r := s.opts.Resources; r != nil {
+		s.metrics.MustRegister(admin.CollectKubernetes(r.Problem))
+	}
 	if s.traces != nil {
 		s.metrics.MustRegister(admin.CollectTraces(s.traces.Spans))
 	}

@@ -68,6 +68,17 @@ func (s *Server) configurationProblems() (all []admin.Problem) {
 			Text: u.Reason, Action: "correct the user with babelftp users set, or remove it; other users are not affected",
 		})
 	}
+	if r := s.opts.Resources; r != nil {
+		if since, err := r.Problem(); err != nil {
+			all = append(all, admin.Problem{
+				Kind: admin.ProblemConfiguration, Severity: admin.SeverityError, Subject: "Kubernetes API",
+				Since: since.UTC(), Key: "kubernetes",
+				Text: "changes of custom resources do not arrive, and the known ones stay in use: " + err.Error(),
+				Action: "correct the connection to the API server, or the permissions of the service account; " +
+					"the server tries again every few seconds",
+			})
+		}
+	}
 	add(admin.SeverityWarning, current.at.UTC(), current.cfg.RefusedTexts(),
 		"correct the text; the built-in one is used until then")
 	return all

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
 	"github.com/babelftp/babelftp/internal/config"
@@ -22,6 +23,8 @@ type ResourceSource interface {
 	Changed() <-chan struct{}
 	// Current returns the resources. The result is immutable.
 	Current() *config.Resources
+	// Problem returns why changes of resources do not arrive, and since when. The error is nil if they arrive.
+	Problem() (since time.Time, err error)
 	// Applied is called when the outcome of a merge is in use. It must not block.
 	Applied(m *config.ResourceMerge)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -18,6 +19,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -37,6 +39,7 @@ type memorySource struct {
 	users      map[string]*config.Resource
 	secrets    map[string]map[string][]byte
 	version    int
+	problem    error
 	applied    *config.ResourceMerge
 	configured []*config.Kubernetes
 	resources  chan struct{} // closed by the next Applied
@@ -71,6 +74,12 @@ func (m *memorySource) Current() *config.Resources {
 		Tenants: slices.Collect(maps.Values(m.tenants)), Users: slices.Collect(maps.Values(m.users)),
 		References: memoryReferences{secrets},
 	}
+}
+
+func (m *memorySource) Problem() (time.Time, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Unix(1, 0), m.problem
 }
 
 func (m *memorySource) Applied(merge *config.ResourceMerge) {
@@ -475,4 +484,30 @@ func BenchmarkUsersInResources(b *testing.B) {
 	}
 	b.ReportMetric(start.Seconds(), "start-s")
 	b.ReportMetric(float64(used)/(1<<20), "heap-MiB")
+}
+
+// While changes of resources do not arrive, a problem and a metric say so.
+func TestSourceProblem(t *testing.T) {
+	s := newResourceSite(t, func(*config.Config) {})
+	s.know()
+	has := func(problems int, metric string) {
+		t.Helper()
+		var found []admin.Problem
+		for _, p := range s.srv.problems() {
+			if p.Subject == "Kubernetes API" {
+				found = append(found, p)
+			}
+		}
+		if len(found) != problems || problems > 0 && !strings.Contains(found[0].Text, "no route to host") {
+			t.Errorf("problems %+v, want %d", found, problems)
+		}
+		if _, text := get(t, s.srv, "/metrics"); !strings.Contains(text, "\nbabelftp_kubernetes_up "+metric+"\n") {
+			t.Errorf("babelftp_kubernetes_up is not %s", metric)
+		}
+	}
+	has(0, "1")
+	s.change(func() { s.problem = errors.New("no route to host") })
+	has(1, "0")
+	s.change(func() { s.problem = nil })
+	has(0, "1")
 }
