@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"net/url"
@@ -15,7 +16,7 @@ import (
 // A claimKey is something that only one tenant, or one user, can have.
 type claimKey struct {
 	kind claimKind
-	// scope is the endpoint and the bucket of a place, or the tenant of a user.
+	// scope is what [scopeOf] returns for a place, or the tenant of a user.
 	scope string
 	// name is a host, a prefix, or the name of a user.
 	name string
@@ -154,7 +155,7 @@ func (c claim) problem(with granted) specProblem {
 		return specProblem{c.path, ResourceNameTaken, fmt.Sprintf(
 			"the FTPUser %s has the name %q in the tenant %s already: rename one of them", with.by.name, c.name, c.scope)}
 	}
-	_, bucket, _ := strings.Cut(c.scope, scopeSeparator)
+	bucket, _, _ := strings.Cut(c.scope, scopeSeparator)
 	return specProblem{c.path, ResourceBucketTaken, fmt.Sprintf(
 		"the prefix %q in the bucket %s overlaps the prefix %q, which the tenant %s has already: write another one",
 		c.name, bucket, with.name, with.by.name)}
@@ -162,9 +163,13 @@ func (c claim) problem(with granted) specProblem {
 
 const scopeSeparator = "\x00"
 
-// scopeOf returns the scope of places in a bucket.
+// scopeOf returns the scope of places in a bucket. Places that are used with different credentials do not conflict: S3
+// decides what each of them may do, and a tenant with invalid credentials must not keep a bucket from others.
 func scopeOf(s S3, bucket string) string {
-	endpoint := ""
+	endpoint, credentials := "", ""
+	if s.AccessKeyID != "" {
+		credentials = fmt.Sprintf("%x", sha256.Sum256([]byte(s.AccessKeyID+scopeSeparator+s.SecretAccessKey.Reveal())))
+	}
 	if u, err := url.Parse(s.Endpoint); err == nil && u.Host != "" {
 		endpoint = strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 		if port := u.Port(); port != "" && port != "80" && port != "443" { // with and without TLS
@@ -174,7 +179,7 @@ func scopeOf(s S3, bucket string) string {
 			endpoint = ""
 		}
 	}
-	return endpoint + scopeSeparator + bucket
+	return bucket + scopeSeparator + endpoint + scopeSeparator + credentials
 }
 
 // claims returns the claims of a tenant. Folders for which inherited returns true claim nothing, because all tenants

@@ -178,6 +178,27 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// TestClaimsWithCredentials tests that only tenants with the same credentials keep places from each other. Otherwise a
+// tenant with invalid credentials could keep all buckets from its neighbors.
+func TestClaimsWithCredentials(t *testing.T) {
+	f := newFakeCluster(t, allowAll+"\ntenants: {file: {bucket: files, users: {u: {disabled: true}}}}")
+	own := func(id, bucket, secret string) {
+		namespace, _, _ := strings.Cut(id, "/")
+		f.secret(namespace, "s3-"+secret, "secret_access_key", secret)
+		f.tenant(id, "{bucket: "+bucket+", s3: {access_key_id: id, secret_access_key_secret: {name: s3-"+secret+"}}}")
+	}
+	own("a/guess", "data", "wrong")
+	own("a/file", "files", "wrong")
+	f.tenant("b/server", "{bucket: data}")
+	own("c/first", "data", "right")
+	own("d/second", "data", "right")
+	f.run()
+	for _, id := range []string{"a/guess", "a/file", "b/server", "c/first"} {
+		f.want("FTPTenant/"+id, ResourceAccepted, 1, "")
+	}
+	f.want("FTPTenant/d/second", ResourceBucketTaken, 0, "overlaps the prefix \"\", which the tenant c_first has already")
+}
+
 // step performs a line of a history.
 func (f *fakeCluster) step(words []string) {
 	f.t.Helper()
