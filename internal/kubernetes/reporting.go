@@ -56,7 +56,8 @@ type item struct {
 	key     resourceKey
 	outcome *config.ResourceOutcome
 	numbers numbers
-	round   int // of the last merge with this resource
+	round   int  // of the last merge with this resource
+	begun   bool // what an earlier leader has written was read
 
 	queued     bool
 	retryAt    time.Time     // not to be written before, because a write has failed
@@ -190,7 +191,7 @@ func (l *leader) step(ctx context.Context) (more bool) {
 		l.use(usage)
 	}
 	if changed := merged != nil && merged != l.merge; changed {
-		l.apply(merged, now)
+		l.apply(merged)
 		l.checked = time.Time{}
 	}
 	l.count()
@@ -220,14 +221,17 @@ func (l *leader) use(u *admin.Usage) {
 }
 
 // apply replaces the outcomes of the resources.
-func (l *leader) apply(m *config.ResourceMerge, now time.Time) {
-	l.merge, l.users, l.tenants = m, map[string]int64{}, nil
+func (l *leader) apply(m *config.ResourceMerge) {
+	l.merge, l.users, l.tenants, l.certsRead = m, map[string]int64{}, nil, time.Time{}
 	l.round++
 	for _, o := range m.Outcomes {
 		key := resourceKey{o.Resource.Kind, o.Resource.Namespace, o.Resource.Name}
 		it := l.items[key]
 		if it == nil || it.outcome.Resource.UID != o.Resource.UID {
-			it = l.newItem(key, o, now)
+			it = &item{key: key, outcome: o}
+			if key.kind == config.TenantResource {
+				it.tenant = &tenantItem{}
+			}
 			l.items[key] = it
 			l.enqueue(it)
 		}
@@ -241,7 +245,6 @@ func (l *leader) apply(m *config.ResourceMerge, now time.Time) {
 		it.round = l.round
 		if it.tenant != nil {
 			l.tenants = append(l.tenants, it)
-			l.certsRead = time.Time{}
 		} else if o.Used != nil {
 			l.users[o.Tenant]++
 		}
@@ -249,19 +252,26 @@ func (l *leader) apply(m *config.ResourceMerge, now time.Time) {
 	maps.DeleteFunc(l.items, func(_ resourceKey, it *item) bool { return it.round != l.round })
 }
 
-// newItem returns the item of a resource, with what an earlier leader has written.
-func (l *leader) newItem(key resourceKey, o *config.ResourceOutcome, now time.Time) *item {
-	it := &item{key: key, outcome: o}
-	before, _ := l.status(it)
+// begin notes what an earlier leader has written. It reports whether the resource can be read, which takes a moment
+// after the start with a copy of the resources.
+func (l *leader) begin(it *item, now time.Time) bool {
+	if it.begun {
+		return true
+	}
+	before, o := l.status(it)
+	if o == nil {
+		return false
+	}
+	it.begun = true
 	if before.ObservedGeneration > 0 {
 		it.numbersAt = now // the previous leader may have written them just before
 	}
-	if key.kind == config.TenantResource {
+	if it.tenant != nil && it.outcome.Used != nil {
 		c := before.condition(conditionBucket)
-		it.tenant = &tenantItem{probed: c != nil && c.Status == metav1.ConditionTrue && o.Used != nil &&
-			c.ObservedGeneration == o.Used.Generation}
+		it.tenant.probed = c != nil && c.Status == metav1.ConditionTrue &&
+			c.ObservedGeneration == it.outcome.Used.Generation
 	}
-	return it
+	return true
 }
 
 // status returns the status of a resource in the API and the resource, or an empty status and nil if it was deleted.
@@ -329,6 +339,7 @@ func (l *leader) check(ctx context.Context, now time.Time) {
 		if o.Used != nil {
 			h = l.server.TenantHealth(o.Tenant)
 		}
+		begun := l.begin(it, now)
 		if t.probed && h.Storage != nil {
 			t.probe.storage, t.probed = h.Storage, false
 		}
@@ -342,11 +353,17 @@ func (l *leader) check(ctx context.Context, now time.Time) {
 		if readCertificates {
 			l.readCertificates(it, now)
 		}
-		if p := &t.probe; h.Storage != nil && h.Checked && h.Err == nil && !p.running && l.probing < maxProbes &&
-			(p.storage != h.Storage || len(p.problems) > 0 && !now.Before(p.next)) {
+		if begun && l.probing < maxProbes && t.isDue(now) {
 			l.startProbe(ctx, it)
 		}
 	}
+}
+
+// isDue reports whether the buckets should be probed now.
+func (t *tenantItem) isDue(now time.Time) bool {
+	h, p := t.health, &t.probe
+	return h.Storage != nil && h.Checked && h.Err == nil && !p.running &&
+		(p.storage != h.Storage || len(p.problems) > 0 && !now.Before(p.next))
 }
 
 // text returns the text of an error, or "".
@@ -455,10 +472,12 @@ func (l *leader) compare(it *item, now time.Time) (w *write, urgent bool) {
 	if now.Before(it.retryAt) || now.Before(it.numbersDue) {
 		return nil, false
 	}
+	l.begin(it, now)
 	before, o := l.status(it)
 	switch {
-	case o == nil:
-		return nil, false // deleted, or replaced: the next outcomes say so
+	case o == nil: // deleted, which the next outcomes say, or not read yet
+		it.retryAt = now.Add(firstRetry)
+		return nil, false
 	case o.ResourceVersion == it.written:
 		it.retryAt = now.Add(firstRetry) // the watch has not shown the last write yet
 		return nil, false

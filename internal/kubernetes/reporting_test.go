@@ -708,6 +708,28 @@ func TestStaleLeader(t *testing.T) {
 			t.Errorf("%d writes of the new resource", n)
 		}
 	})
+	t.Run("not-read-yet", func(t *testing.T) {
+		c := newCluster(t)
+		c.usable(&s3client.Bucket{}, nil)
+		tenant := c.tenant(accepts)
+		c.apply(tenant)
+		c.run()
+		c.server.probes, c.shown = 0, map[resourceKey]*Object{}
+		c.elect()
+		next := *tenant
+		c.apply(&next) // from the copy
+		if n := c.pass(time.Second); n != 0 || c.server.probes != 0 {
+			t.Errorf("%d writes and %d probes before the resource was read", n, c.server.probes)
+		}
+		c.shown = nil
+		if n := c.pass(time.Second); n != 0 || c.server.probes != 0 {
+			t.Errorf("%d writes and %d probes of an unchanged resource", n, c.server.probes)
+		}
+		c.server.usage = &admin.Usage{Users: map[string]map[string]admin.UserUsage{"team_acme": {"x": {Sessions: 1}}}}
+		if c.pass(time.Hour); *c.status(tenantKind, "acme").Sessions != 1 {
+			t.Error("the numbers are not written")
+		}
+	})
 	t.Run("undecodable", func(t *testing.T) {
 		c := newCluster(t)
 		o := c.user("alice", accepts)

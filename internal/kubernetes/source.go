@@ -378,3 +378,6 @@ func (s *snapshot) ConfigMap(namespace, name string) (data map[string]string, ve
 
 // Applied implements [server.ResourceSource].
 func (s *Source) Applied(m *config.ResourceMerge) { s.reporter.Applied(m) }
+
+// Leading implements [server.ResourceSource].
+func (s *Source) Leading() bool { return s.reporter.Leading() }
