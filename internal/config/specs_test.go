@@ -100,8 +100,9 @@ func TestSpecs(t *testing.T) {
 			tried := &Resource{Kind: tt.Kind, Namespace: "team-a", Name: "tried", UID: "1", Generation: 1, Spec: spec}
 			all := &Resources{References: references, Tenants: []*Resource{tried}}
 			if tt.Kind == UserResource {
-				all.Users, all.Tenants = all.Tenants, []*Resource{{Kind: TenantResource, Namespace: "team-a", Name: "acme",
-					UID: "2", Generation: 1, Spec: []byte(tenantOfSpecs)}}
+				all.Users, all.Tenants = all.Tenants, []*Resource{{
+					Kind: TenantResource, Namespace: "team-a", Name: "acme", UID: "2", Generation: 1, Spec: []byte(tenantOfSpecs),
+				}}
 			}
 			_, merge := cfg.MergeResources(all, nil)
 			i := slices.IndexFunc(merge.Outcomes, func(o *ResourceOutcome) bool { return o.Resource == tried })
@@ -113,6 +114,31 @@ func TestSpecs(t *testing.T) {
 				t.Error("only one of the schema and the server refuses the spec: say why")
 			}
 		})
+	}
+}
+
+// noReferences has no Secrets and no ConfigMaps.
+type noReferences struct{}
+
+func (noReferences) Secret(_, _ string) (data map[string][]byte, version string, ok bool) {
+	return nil, "", false
+}
+
+func (noReferences) ConfigMap(_, _ string) (data map[string]string, version string, ok bool) {
+	return nil, "", false
+}
+
+// TestMissingCredentials checks that a tenant whose credentials are in a Secret that does not exist yet is not accused
+// of using the credentials of the server.
+func TestMissingCredentials(t *testing.T) {
+	cfg := newSpecServer(t, newReferences(t))
+	cfg.Kubernetes.Namespaces["team-a"].Buckets = nil
+	_, merge := cfg.MergeResources(&Resources{References: noReferences{}, Tenants: []*Resource{{
+		Kind: TenantResource, Namespace: "team-a", Name: "acme", UID: "1", Generation: 1,
+		Spec: []byte(`{"bucket": "acme-data", "s3": {"access_key_id_secret": {"name": "s3"}, "secret_access_key_secret": {"name": "s3"}}}`),
+	}}}, nil)
+	if o := merge.Outcomes[0]; o.Reason != ResourceSecretNotFound || strings.Contains(o.Message, "spec.bucket") {
+		t.Errorf("got %s: %s", o.Reason, o.Message)
 	}
 }
 

@@ -357,8 +357,8 @@ func sectionRules() map[string][]object {
 	const p = `(self.prefix + '/').replace('//', '/')`
 	const roles = `(has(self.s3) && has(self.s3.assume_role) && has(self.s3.assume_role.role_arn) || has(self.folders) && ` +
 		`self.folders.exists(f, has(self.folders[f].s3) && has(self.folders[f].s3.assume_role) && has(self.folders[f].s3.assume_role.role_arn)))`
-	// serverCredentials is the condition that no section s3 without credentials of its own violates a condition, in which
-	// S3 stands for the section.
+	// serverCredentials returns the rule that each section s3 without credentials of its own meets a condition, in
+	// which S3 stands for the section.
 	serverCredentials := func(condition string) string {
 		const own = `has(S3.secret_access_key_secret)`
 		of := func(section string) string {

@@ -191,6 +191,9 @@ func (t *decodedTenant) check() []specProblem {
 			t.namespace)
 		return problems
 	}
+	if t.unresolved { // it is unknown whether the spec has credentials of its own
+		return problems
+	}
 	b := border{cfg: t.cfg, allows: allows, name: t.name, own: t.own, all: t.all, serverHosts: t.serverHosts,
 		report: report(ResourceNotAllowed)}
 	b.check()

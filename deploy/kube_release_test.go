@@ -1,0 +1,106 @@
+//go:build kube
+
+package deploy
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/kubeserver"
+	"github.com/babelftp/babelftp/internal/testkit/must"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
+)
+
+// TestKubeRelease runs the server of a release with the rights of its service account, and a team that has only the
+// rights of an editor.
+func TestKubeRelease(t *testing.T) {
+	k := startKube(t)
+	k.release = strings.Fields(*helmReleases)[0]
+	k.createNamespace("argocd")
+	k.Apply("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: deployer, namespace: argocd}\n")
+	one := "replicas=1,maxReplicas=1"
+	k.helm("install", "test", chart, "--values", customResources, "--no-hooks", "--set", one)
+	address := startWithResources(t, k, render(t, customResources, one))
+
+	k.Apply(fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: alice, namespace: team-a}\n"+
+		"stringData: {password_hash: %q}\n", servicetest.PasswordHash().Reveal()))
+	team := k.As(k.AccountToken("argocd", "deployer"))
+	must.OK(t, team.TryApply(`
+apiVersion: babelftp.io/v1alpha1
+kind: FTPTenant
+metadata: {name: acme, namespace: team-a}
+spec: {bucket: team-a-acme, greeting: {en: "Welcome, {User}"}}
+---
+apiVersion: babelftp.io/v1alpha1
+kind: FTPUser
+metadata: {name: alice, namespace: team-a}
+spec: {tenant: acme, password_hash_secret: {name: alice}}
+`))
+	waitForCondition(t, k.Client, "team-a/ftptenants/acme", "Accepted", "True", "Accepted")
+	waitForCondition(t, k.Client, "team-a/ftpusers/alice", "Ready", "True", "Ready")
+	// The chart has created this tenant, and nobody the Secret.
+	waitForCondition(t, k.Client, "team-b/ftptenants/archive", "Accepted", "False", "SecretNotFound")
+	ftptest.Dial(t, address+":2121").Login("alice@team-a_acme", servicetest.Password)
+
+	for name, document := range map[string]string{
+		"another-namespace": "apiVersion: babelftp.io/v1alpha1\nkind: FTPUser\nmetadata: {name: eve, namespace: team-b}\n" +
+			"spec: {tenant: archive, disabled: true}\n",
+		"secret": "apiVersion: v1\nkind: Secret\nmetadata: {name: eve, namespace: team-a}\n",
+	} {
+		if err := team.TryApply(document); err == nil || !strings.Contains(err.Error(), "forbidden") {
+			t.Errorf("%s: got %v, want a refusal", name, err)
+		}
+	}
+	status := resourcePath("team-a/ftptenants/acme") + "/status"
+	if err := team.Patch(status, `{"status": {"name": "eve"}}`); err == nil || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("status: got %v, want a refusal", err)
+	}
+}
+
+// startWithResources starts the server of the pod with the token of its service account, and returns its address.
+func startWithResources(t *testing.T, k *kube, r release) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "babelftp-kubernetes")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/babelftp-kubernetes")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	root := t.TempDir()
+	environ, address, listeners := serverEnviron(t, r, mount(t, r, r.pod(), root))
+	account := k.As(k.AccountToken("ftp", r.pod().ServiceAccountName))
+	cmd := exec.CommandContext(t.Context(), program, r.container().Args...)
+	cmd.Args[2] = filepath.Join(root, configFile)
+	cmd.Env = append(environ, "HOME="+root, "KUBECONFIG="+account.Kubeconfig("ftp"), "POD_NAMESPACE=ftp",
+		"POD_NAME="+r.statefulSet.Metadata.Name+"-0")
+	startAndWait(t, cmd, address, listeners, t.Output())
+	return address
+}
+
+// resourcePath returns the path of a custom resource NAMESPACE/RESOURCE/NAME.
+func resourcePath(id string) string { return "/apis/babelftp.io/v1alpha1/namespaces/" + id }
+
+// waitForCondition waits until a resource has a condition with this status and reason.
+func waitForCondition(t *testing.T, k *kubeserver.Client, id, kind, status, reason string) {
+	t.Helper()
+	again := time.NewTicker(time.Second / 10)
+	defer again.Stop()
+	for end := time.Now().Add(waitTimeout); ; <-again.C {
+		o, err := k.Get(resourcePath(id))
+		must.OK(t, err)
+		for _, c := range list(field(o, "status", "conditions")) {
+			if c["type"] == kind && c["status"] == status && c["reason"] == reason {
+				return
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: want %s %s with the reason %s, got %v", id, kind, status, reason, o["status"])
+		}
+	}
+}
