@@ -84,13 +84,14 @@ type resourceMerger struct {
 	users       map[string][]*contender      // users in use, by tenant
 }
 
-// isUnchanged reports whether the configuration, all resources and everything that they refer to are the same as before.
+// isUnchanged reports whether the configuration, all resources and everything that they refer to are the same as
+// before.
 func (m *resourceMerger) isUnchanged() bool {
 	same := func(resources []*Resource, states map[resourceKey]*resourceState) bool {
 		return len(resources) == len(states) && !slices.ContainsFunc(resources, func(r *Resource) bool {
-			s := states[resourceKey{r.Namespace, r.Name}]
-			return s == nil || s.resource != r || changed(s.current.used, r.Namespace, m.resources.References) ||
-				s.accepted != nil && s.accepted != s.current && changed(s.accepted.used, r.Namespace, m.resources.References)
+			s, now := states[resourceKey{r.Namespace, r.Name}], m.resources.References
+			return s == nil || s.resource != r || changed(s.current.used, r.Namespace, now) ||
+				s.accepted != nil && s.accepted != s.current && changed(s.accepted.used, r.Namespace, now)
 		})
 	}
 	return !m.changed && same(m.resources.Tenants, m.before.tenants) && same(m.resources.Users, m.before.users)

@@ -158,7 +158,7 @@ func (a *ObjectAttributes) check(v *validator, p yamlconf.Path) {
 			v.report(at, "%s", broken)
 		}
 	}
-	withoutPlaceholders(v, p.Child("kms_key"), a.KMSKey)
+	checkKMSKey(v, p.Child("kms_key"), withoutPlaceholders(v, p.Child("kms_key"), a.KMSKey))
 	if a.ContentType != "" {
 		for _, broken := range value.ContentTypeProblems(".ext", a.ContentType) {
 			v.report(p.Child("content_type"), "%s", broken)

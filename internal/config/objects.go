@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -89,6 +90,7 @@ func checkStorageClass(v *validator, p yamlconf.Path, text string) {
 // presigned links.
 func (o *Objects) checkEncryption(v *validator, p yamlconf.Path, endpoints []string, links bool) {
 	key := p.Child("customer_key")
+	checkKMSKey(v, p.Child("kms_key_id"), o.KMSKeyID)
 	if o.KMSKeyID != "" && o.Encryption != EncryptionKMS {
 		v.report(p.Child("kms_key_id"), "works with encryption: kms only")
 	}
@@ -112,6 +114,18 @@ func (o *Objects) checkEncryption(v *validator, p yamlconf.Path, endpoints []str
 	case slices.ContainsFunc(endpoints, isPlain):
 		v.report(p.Child("encryption"),
 			"requires https, because the key is sent to S3: correct s3.endpoint, or choose another encryption")
+	}
+}
+
+// maxKMSKey is the maximum length of a key's ID, ARN or alias:
+// https://docs.aws.amazon.com/kms/latest/APIReference/API_Encrypt.html
+const maxKMSKey = 2048
+
+// checkKMSKey validates the name of a KMS key, which is sent in a header.
+func checkKMSKey(v *validator, p yamlconf.Path, key string) {
+	invalid := func(r rune) bool { return r <= ' ' || r > unicode.MaxASCII || r == 0x7f }
+	if len(key) > maxKMSKey || strings.ContainsFunc(key, invalid) {
+		v.report(p, "is not the ID, ARN or alias of a key: write it like alias/ftp")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -60,8 +61,8 @@ type entryRoot struct {
 // globalName returns the name of a tenant in the whole server. Neither name can contain an underscore.
 func globalName(namespace, name string) string { return namespace + "_" + name }
 
-// decode decodes a version of a resource with its current references, or with those in from, if it is not nil. before is
-// an earlier result for the same spec, or nil.
+// decode decodes a version of a resource with its current references, or with those in from, if it is not nil. before
+// is an earlier result for the same spec, or nil.
 func (d *specDecoder) decode(r *Resource, spec *AcceptedSpec, from *held, before *specVersion) *specVersion {
 	v := &specVersion{spec: spec}
 	live := &liveResolver{references: d.references, namespace: r.Namespace, folder: d.cfg.Kubernetes.Folder}
@@ -116,12 +117,19 @@ func (d *specDecoder) userSpec(node *yaml.Node, name string, unresolved bool) (*
 		s.check(v, p, cmp.Or(s.Name, name))
 	}
 	problems := inSpec(slices.Concat(found, v.problems), p, reflect.TypeFor[UserSpec]())
+	if utf8.RuneCountInString(s.Name) > maxUserName {
+		problems = append(problems, specProblem{specRoot + ".name", ResourceInvalid,
+			fmt.Sprintf("is longer than %d characters: write a shorter name", maxUserName)})
+	}
 	if s.Tenant == "" && len(problems) == 0 {
 		problems = append(problems, specProblem{specRoot + ".tenant", ResourceInvalid,
 			"is missing: write the name of the FTPTenant of the user"})
 	}
 	return s, problems
 }
+
+// maxUserName is the maximum length of the name of a user, as in the schema. It appears in logs and metrics.
+const maxUserName = 255
 
 // A decodedTenant is the spec of a tenant.
 type decodedTenant struct {

@@ -17,8 +17,14 @@ func Suggest[T ~string](name string, known []T, advice string) string {
 	return advice
 }
 
+// maxName is longer than any name with a suggestion, in bytes. The time of editDistance is proportional to the length.
+const maxName = 100
+
 // nearest returns the most similar known name, and whether there is one.
 func nearest[T ~string](name string, known []T) (near T, ok bool) {
+	if len(name) > maxName {
+		return near, false
+	}
 	most := max(1, min(len(name)/3, maxTypos))
 	least := math.MaxInt
 	for _, k := range known {

@@ -163,8 +163,9 @@ func (d *tenantTable) serviceFor(host string, t *Tenant, name string) *service {
 	return t.external.service
 }
 
-// knows reports whether the tenant, or any tenant of the files if t is nil, has a user with this name in the configuration, in any
-// spelling. Otherwise a service that ignores case could let in a user whom the configuration disables.
+// knows reports whether the tenant, or any tenant of the files if t is nil, has a user with this name in the
+// configuration, in any spelling. Otherwise a service that ignores case could let in a user whom the configuration
+// disables.
 func (d *tenantTable) knows(t *Tenant, name string) bool {
 	known := d.known
 	if t != nil {
