@@ -53,17 +53,17 @@ func (b *border) hosts() {
 			b.report(p, "%s is a name of the server itself: write another host, or ask the administrators to add it to hosts of the "+
 				"namespace", host)
 		case b.allows.Hosts != nil && !allowsHost(b.allows.Hosts, host):
-			b.report(p, "%s is not one of the hosts of the namespace: write one of %s", host, listOf(b.allows.Hosts))
+			b.report(p, "%s is not one of the hosts of the namespace: %s", host, adviceOf(b.allows.Hosts))
 		}
 	}
 }
 
-// listOf joins patterns for a message.
-func listOf(patterns []string) string {
+// adviceOf says which patterns are allowed.
+func adviceOf(patterns []string) string {
 	if len(patterns) == 0 {
-		return "none, because the administrators have not allowed any"
+		return "ask the administrators to allow it in kubernetes.namespaces"
 	}
-	return strings.Join(patterns, ", ")
+	return "write one of " + strings.Join(patterns, ", ")
 }
 
 // s3 checks a section s3 of the spec at p. own reports whether it is used with credentials of the namespace.
@@ -83,8 +83,8 @@ func (b *border) s3(p yamlconf.Path, s *S3, own bool) {
 	}
 	role := p.Child("assume_role")
 	if arn := s.AssumeRole.RoleARN; arn != "" && !allowsARN(b.allows.ARNs, expandTenant(arn, b.name)) {
-		b.report(role.Child("role_arn"), "%q is not one of the ARNs of the namespace: write one of %s, or set access_key_id and "+
-			"secret_access_key_secret", arn, listOf(b.allows.ARNs))
+		b.report(role.Child("role_arn"), "%q is not one of the ARNs of the namespace: %s, or set access_key_id and "+
+			"secret_access_key_secret", arn, adviceOf(b.allows.ARNs))
 	}
 	const trusted = "is not allowed with the credentials of the server, whose policies may trust it: remove it, or set " +
 		"access_key_id and secret_access_key_secret"
@@ -127,7 +127,7 @@ func (b *border) places() {
 	for _, p := range places {
 		b.place(p, p.prefix)
 		state := b.cfg.State
-		if state.Bucket == p.bucket && !isHidden(state.Prefix) && overlap(state.Prefix, p.prefix) {
+		if p.bucket != "" && state.Bucket == p.bucket && !isHidden(state.Prefix) && overlap(state.Prefix, p.prefix) {
 			b.report(p.path, "%s overlaps the shared state of the server: write another bucket or prefix", p.bucket)
 		}
 	}
@@ -136,8 +136,8 @@ func (b *border) places() {
 // place checks a prefix in the bucket of a place.
 func (b *border) place(p usedPlace, prefix string) {
 	if !p.own && p.bucket != "" && !allowsBucket(b.allows.Buckets, p.bucket, prefix) {
-		b.report(p.path, "the prefix %q in the bucket %s is not one of the buckets of the namespace: write one of %s, or set "+
-			"s3.access_key_id and s3.secret_access_key_secret", prefix, p.bucket, listOf(b.allows.Buckets))
+		b.report(p.path, "the prefix %q in the bucket %s is not one of the buckets of the namespace: %s, or set "+
+			"s3.access_key_id and s3.secret_access_key_secret", prefix, p.bucket, adviceOf(b.allows.Buckets))
 	}
 }
 
@@ -154,7 +154,7 @@ func (b *border) quarantine() {
 	for _, p := range append(places, inherited...) {
 		p.path = yamlconf.Path{"inspect", "quarantine"}
 		b.place(p, prefix)
-		if b.cfg.State.Bucket == p.bucket && overlap(b.cfg.State.Prefix, prefix) {
+		if p.bucket != "" && b.cfg.State.Bucket == p.bucket && overlap(b.cfg.State.Prefix, prefix) {
 			b.report(p.path, "%q overlaps the shared state of the server in the bucket %s: write another prefix", prefix, p.bucket)
 		}
 	}
@@ -168,7 +168,7 @@ func (b *border) keys() {
 	}
 	check := func(p yamlconf.Path, key string) {
 		if key != "" && !allowsARN(b.allows.ARNs, key) {
-			b.report(p, "%q is not one of the ARNs of the namespace: write one of %s", key, listOf(b.allows.ARNs))
+			b.report(p, "%q is not one of the ARNs of the namespace: %s", key, adviceOf(b.allows.ARNs))
 		}
 	}
 	objects := yamlconf.Path{"objects"}
@@ -203,7 +203,7 @@ func (b *border) addresses() []calledAddress {
 // address checks an address. It is not shown, because it may contain a password.
 func (b *border) address(p yamlconf.Path, text string) {
 	if !allowsAddress(b.allows.Addresses, text) {
-		b.report(p, "is not one of the addresses of the namespace: write one of %s", listOf(b.allows.Addresses))
+		b.report(p, "is not one of the addresses of the namespace: %s", adviceOf(b.allows.Addresses))
 	}
 }
 

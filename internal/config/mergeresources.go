@@ -29,9 +29,10 @@ type ResourceMerge struct {
 	tenants, users map[resourceKey]*resourceState
 	bases          map[string]*Tenant // tenants without users, by global name
 	secretFiles    map[string]bool
+	types          *specTypes
 }
 
-// MergeResources returns a configuration that also has the tenants and users of custom resources, and what became of
+// MergeResources must not be called concurrently. It returns a configuration that also has the tenants and users of custom resources, and what became of
 // each resource. before is the last result that was applied, or nil. A tenant that did not change is the same pointer,
 // and so is the configuration if nothing changed.
 //
@@ -43,16 +44,16 @@ type ResourceMerge struct {
 // have none.
 func (c *Config) MergeResources(r *Resources, before *ResourceMerge) (*Config, *ResourceMerge) {
 	if before == nil {
-		before = &ResourceMerge{}
+		before = &ResourceMerge{types: newSpecTypes()}
 	}
 	m := &resourceMerger{
-		cfg: c, resources: r, before: before, changed: before.files != c, decoder: newSpecDecoder(c, r),
+		cfg: c, resources: r, before: before, changed: before.files != c, decoder: newSpecDecoder(c, r, before.types),
 		newDefaultFiles: before.files != nil && before.files.loaded.defaultFiles != c.loaded.defaultFiles,
 		chosen:          map[resourceKey]*specVersion{}, tenantNames: map[string]bool{},
 		next: &ResourceMerge{
 			files: c, tenants: make(map[resourceKey]*resourceState, len(r.Tenants)),
 			users: make(map[resourceKey]*resourceState, len(r.Users)), bases: make(map[string]*Tenant, len(r.Tenants)),
-			secretFiles: map[string]bool{},
+			secretFiles: map[string]bool{}, types: before.types,
 		},
 	}
 	if m.isUnchanged() {

@@ -104,8 +104,7 @@ func (o *Objects) checkEncryption(v *validator, p yamlconf.Path, endpoints []str
 	case o.Encryption != EncryptionCustomer:
 	case o.CustomerKey.Empty():
 		v.report(key,
-			"is missing: write the Base64 of %d random bytes (openssl rand -base64 %[1]d) into a file, and set "+
-				"customer_key_file", customerKeySize)
+			"is missing: it is the Base64 of %d random bytes (openssl rand -base64 %[1]d): set customer_key_file", customerKeySize)
 	case len(o.Key()) != customerKeySize:
 		v.report(key, "is not the Base64 of %d bytes", customerKeySize)
 	case links:

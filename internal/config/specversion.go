@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -40,14 +41,21 @@ type specDecoder struct {
 	bundle      *i18n.Bundle
 	serverHosts func() map[string]bool
 	hasDefaults bool
-	entries     *yamlconf.EntryDecoder
-	fields      map[reflect.Type][]SpecField
+	*specTypes
 }
 
-func newSpecDecoder(c *Config, r *Resources) *specDecoder {
-	d := &specDecoder{cfg: c, references: r.References, check: r.Check, serverHosts: sync.OnceValue(c.serverHosts)}
-	d.entries = yamlconf.NewEntryDecoder(reflect.TypeFor[entryRoot]())
-	d.fields = map[reflect.Type][]SpecField{}
+// specTypes remembers what reflection found out about the types of specs.
+type specTypes struct {
+	entries *yamlconf.EntryDecoder
+	fields  map[reflect.Type][]SpecField
+}
+
+func newSpecTypes() *specTypes {
+	return &specTypes{yamlconf.NewEntryDecoder(reflect.TypeFor[entryRoot]()), map[reflect.Type][]SpecField{}}
+}
+
+func newSpecDecoder(c *Config, r *Resources, types *specTypes) *specDecoder {
+	d := &specDecoder{specTypes: types, cfg: c, references: r.References, check: r.Check, serverHosts: sync.OnceValue(c.serverHosts)}
 	d.bundle, _ = c.Bundle() // the configuration is valid
 	d.hasDefaults = !reflect.ValueOf(c.loaded.defaults).IsZero()
 	return d
@@ -257,10 +265,16 @@ func inSpec(found yamlconf.Problems, p yamlconf.Path, t reflect.Type) []specProb
 			path = strings.Split(below, ".") // no key that has another name in a spec is below a name with a dot
 		}
 		message := strings.ReplaceAll(problem.Message, p.String()+".", specRoot+".")
+		if !strings.Contains(message, "of the server") { // and not a key of the configuration
+			message = fileKey.ReplaceAllString(message, "${1}"+secretSuffix)
+		}
 		problems = append(problems, specProblem{pathInSpec(t, path).String(), ResourceInvalid, message})
 	}
 	return problems
 }
+
+// fileKey matches keys with the name of a file, which are references in a spec.
+var fileKey = regexp.MustCompile(`\b(ca|cert|key|crl|customer_key)_file\b`)
 
 // Limits of a message in a status.
 const (
