@@ -43,6 +43,8 @@ var built struct {
 	dir  string
 	err  error
 
+	kubernetes sync.Once // builds the second program, which most tests do not need
+
 	hashing sync.Mutex
 	hashes  map[string]string // password hashes by password
 }
@@ -53,7 +55,6 @@ func binary(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("-short builds no program; this test needs babelftp")
 	}
-	const name = "babelftp"
 	built.once.Do(func() {
 		// reading the sources makes go test rerun the tests when they change
 		for _, source := range []string{"cmd", "driver", "i18n", "internal", "locales"} {
@@ -66,16 +67,33 @@ func binary(t *testing.T) string {
 		if built.dir, built.err = os.MkdirTemp("", "babelftp-acceptance-"); built.err != nil {
 			return
 		}
-		build := exec.Command("go", "build", "-buildvcs=false", fmt.Sprintf("-race=%t", raceDetector), "-o",
-			filepath.Join(built.dir, name), "github.com/babelftp/babelftp/cmd/babelftp")
-		if out, err := build.CombinedOutput(); err != nil {
-			built.err = fmt.Errorf("%v: %w\n%s", build, err, out)
-		}
+		built.err = build("babelftp")
 	})
 	if built.err != nil {
 		t.Fatal(built.err)
 	}
-	return filepath.Join(built.dir, name)
+	return filepath.Join(built.dir, "babelftp")
+}
+
+// kubernetesBinary returns the path of babelftp-kubernetes, next to babelftp.
+func kubernetesBinary(t *testing.T) string {
+	t.Helper()
+	binary(t)
+	built.kubernetes.Do(func() { built.err = build("babelftp-kubernetes") })
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.dir, "babelftp-kubernetes")
+}
+
+// build builds a program.
+func build(name string) error {
+	cmd := exec.Command("go", "build", "-buildvcs=false", fmt.Sprintf("-race=%t", raceDetector), "-o",
+		filepath.Join(built.dir, name), "github.com/babelftp/babelftp/cmd/"+name)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%v: %w\n%s", cmd, err, out)
+	}
+	return nil
 }
 
 // A process is a program that runs during the test: babelftp or a client.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/base/limits"
+	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/users/account"
 )
@@ -27,6 +28,24 @@ type ResourceSource interface {
 	Problem() (since time.Time, err error)
 	// Applied is called when the outcome of a merge is in use. It must not block.
 	Applied(m *config.ResourceMerge)
+}
+
+// runResources follows the custom resources until ctx ends. end cancels ctx with stop and waits until the source has
+// saved what it knows, but not longer than closeTimeout.
+func (s *Server) runResources(ctx context.Context, stop func()) (end func()) {
+	ended := make(chan struct{})
+	panics.Go(func() {
+		defer close(ended)
+		s.opts.Resources.Run(ctx, s)
+	})
+	return func() {
+		stop()
+		select {
+		case <-ended:
+		case <-time.After(closeTimeout):
+			s.log.Warn("custom resources are still being saved; not waiting any longer")
+		}
+	}
 }
 
 // mergeResources adds the custom resources to a configuration. before is the previous result, or nil.

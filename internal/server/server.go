@@ -247,8 +247,8 @@ func (s *Server) Serve(ctx context.Context) error {
 			}
 		})
 	})
-	if r := s.opts.Resources; r != nil {
-		panics.Go(func() { r.Run(working, s) })
+	if s.opts.Resources != nil {
+		defer s.runResources(working, stop)()
 	}
 	panics.Go(func() { s.watcher.Run(working) })
 	panics.Go(func() { s.sweepUploads(working) })
