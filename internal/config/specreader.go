@@ -341,10 +341,18 @@ func hasLanguage(n *yaml.Node, tag language.Tag) bool {
 	return false
 }
 
+// A ReferenceFinder finds what specs refer to. It is not safe for concurrent use.
+type ReferenceFinder struct {
+	fields map[reflect.Type][]SpecField
+}
+
 // ReferencesOf returns the names of the Secrets and ConfigMaps that a spec refers to, sorted.
-func ReferencesOf(kind ResourceKind, spec []byte) (secrets, configMaps []string) {
+func (f *ReferenceFinder) ReferencesOf(kind ResourceKind, spec []byte) (secrets, configMaps []string) {
+	if f.fields == nil {
+		f.fields = map[reflect.Type][]SpecField{}
+	}
 	names := &nameCollector{}
-	r := specReader{from: names, fields: map[reflect.Type][]SpecField{}}
+	r := specReader{from: names, fields: f.fields}
 	r.read(kind, spec)
 	for _, list := range []*[]string{&names.secrets, &names.configMaps} {
 		slices.Sort(*list)

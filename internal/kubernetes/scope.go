@@ -172,10 +172,10 @@ type version struct {
 	secrets, configMaps []key
 }
 
-func newVersion(r *config.Resource) *version {
+func newVersion(r *config.Resource, finder *config.ReferenceFinder) *version {
 	v := &version{resource: r}
 	add := func(spec []byte) {
-		secrets, configMaps := config.ReferencesOf(r.Kind, spec)
+		secrets, configMaps := finder.ReferencesOf(r.Kind, spec)
 		for _, name := range secrets {
 			v.secrets = append(v.secrets, key{r.Namespace, name})
 		}
@@ -246,7 +246,7 @@ func (t *entries) putVersion(k key, r *config.Resource, object *Object) {
 		return
 	}
 	before := e.next
-	e.next = newVersion(r)
+	e.next = newVersion(r, &t.scope.source.finder)
 	t.scope.acquire(e.next)
 	if before != e.shown {
 		t.scope.release(before)

@@ -67,8 +67,9 @@ type Source struct {
 	mu        sync.Mutex
 	wanted    *config.Kubernetes // of the last Configure
 	scopes    map[string]*scope  // by namespace; "" is all namespaces
-	remember  *snapshot          // the copy, until the API server or patience has ended
-	current   *config.Resources  // nil after a change
+	finder    config.ReferenceFinder
+	remember  *snapshot         // the copy, until the API server or patience has ended
+	current   *config.Resources // nil after a change
 	isKnown   bool
 	unsaved   bool
 	away      map[*collection]bool // collections that cannot reach the API server

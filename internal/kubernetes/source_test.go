@@ -116,11 +116,12 @@ func (r *runningSource) waitLog(text string) {
 // key k: "a/acme 1 creds=x".
 func describe(all *config.Resources) string {
 	var lines []string
+	var finder config.ReferenceFinder
 	for _, r := range slices.Concat(all.Tenants, all.Users) {
 		var spec struct{ V any }
 		_ = json.Unmarshal(r.Spec, &spec)
 		line := fmt.Sprintf("%s/%s %v", r.Namespace, r.Name, spec.V)
-		secrets, configMaps := config.ReferencesOf(r.Kind, r.Spec)
+		secrets, configMaps := finder.ReferencesOf(r.Kind, r.Spec)
 		for _, name := range secrets {
 			data, _, ok := all.References.Secret(r.Namespace, name)
 			line += fmt.Sprintf(" %s=%s", name, value(string(data["k"]), ok))
