@@ -4,6 +4,7 @@ package deploy
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/kubeserver"
 	"github.com/babelftp/babelftp/internal/testkit/must"
+	"github.com/babelftp/babelftp/internal/testkit/s3sim"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
@@ -26,7 +28,11 @@ func TestKubeRelease(t *testing.T) {
 	k.Apply("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: deployer, namespace: argocd}\n")
 	one := "replicas=1,maxReplicas=1"
 	k.helm("install", "test", chart, "--values", customResources, "--no-hooks", "--set", one)
-	address := startWithResources(t, k, render(t, customResources, one))
+	storage := s3sim.New(s3sim.Options{})
+	storage.CreateBucket("team-a-acme")
+	web := httptest.NewServer(storage)
+	t.Cleanup(web.Close)
+	address := startWithResources(t, k, render(t, customResources, one), web.URL)
 
 	k.Apply(fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: alice, namespace: team-a}\n"+
 		"stringData: {password_hash: %q}\n", servicetest.PasswordHash().Reveal()))
@@ -43,10 +49,14 @@ metadata: {name: alice, namespace: team-a}
 spec: {tenant: acme, password_hash_secret: {name: alice}}
 `))
 	waitForCondition(t, k.Client, "team-a/ftptenants/acme", "Accepted", "True", "Accepted")
+	waitForCondition(t, k.Client, "team-a/ftptenants/acme", "Ready", "True", "Ready")
 	waitForCondition(t, k.Client, "team-a/ftpusers/alice", "Ready", "True", "Ready")
 	// The chart has created this tenant, and nobody the Secret.
 	waitForCondition(t, k.Client, "team-b/ftptenants/archive", "Accepted", "False", "SecretNotFound")
-	ftptest.Dial(t, address+":2121").Login("alice@team-a_acme", servicetest.Password)
+	client := ftptest.Dial(t, address+":2121")
+	client.Login("alice@team-a_acme", servicetest.Password)
+	client.Store("report.csv", "1;2;3")
+	client.Want("1;2;3", "RETR report.csv")
 
 	for name, document := range map[string]string{
 		"another-namespace": "apiVersion: babelftp.io/v1alpha1\nkind: FTPUser\nmetadata: {name: eve, namespace: team-b}\n" +
@@ -63,8 +73,9 @@ spec: {tenant: acme, password_hash_secret: {name: alice}}
 	}
 }
 
-// startWithResources starts the server of the pod with the token of its service account, and returns its address.
-func startWithResources(t *testing.T, k *kube, r release) string {
+// startWithResources starts the server of the pod with the token of its service account and an S3 server, and returns
+// its address.
+func startWithResources(t *testing.T, k *kube, r release, s3 string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "babelftp-kubernetes")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/babelftp-kubernetes")
@@ -78,7 +89,7 @@ func startWithResources(t *testing.T, k *kube, r release) string {
 	cmd := exec.CommandContext(t.Context(), program, r.container().Args...)
 	cmd.Args[2] = filepath.Join(root, configFile)
 	cmd.Env = append(environ, "HOME="+root, "KUBECONFIG="+account.Kubeconfig("ftp"), "POD_NAMESPACE=ftp",
-		"POD_NAME="+r.statefulSet.Metadata.Name+"-0")
+		"POD_NAME="+r.statefulSet.Metadata.Name+"-0", "AWS_ENDPOINT_URL="+s3)
 	startAndWait(t, cmd, address, listeners, t.Output())
 	return address
 }
