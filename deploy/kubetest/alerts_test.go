@@ -48,6 +48,7 @@ func TestAlerts(t *testing.T) {
 		inspector                  = `babelftp_inspector_up{tenant="acme",pod="%s"} `
 		oldKeys                    = `babelftp_sessions_with_old_s3_key{tenant="%s"} `
 		expiry                     = `babelftp_tls_certificate_expiry_timestamp_seconds{tenant="%s",host="%s"} `
+		leader                     = `babelftp_custom_resources_leader{pod="%s"} `
 		stateUp                    = `babelftp_state_up{pod="%s"} `
 		kubernetesUp               = `babelftp_kubernetes_up{pod="%s"} `
 		bucket                     = `babelftp_bucket_up{tenant="acme",folder="%s"} `
@@ -129,6 +130,15 @@ func TestAlerts(t *testing.T) {
 		{"kubernetes-unavailable", "BabelftpKubernetesUnavailable",
 			[]string{fmt.Sprintf(kubernetesUp, "a") + "0x30", fmt.Sprintf(kubernetesUp, "b") + "1x30"},
 			"The replica a of babelftp does not learn of changes of custom resources."},
+		{"other-leader", "BabelftpResourceStatusNotWritten",
+			[]string{fmt.Sprintf(leader, "a") + "1x15 0x15", fmt.Sprintf(leader, "b") + "0x15 1x15",
+				fmt.Sprintf(kubernetesUp, "a") + "1x30"}, ""},
+		{"no-leader-without-kubernetes", "BabelftpResourceStatusNotWritten",
+			[]string{fmt.Sprintf(leader, "a") + "0x30", fmt.Sprintf(kubernetesUp, "a") + "0x30"}, ""},
+		{"no-leader", "BabelftpResourceStatusNotWritten",
+			[]string{fmt.Sprintf(leader, "a") + "1x10 0x20", fmt.Sprintf(leader, "b") + "0x30",
+				fmt.Sprintf(kubernetesUp, "a") + "1x30"},
+			"No replica of babelftp writes the status of FTPTenants and FTPUsers."},
 		{"bucket", "BabelftpBucketUnusable", []string{of(bucket, "", "0x30")},
 			"The bucket of the tenant acme cannot be used."},
 		{"bucket-of-a-folder", "BabelftpBucketUnusable", []string{of(bucket, "/in", "0x30")},

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -8,6 +9,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/base/panics"
 	"github.com/babelftp/babelftp/internal/certs"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftp/dataconn"
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/storage/s3client"
@@ -133,6 +135,37 @@ func CollectCertificates(set *certs.Set) prometheus.Collector {
 		for _, c := range set.Certificates() {
 			ends.send(to, float64(c.NotAfter.Unix()), c.Tenant, c.Host)
 		}
+	}}
+}
+
+// CollectResources returns a collector for the custom resources of Kubernetes. leads reports whether this replica
+// writes their status.
+func CollectResources(merged func() *config.ResourceMerge, leads func() bool) prometheus.Collector {
+	count := newGauge("custom_resources",
+		"Custom resources of a kind. accepted is true if their current version is in use, else false.", "kind", "accepted")
+	leader := newGauge("custom_resources_leader", "1 if this replica writes the status of custom resources, else 0.")
+	return &partCollector{[]metric{count, leader}, func(to chan<- prometheus.Metric) {
+		type label struct {
+			kind     config.ResourceKind
+			accepted bool
+		}
+		counts := map[label]int{}
+		for _, kind := range []config.ResourceKind{config.TenantResource, config.UserResource} {
+			counts[label{kind, true}], counts[label{kind, false}] = 0, 0
+		}
+		if m := merged(); m != nil {
+			for _, o := range m.Outcomes {
+				counts[label{o.Resource.Kind, o.Reason == config.ResourceAccepted}]++
+			}
+		}
+		for l, n := range counts {
+			count.send(to, float64(n), string(l.kind), strconv.FormatBool(l.accepted))
+		}
+		value := 0.0
+		if leads() {
+			value = 1
+		}
+		leader.send(to, value)
 	}}
 }
 

@@ -32,6 +32,7 @@ const (
 	ProblemState         ProblemKind = "state"         // the shared state cannot be read
 	ProblemBucket        ProblemKind = "bucket"        // a bucket cannot be used
 	ProblemConfiguration ProblemKind = "configuration" // a new configuration was refused, or differs between replicas
+	ProblemResource      ProblemKind = "resource"      // a custom resource of Kubernetes was refused
 	ProblemUser          ProblemKind = "user"          // a stored user is invalid
 	ProblemCertificate   ProblemKind = "certificate"   // a certificate has expired or expires soon
 	ProblemInspector     ProblemKind = "inspector"     // the inspector of a tenant does not work
@@ -47,7 +48,7 @@ const (
 func (ProblemKind) Values() []string {
 	var all []string
 	for _, k := range []ProblemKind{
-		ProblemReplica, ProblemAudit, ProblemState, ProblemBucket, ProblemConfiguration, ProblemUser,
+		ProblemReplica, ProblemAudit, ProblemState, ProblemBucket, ProblemConfiguration, ProblemResource, ProblemUser,
 		ProblemCertificate, ProblemInspector, ProblemEvents, ProblemPanic, ProblemQuota, ProblemKey, ProblemFinding,
 		ProblemBan,
 	} {
@@ -172,7 +173,9 @@ func (h *Handler) listProblems(r *http.Request) ([]Problem, error) {
 func sameOnce(all []Problem) []Problem {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(p Problem) bool {
-		if p.Kind != ProblemBan && p.Kind != ProblemBucket && p.Kind != ProblemCertificate {
+		switch p.Kind {
+		case ProblemBan, ProblemBucket, ProblemCertificate, ProblemResource:
+		default:
 			return false
 		}
 		id := fmt.Sprintf("%s %s %q %q", p.Kind, p.Severity, p.Subject, p.Text)

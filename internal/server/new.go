@@ -161,6 +161,8 @@ func (s *Server) registerCollectors() {
 	}
 	if r := s.opts.Resources; r != nil {
 		s.metrics.MustRegister(admin.CollectKubernetes(r.Problem))
+		s.metrics.MustRegister(admin.CollectResources(
+			func() *config.ResourceMerge { return s.active.Load().resources }, r.Leading))
 	}
 	if s.traces != nil {
 		s.metrics.MustRegister(admin.CollectTraces(s.traces.Spans))

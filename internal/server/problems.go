@@ -30,8 +30,8 @@ type refusedReload struct {
 // problems returns the current problems of the server. It sends no request.
 func (s *Server) problems() []admin.Problem {
 	return slices.Concat(
-		s.configurationProblems(), s.storageProblems(), s.auditProblems(), s.certificateProblems(), s.tenantProblems(),
-		banProblems(s.bans.All()))
+		s.configurationProblems(), resourceProblems(s.active.Load().resources), s.storageProblems(),
+		s.auditProblems(), s.certificateProblems(), s.tenantProblems(), banProblems(s.bans.All()))
 }
 
 // configurationProblems returns the mistakes in a refused configuration, and refused texts.
@@ -81,6 +81,39 @@ func (s *Server) configurationProblems() (all []admin.Problem) {
 	}
 	add(admin.SeverityWarning, current.at.UTC(), current.cfg.RefusedTexts(),
 		"correct the text; the built-in one is used until then")
+	return all
+}
+
+// resourceProblems returns the custom resources whose current version is not in use. m may be nil.
+func resourceProblems(m *config.ResourceMerge) (all []admin.Problem) {
+	if m == nil {
+		return nil
+	}
+	more := 0
+	for _, o := range m.Outcomes {
+		if o.Reason == config.ResourceAccepted {
+			continue
+		}
+		if len(all) == maxProblems {
+			more++
+			continue
+		}
+		p := admin.Problem{
+			Kind: admin.ProblemResource, Severity: admin.SeverityError, Text: o.Message,
+			Subject: fmt.Sprintf("%s %s/%s", o.Resource.Kind, o.Resource.Namespace, o.Resource.Name),
+			Action:  "correct the resource, which is not in use",
+		}
+		if o.Used != nil {
+			p.Tenant, p.Action = o.Tenant, "correct the resource; its previous version stays in use until then"
+		}
+		all = append(all, p)
+	}
+	if more > 0 {
+		all = append(all, admin.Problem{
+			Kind: admin.ProblemResource, Severity: admin.SeverityError, Subject: fmt.Sprintf("%d more", more),
+			Text: fmt.Sprintf("%d more custom resources were refused", more), Action: "kubectl get ftptenants,ftpusers -A",
+		})
+	}
 	return all
 }
 

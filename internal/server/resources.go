@@ -28,6 +28,8 @@ type ResourceSource interface {
 	Problem() (since time.Time, err error)
 	// Applied is called when the outcome of a merge is in use. It must not block.
 	Applied(m *config.ResourceMerge)
+	// Leading reports whether this replica writes the status of the resources.
+	Leading() bool
 }
 
 // runResources follows the custom resources until ctx ends. end cancels ctx with stop and waits until the source has

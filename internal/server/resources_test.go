@@ -60,6 +60,8 @@ func (m *memorySource) Configure(k *config.Kubernetes) {
 	m.configured = append(m.configured, k)
 }
 
+func (*memorySource) Leading() bool { return true }
+
 func (*memorySource) Run(ctx context.Context, _ *Server) { <-ctx.Done() }
 
 func (m *memorySource) Known() <-chan struct{} { return m.known }

@@ -3,10 +3,12 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
@@ -124,5 +126,50 @@ func TestProbeOfBucketInUse(t *testing.T) {
 	stop()
 	if problems := <-probed; len(problems) > 0 {
 		t.Errorf("the probe returns %q", problems)
+	}
+}
+
+// Refused resources are problems on the console, and are counted.
+func TestRefusedResources(t *testing.T) {
+	s := newResourceSite(t, func(*config.Config) {})
+	s.know()
+	metric(t, s.srv, `babelftp_custom_resources{accepted="true",kind="FTPTenant"} 2`)
+	metric(t, s.srv, `babelftp_custom_resources{accepted="false",kind="FTPUser"} 0`)
+	metric(t, s.srv, `babelftp_custom_resources_leader 1`)
+	s.change(func() {
+		s.putTenant("shop", map[string]any{"bucket": "not-allowed"})
+		s.putUser("carol", map[string]any{"tenant": "none", "password_hash_secret": map[string]any{"name": "alice"}})
+	})
+	s.await(t, "carol", s.isIn(s.users["carol"]))
+	metric(t, s.srv, `babelftp_custom_resources{accepted="false",kind="FTPTenant"} 1`)
+	metric(t, s.srv, `babelftp_custom_resources{accepted="false",kind="FTPUser"} 1`)
+	found := map[string]string{}
+	for _, p := range s.srv.problems() {
+		if p.Kind == admin.ProblemResource && p.Text != "" {
+			found[p.Subject] = p.Tenant + ": " + p.Action
+		}
+	}
+	want := map[string]string{
+		"FTPTenant team-a/shop": "team-a_shop: correct the resource; its previous version stays in use until then",
+		"FTPUser team-a/carol":  ": correct the resource, which is not in use",
+	}
+	if !maps.Equal(found, want) {
+		t.Errorf("got %q", found)
+	}
+	s.change(func() {
+		for i := range 2 * maxProblems {
+			s.putUser(fmt.Sprint("u", i), map[string]any{"tenant": "none"})
+		}
+	})
+	last := fmt.Sprint("u", 2*maxProblems-1)
+	s.await(t, last, s.isIn(s.users[last]))
+	found = map[string]string{}
+	for _, p := range s.srv.problems() {
+		if p.Kind == admin.ProblemResource {
+			found[p.Subject] = p.Text
+		}
+	}
+	if more := fmt.Sprint(maxProblems+2, " more"); len(found) != maxProblems+1 || found[more] == "" {
+		t.Errorf("got %q", found)
 	}
 }
