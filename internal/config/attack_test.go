@@ -208,12 +208,12 @@ type attack struct {
 	beta *Tenant
 }
 
-func newAttack(t *testing.T) *attack {
+func newAttack(t testing.TB) *attack {
 	t.Helper()
 	dir := t.TempDir()
 	must.WriteCertificate(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), &x509.Certificate{})
 	file := filepath.Join(dir, "secret-file")
-	writeFile(t, file, canary)
+	must.WriteFile(t, file, canary)
 	a := &attack{file: file}
 	a.fakeCluster = newFakeCluster(t, strings.NewReplacer("tls.crt", filepath.Join(dir, "tls.crt"), "tls.key",
 		filepath.Join(dir, "tls.key")).Replace(attackTests))
@@ -247,8 +247,12 @@ func (a *attack) own(values map[string]string) {
 // revealed. It returns the outcome and the texts in the configuration of the attacker.
 func (a *attack) apply(kind ResourceKind, spec any) (*ResourceOutcome, map[string][]string) {
 	a.t.Helper()
-	data, err := json.Marshal(spec)
-	must.OK(a.t, err)
+	data, isJSON := spec.(json.RawMessage)
+	if !isJSON {
+		var err error
+		data, err = json.Marshal(spec)
+		must.OK(a.t, err)
+	}
 	id := tenantA
 	if kind == UserResource {
 		id = alice

@@ -32,9 +32,9 @@ type ResourceMerge struct {
 	types          *specTypes
 }
 
-// MergeResources must not be called concurrently. It returns a configuration that also has the tenants and users of custom resources, and what became of
+// MergeResources returns a configuration that also has the tenants and users of custom resources, and what became of
 // each resource. before is the last result that was applied, or nil. A tenant that did not change is the same pointer,
-// and so is the configuration if nothing changed.
+// and so is the configuration if nothing changed. It must not be called concurrently with the same before.
 //
 // A broken resource does not affect another one: each replica uses the current version of a spec if it is valid, and
 // otherwise the last version that it has used, or the version in status.accepted. A version that is in use keeps the

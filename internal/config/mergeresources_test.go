@@ -167,7 +167,8 @@ func (f *fakeCluster) outcome(id string) *ResourceOutcome {
 	return nil
 }
 
-// want checks the outcome of a tenant or user: the reason, the generation in use (0 for none) and a part of the message.
+// want checks the outcome of a tenant or user: the reason, the generation in use (0 for none) and a part of the
+// message.
 func (f *fakeCluster) want(id string, reason ResourceReason, generation int64, message string) {
 	f.t.Helper()
 	o := f.outcome(id)

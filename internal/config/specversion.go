@@ -55,7 +55,9 @@ func newSpecTypes() *specTypes {
 }
 
 func newSpecDecoder(c *Config, r *Resources, types *specTypes) *specDecoder {
-	d := &specDecoder{specTypes: types, cfg: c, references: r.References, check: r.Check, serverHosts: sync.OnceValue(c.serverHosts)}
+	d := &specDecoder{
+		specTypes: types, cfg: c, references: r.References, check: r.Check, serverHosts: sync.OnceValue(c.serverHosts),
+	}
 	d.bundle, _ = c.Bundle() // the configuration is valid
 	d.hasDefaults = !reflect.ValueOf(c.loaded.defaults).IsZero()
 	return d
