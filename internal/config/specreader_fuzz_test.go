@@ -21,7 +21,7 @@ func FuzzSpec(f *testing.F) {
 		if user {
 			kind = UserResource
 		}
-		ReferencesOf(kind, spec)
+		new(ReferenceFinder).ReferencesOf(kind, spec)
 		a.apply(kind, json.RawMessage(spec))
 	})
 }
