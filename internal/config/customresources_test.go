@@ -92,7 +92,7 @@ func definitions(t *testing.T) []definition {
 			column("Sessions", "integer", ".status.sessions"),
 			ready,
 			age,
-			wide("Name", "string", ".status.name"),
+			wide("Global Name", "string", ".status.name"),
 			wide("Prefix", "string", ".spec.prefix"),
 			reason,
 		},
