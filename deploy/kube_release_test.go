@@ -5,9 +5,6 @@ package deploy
 import (
 	"fmt"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +29,9 @@ func TestKubeRelease(t *testing.T) {
 	storage.CreateBucket("team-a-acme")
 	web := httptest.NewServer(storage)
 	t.Cleanup(web.Close)
-	address := startWithResources(t, k, render(t, customResources, one), web.URL)
+	account := k.As(k.AccountToken("ftp", "test-babelftp"))
+	address := startWithResources(
+		t, render(t, customResources, one), account.Kubeconfig("ftp"), "AWS_ENDPOINT_URL="+web.URL)
 
 	k.Apply(fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: alice, namespace: team-a}\n"+
 		"stringData: {password_hash: %q}\n", servicetest.PasswordHash().Reveal()))
@@ -71,27 +70,6 @@ spec: {tenant: acme, password_hash_secret: {name: alice}}
 	if err := team.Patch(status, `{"status": {"name": "eve"}}`); err == nil || !strings.Contains(err.Error(), "forbidden") {
 		t.Errorf("status: got %v, want a refusal", err)
 	}
-}
-
-// startWithResources starts the server of the pod with the token of its service account and an S3 server, and returns
-// its address.
-func startWithResources(t *testing.T, k *kube, r release, s3 string) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "babelftp-kubernetes")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/babelftp-kubernetes")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	root := t.TempDir()
-	environ, address, listeners := serverEnviron(t, r, mount(t, r, r.pod(), root))
-	account := k.As(k.AccountToken("ftp", r.pod().ServiceAccountName))
-	cmd := exec.CommandContext(t.Context(), program, r.container().Args...)
-	cmd.Args[2] = filepath.Join(root, configFile)
-	cmd.Env = append(environ, "HOME="+root, "KUBECONFIG="+account.Kubeconfig("ftp"), "POD_NAMESPACE=ftp",
-		"POD_NAME="+r.statefulSet.Metadata.Name+"-0", "AWS_ENDPOINT_URL="+s3)
-	startAndWait(t, cmd, address, listeners, t.Output())
-	return address
 }
 
 // resourcePath returns the path of a custom resource NAMESPACE/RESOURCE/NAME.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
+	"github.com/babelftp/babelftp/internal/testkit/kubeapi"
 	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 	// The import makes go test rerun cached tests when the program changes.
 	_ "github.com/babelftp/babelftp/internal/server"
@@ -61,11 +62,8 @@ func TestBinary(t *testing.T) {
 // pod.
 func testServer(t *testing.T, babelftp string) {
 	for _, values := range valueFiles(t) {
-		r := render(t, values)
-		if len(r.container().Command) > 0 {
-			continue // babelftp-kubernetes, which needs an API server
-		}
 		t.Run(filepath.Base(values), func(t *testing.T) {
+			r := render(t, values)
 			address := startServer(t, babelftp, r)
 			c := r.container()
 			ports := map[string]int{}
@@ -110,15 +108,40 @@ func testServer(t *testing.T, babelftp string) {
 	}
 }
 
-// startServer starts the server of the pod on a loopback address, which it returns.
+// startServer starts the server of the pod on a loopback address, which it returns. With custom resources, it starts
+// babelftp-kubernetes and an API server.
 func startServer(t *testing.T, babelftp string, r release) string {
 	t.Helper()
+	if len(r.container().Command) > 0 {
+		return startWithResources(t, r, kubeapi.New(t).Kubeconfig("ftp"))
+	}
 	root := t.TempDir()
 	environ, address, listeners := serverEnviron(t, r, mount(t, r, r.pod(), root))
 	cmd := exec.CommandContext(t.Context(), babelftp, r.container().Args...)
 	cmd.Args[3] = filepath.Join(root, configFile)
 	cmd.Env = append(environ, "HOME="+root)
 	startAndWait(t, cmd, address, listeners, io.Discard)
+	return address
+}
+
+// startWithResources starts babelftp-kubernetes as the pod does, with a connection to an API server and more variables.
+// It returns the address of the server.
+func startWithResources(t *testing.T, r release, kubeconfig string, more ...string) string {
+	t.Helper()
+	root := t.TempDir()
+	program := filepath.Join(root, r.container().Command[0])
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/"+r.container().Command[0])
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	environ, address, listeners := serverEnviron(t, r, mount(t, r, r.pod(), root))
+	cmd := exec.CommandContext(t.Context(), program, r.container().Args...)
+	cmd.Args[2] = filepath.Join(root, configFile)
+	cmd.Env = append(environ, "HOME="+root, "KUBECONFIG="+kubeconfig, "POD_NAMESPACE=ftp",
+		"POD_NAME="+r.statefulSet.Metadata.Name+"-0")
+	cmd.Env = append(cmd.Env, more...)
+	startAndWait(t, cmd, address, listeners, t.Output())
 	return address
 }
 

@@ -114,8 +114,8 @@ func apply(t *testing.T, manifests string) *clusterObjects {
 		spec, err := json.Marshal(m.Spec)
 		must.OK(t, err)
 		resource := &config.Resource{
-			Kind: config.ResourceKind(m.Kind), Namespace: m.Metadata.Namespace, Name: m.Metadata.Name, UID: m.Metadata.Name,
-			Generation: 1, Spec: spec,
+			Kind: config.ResourceKind(m.Kind), Namespace: m.Metadata.Namespace, Name: m.Metadata.Name,
+			UID: m.Metadata.Name, Generation: 1, Spec: spec,
 		}
 		switch m.Kind {
 		case "FTPTenant":
