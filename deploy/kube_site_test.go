@@ -390,3 +390,6 @@ func manifest(kind, namespace, name, spec string) string {
 		"apiVersion: babelftp.io/v1alpha1\nkind: %s\nmetadata: {name: %s, namespace: %s}\nspec: {%s}\n", kind, name,
 		namespace, spec)
 }
+
+// resourcePath returns the path of a custom resource NAMESPACE/RESOURCE/NAME.
+func resourcePath(id string) string { return "/apis/babelftp.io/v1alpha1/namespaces/" + id }

@@ -124,9 +124,9 @@ func startServer(t *testing.T, babelftp string, r release) string {
 	return address
 }
 
-// startWithResources starts babelftp-kubernetes as the pod does, with a connection to an API server and more variables.
-// It returns the address of the server.
-func startWithResources(t *testing.T, r release, kubeconfig string, more ...string) string {
+// startWithResources starts babelftp-kubernetes as the pod does, with a connection to an API server. It returns the
+// address of the server.
+func startWithResources(t *testing.T, r release, kubeconfig string) string {
 	t.Helper()
 	root := t.TempDir()
 	program := filepath.Join(root, r.container().Command[0])
@@ -140,7 +140,6 @@ func startWithResources(t *testing.T, r release, kubeconfig string, more ...stri
 	cmd.Args[2] = filepath.Join(root, configFile)
 	cmd.Env = append(environ, "HOME="+root, "KUBECONFIG="+kubeconfig, "POD_NAMESPACE=ftp",
 		"POD_NAME="+r.statefulSet.Metadata.Name+"-0")
-	cmd.Env = append(cmd.Env, more...)
 	startAndWait(t, cmd, address, listeners, t.Output())
 	return address
 }
