@@ -44,7 +44,7 @@ type claim struct {
 
 // A claimant is the owner of claims.
 type claimant struct {
-	name      string // of a tenant or a resource
+	name      string // global name of a tenant, or name of an FTPUser
 	namespace string // empty for the files
 }
 
@@ -153,7 +153,8 @@ func (c claim) problem(with granted) specProblem {
 			fmt.Sprintf("%s is also a host of the tenant %s, which has it already: remove it from one of them", c.name, with.by.name)}
 	case userClaim:
 		return specProblem{c.path, ResourceNameTaken, fmt.Sprintf(
-			"the FTPUser %s has the name %q in the tenant %s already: rename one of them", with.by.name, c.name, c.scope)}
+			"the FTPUser %s/%s has the name %q in the tenant %s already: rename one of them", with.by.namespace, with.by.name,
+			c.name, c.scope)}
 	}
 	bucket, _, _ := strings.Cut(c.scope, scopeSeparator)
 	return specProblem{c.path, ResourceBucketTaken, fmt.Sprintf(

@@ -50,6 +50,7 @@ func (c *Config) MergeResources(r *Resources, before *ResourceMerge) (*Config, *
 		cfg: c, resources: r, before: before, changed: before.files != c, decoder: newSpecDecoder(c, r, before.types),
 		newDefaultFiles: before.files != nil && before.files.loaded.defaultFiles != c.loaded.defaultFiles,
 		chosen:          map[resourceKey]*specVersion{}, tenantNames: map[string]bool{},
+		namesOfTenants: make(map[resourceKey]string, len(r.Tenants)),
 		next: &ResourceMerge{
 			files: c, tenants: make(map[resourceKey]*resourceState, len(r.Tenants)),
 			users: make(map[resourceKey]*resourceState, len(r.Users)), bases: make(map[string]*Tenant, len(r.Tenants)),
@@ -82,7 +83,9 @@ type resourceMerger struct {
 
 	chosen      map[resourceKey]*specVersion // versions of tenants in use
 	tenantNames map[string]bool              // names of all tenants, also of those that are not in use
-	users       map[string][]*contender      // users in use, by tenant
+	// namesOfTenants are the global names of resources.
+	namesOfTenants map[resourceKey]string
+	users          map[string][]*contender // users in use, by tenant
 }
 
 // isUnchanged reports whether the configuration, all resources and everything that they refer to are the same as
@@ -105,14 +108,16 @@ type candidate struct {
 	state    resourceState
 	before   *resourceState // nil if the resource is new
 	problem  *specProblem   // of the current version
+	few      [3]*specVersion
 }
 
-// candidates returns the resources of a kind, in the order in which they claim what nobody has: the older ones first.
+// candidates returns the resources of a kind.
 func (m *resourceMerger) candidates(resources []*Resource, before map[resourceKey]*resourceState) []*candidate {
-	all := make([]*candidate, 0, len(resources))
-	for _, r := range resources {
-		c := &candidate{resource: r}
-		c.name, c.namespace = r.Namespace+"/"+r.Name, r.Namespace
+	all, space := make([]*candidate, 0, len(resources)), make([]candidate, len(resources))
+	for i, r := range resources {
+		c := &space[i]
+		c.resource, c.name, c.namespace = r, r.Name, r.Namespace
+		c.versions = c.few[:0]
 		if old := before[resourceKey{r.Namespace, r.Name}]; old != nil && old.resource.UID == r.UID {
 			c.before, c.state = old, *old
 		}
@@ -120,11 +125,13 @@ func (m *resourceMerger) candidates(resources []*Resource, before map[resourceKe
 		m.decode(c)
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b *candidate) int {
-		return cmp.Or(a.resource.Created.Compare(b.resource.Created), strings.Compare(a.namespace, b.namespace),
-			strings.Compare(a.resource.Name, b.resource.Name))
-	})
 	return all
+}
+
+// byAge compares resources by the order in which they claim what nobody has: the older ones first.
+func byAge(a, b *candidate) int {
+	return cmp.Or(a.resource.Created.Compare(b.resource.Created), strings.Compare(a.namespace, b.namespace),
+		strings.Compare(a.resource.Name, b.resource.Name))
 }
 
 // decode decodes the versions of a resource that have changed.
@@ -238,6 +245,7 @@ func (c *candidate) leave() *specVersion {
 // mergeTenants chooses the versions of the tenants.
 func (m *resourceMerger) mergeTenants() {
 	order := m.candidates(m.resources.Tenants, m.before.tenants)
+	slices.SortFunc(order, byAge)
 	contenders := make([]*contender, len(order))
 	for i, c := range order {
 		name := globalName(c.namespace, c.resource.Name)
@@ -249,7 +257,7 @@ func (m *resourceMerger) mergeTenants() {
 			}
 			return v, nil
 		})
-		m.tenantNames[name] = true
+		m.tenantNames[name], m.namesOfTenants[resourceKey{c.namespace, c.resource.Name}] = true, name
 		contenders[i] = &c.contender
 	}
 	choose(m.claimsOfFiles(), contenders)
@@ -259,7 +267,7 @@ func (m *resourceMerger) mergeTenants() {
 		if v != nil {
 			m.chosen[key], m.next.bases[c.name] = v, v.tenant
 		}
-		m.finish(m.next.tenants, key, c, v, &ResourceOutcome{Tenant: c.name})
+		m.finish(m.next.tenants, key, c, v, ResourceOutcome{Tenant: c.name})
 	}
 	for name := range m.cfg.Tenants {
 		m.tenantNames[name] = true
@@ -281,7 +289,7 @@ func (m *resourceMerger) claimsOfFiles() func(*claimTable) {
 
 // finish stores the state and the outcome of a resource.
 func (m *resourceMerger) finish(
-	states map[resourceKey]*resourceState, key resourceKey, c *candidate, used *specVersion, o *ResourceOutcome,
+	states map[resourceKey]*resourceState, key resourceKey, c *candidate, used *specVersion, o ResourceOutcome,
 ) {
 	o.Resource, o.Reason = c.resource, ResourceAccepted
 	if c.problem != nil {
@@ -299,15 +307,18 @@ func (m *resourceMerger) finish(
 			}
 		}
 	}
-	s := &c.state
-	if c.before != nil && *c.before.outcome == *o {
-		o = c.before.outcome
+	if c.before != nil && *c.before.outcome == o {
+		c.state.outcome = c.before.outcome
+	} else {
+		changed := o
+		c.state.outcome = &changed
 	}
-	s.outcome = o
-	if c.before != nil && *c.before == *s {
-		s = c.before
+	if c.before != nil && *c.before == c.state {
+		states[key] = c.before
+		return
 	}
-	states[key] = s
+	next := c.state // a copy, so that the candidates can be freed
+	states[key] = &next
 }
 
 // build returns the configuration with the tenants and users in use.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,7 +125,8 @@ func (f *fakeCluster) user(id, tenant string, more ...string) {
 // current returns the resources.
 func (f *fakeCluster) current() *Resources {
 	r := &Resources{References: f, Check: f.check}
-	for id, resource := range f.resources {
+	for _, id := range slices.Sorted(maps.Keys(f.resources)) {
+		resource := f.resources[id]
 		if strings.HasPrefix(id, string(TenantResource)) {
 			r.Tenants = append(r.Tenants, resource)
 		} else {

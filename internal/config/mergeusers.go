@@ -19,7 +19,7 @@ func (m *resourceMerger) mergeUsers() {
 	m.users = make(map[string][]*contender, len(m.next.bases))
 	for _, c := range order {
 		v := c.leave()
-		o := &ResourceOutcome{User: c.state.current.userName}
+		o := ResourceOutcome{User: c.state.current.userName}
 		tenant := c.state.current.userTenant
 		if v != nil {
 			o.User, o.Disabled, tenant = v.userName, v.user.Disabled, v.userTenant
@@ -27,7 +27,9 @@ func (m *resourceMerger) mergeUsers() {
 		if o.User == "" { // the spec cannot be read
 			o.User = c.resource.Name
 		}
-		o.Tenant = globalName(c.namespace, tenant)
+		if o.Tenant = m.namesOfTenants[resourceKey{c.namespace, tenant}]; o.Tenant == "" { // it does not exist
+			o.Tenant = globalName(c.namespace, tenant)
+		}
 		if v != nil {
 			m.users[o.Tenant] = append(m.users[o.Tenant], &c.contender)
 		}
@@ -37,11 +39,11 @@ func (m *resourceMerger) mergeUsers() {
 
 // tenantOf returns the tenant of a version of a user, and its global name.
 func (m *resourceMerger) tenantOf(namespace string, v *specVersion) (name string, t *Tenant) {
-	name = globalName(namespace, v.userTenant)
-	if tenant := m.chosen[resourceKey{namespace, v.userTenant}]; tenant != nil {
-		return name, tenant.tenant
+	key := resourceKey{namespace, v.userTenant}
+	if tenant := m.chosen[key]; tenant != nil {
+		return m.namesOfTenants[key], tenant.tenant
 	}
-	return name, nil
+	return "", nil
 }
 
 // usable checks a version of a user in its tenant. mailNames has the names of users in files that contain @.
@@ -103,6 +105,7 @@ func chooseUsers(order []*candidate) {
 	if len(contested) == 0 {
 		return
 	}
+	slices.SortFunc(order, byAge)
 	var contenders []*contender
 	for _, c := range order {
 		if slices.ContainsFunc(c.versions, func(v *specVersion) bool { return contested[v.claims[0].scope] }) {
