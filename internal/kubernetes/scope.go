@@ -212,9 +212,13 @@ func (t *entries) convert(o any) any {
 	return object
 }
 
-// put implements table.
+// put implements table. A resource that waits for its finalizers is deleted already.
 func (t *entries) put(k key, o any) {
 	object := o.(*Object)
+	if object.DeletionTimestamp != nil {
+		t.remove(k)
+		return
+	}
 	r := &config.Resource{
 		Kind: t.kind, Namespace: k.namespace, Name: k.name, UID: string(object.UID), Generation: object.Generation,
 		Created: object.CreationTimestamp.UTC(), Spec: object.Spec,

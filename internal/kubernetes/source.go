@@ -220,9 +220,9 @@ func (s *Source) Run(ctx context.Context, srv *server.Server) {
 			save.Reset(s.opts.saveEvery)
 		}
 	}
+	s.save() // before the end of the reporter, which may wait for the API server
 	s.missing.ShutDown()
 	group.Wait()
-	s.save()
 }
 
 // start runs work in a goroutine of the group.

@@ -192,8 +192,13 @@ func TestChanges(t *testing.T) {
 		t.Error("a resource that Current returned has changed")
 	}
 	must.OK(t, api.Delete(path(Users, "bob")))
+	s.waitFor("a/acme 1")
+	must.OK(t, api.Patch(path(Tenants, "acme"), `{"metadata": {"finalizers": ["example.com/wait"]}}`))
 	must.OK(t, api.Delete(path(Tenants, "acme")))
 	s.waitFor("")
+	must.OK(t, api.Patch(path(Tenants, "acme"), `{"metadata": {"finalizers": null}}`))
+	api.Apply(tenant("a", "acme", "{v: 2}"))
+	s.waitFor("a/acme 2")
 }
 
 // TestStatus checks that a resource changes with its accepted spec, and not with the numbers in its status.

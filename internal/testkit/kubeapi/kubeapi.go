@@ -7,8 +7,8 @@
 //	api.Apply(`{apiVersion: babelftp.io/v1alpha1, kind: FTPTenant, metadata: {namespace: a, name: acme}, spec: {...}}`)
 //	source, err := kubernetes.New(api.Config(), kubernetes.Options{})
 //
-// Objects are not validated: there are no schemas, and a namespace need not exist. There are no finalizers, no garbage
-// collection and no users; [Server.Forbid] refuses paths instead of RBAC. An apply does not report conflicts of field
+// Objects are not validated: there are no schemas, and a namespace need not exist. There is no garbage collection, and
+// there are no users; [Server.Forbid] refuses paths instead of RBAC. An apply does not report conflicts of field
 // managers, and replaces lists as a whole. make kube runs tests on the real API server.
 package kubeapi
 

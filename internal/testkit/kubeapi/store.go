@@ -158,6 +158,9 @@ func (s *store) put(k key, mutate func(old map[string]any) (map[string]any, erro
 	if before != nil && sameContent(old, next) {
 		return before, nil
 	}
+	if before != nil && metadata(next)["deletionTimestamp"] != nil && !hasFinalizers(next) {
+		return s.remove(before), nil
+	}
 	o := s.newObject(k, next)
 	typ := watch.Modified
 	if before == nil {
@@ -195,6 +198,9 @@ func complete(k key, old, next map[string]any) error {
 		meta[id] = was[id]
 	}
 	meta["creationTimestamp"] = was["creationTimestamp"]
+	if at, deleted := was["deletionTimestamp"]; deleted {
+		meta["deletionTimestamp"] = at
+	}
 	delete(meta, "generation")
 	if generation, has := was["generation"]; has {
 		meta["generation"] = generation
@@ -252,7 +258,7 @@ func (s *store) newObject(k key, o map[string]any) *object {
 	return made
 }
 
-// delete deletes an object if check accepts it.
+// delete deletes an object if check accepts it. An object with finalizers stays until they are removed.
 func (s *store) delete(k key, check func(*object) error) (*object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,10 +269,28 @@ func (s *store) delete(k key, check func(*object) error) (*object, error) {
 	if err := check(o); err != nil {
 		return nil, err
 	}
-	last := s.newObject(k, o.decode())
-	delete(s.objects, k)
+	if next := o.decode(); hasFinalizers(next) {
+		if metadata(next)["deletionTimestamp"] == nil {
+			metadata(next)["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
+			s.objects[k] = s.newObject(k, next)
+			s.record(change{typ: watch.Modified, version: s.version, object: s.objects[k], before: o})
+		}
+		return s.objects[k], nil
+	}
+	return s.remove(o), nil
+}
+
+// remove removes an object, and returns its last content with the version of the deletion.
+func (s *store) remove(o *object) *object {
+	last := s.newObject(o.key, o.decode())
+	delete(s.objects, o.key)
 	s.record(change{typ: watch.Deleted, version: last.version, object: last, before: o})
-	return last, nil
+	return last
+}
+
+func hasFinalizers(o map[string]any) bool {
+	finalizers, _ := metadata(o)["finalizers"].([]any)
+	return len(finalizers) > 0
 }
 
 func (s *store) record(c change) {
