@@ -100,7 +100,7 @@ func (r *reporter) Run(ctx context.Context, srv tenantServer) {
 	ctx = klog.NewContext(ctx, klog.Logger{}) // client-go logs nothing, because the reporter logs each new leader
 	events, stop := newEventWriter(ctx, r.client, r.identity)
 	defer stop()
-	var leader string
+	var leader atomic.Value // the last one that was logged; client-go starts a goroutine for each call
 	name := leaseOf(r.identity)
 	for ctx.Err() == nil {
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -115,10 +115,9 @@ func (r *reporter) Run(ctx context.Context, srv tenantServer) {
 				OnStartedLeading: func(ctx context.Context) { r.lead(ctx, events) },
 				OnStoppedLeading: func() {},
 				OnNewLeader: func(identity string) {
-					if leader != identity {
+					if leader.Swap(identity) != identity {
 						r.log.Info("leader for the status of custom resources", "leader", identity)
 					}
-					leader = identity
 				},
 			},
 		})
