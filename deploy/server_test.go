@@ -271,6 +271,9 @@ func testCheck(t *testing.T, babelftp string) {
 		{"secrets", "loadbalancer", "preStopSeconds=1", "configuration ok: 1 tenant, 1 user", true},
 		{"certificate-to-come", "gke", "preStopSeconds=1", "configuration ok: 1 tenant, 1 user", true},
 		{"own-configuration", "openshift", "preStopSeconds=1", "configuration ok: 1 tenant, 1 user", true},
+		{"custom-resources", "customresources", "config.tenants=null", "configuration ok: 0 tenants, 0 users", true},
+		{"bad-border", "customresources", "customResources.namespaces.team-a.buckets={A}",
+			"kubernetes.namespaces.team-a.buckets.0", false},
 		{"bad-hash", "minimal", "config.tenants.acme.users.alice.password_hash=secret",
 			"babelftp.yaml:9:24: tenants.acme.users.alice.password_hash", false},
 	} {
