@@ -295,6 +295,27 @@ func TestCustomResources(t *testing.T) {
 		}
 		s.awaitLogin("shop.team-a.example/alice", password, "230")
 	})
+	t.Run("usage", func(t *testing.T) {
+		s.user("team-a", "carol", "shop", hash)
+		s.user("team-a", "dave", "shop", hash)
+		s.awaitLogin("dave@team-a_shop", password, "230") // then carol is known, too
+		for _, r := range s.replicas {
+			if reply, _ := r.login(t, "carol@team-a_shop", password); !strings.HasPrefix(reply, "230") {
+				t.Errorf("a new user gets %q", reply)
+			}
+		}
+		var status map[string]any
+		waitUntil(t, func() bool {
+			object, err := s.api.Get(resourcePath + "team-a/ftpusers/carol")
+			must.OK(t, err)
+			status, _ = object["status"].(map[string]any)
+			return status["sessions"] == 2.0
+		}, func() { t.Fatalf("the status is %v", status) })
+		at, err := time.Parse(time.RFC3339, fmt.Sprint(status["lastLogin"]))
+		if err != nil || time.Since(at) > time.Hour || status["enabled"] != true || status["name"] != "carol@team-a_shop" {
+			t.Errorf("the status is %v", status)
+		}
+	})
 	t.Run("delete", func(t *testing.T) {
 		_, bob := s.replicas[1].login(t, "bob@team-b_till", password)
 		must.OK(t, s.api.Delete(resourcePath+"team-a/ftpusers/alice"))

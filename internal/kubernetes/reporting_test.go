@@ -226,7 +226,8 @@ const (
 
 func TestConditions(t *testing.T) {
 	bucket := &s3client.Bucket{}
-	down := errors.New("tenant team_acme: bucket \"acme\": does not exist")
+	down := errors.New("tenant team_acme: bucket \"acme\": does not exist: correct tenants.team_acme.bucket")
+	const isDown = "NotUsable tenant team_acme: bucket \"acme\": does not exist: correct spec.bucket"
 	used := &config.AcceptedSpec{Generation: 1, Spec: []byte("{}")}
 	refused := config.ResourceOutcome{Reason: config.ResourceInvalid, Message: "spec.prefix: wrong"}
 	refusedAfter := refused
@@ -259,11 +260,11 @@ func TestConditions(t *testing.T) {
 			want: []string{firstInUse, "BucketReady=Unknown Checking the bucket is being checked",
 				"Ready=Unknown Checking the bucket is being checked"}},
 		{name: "down", outcome: accepts, health: server.TenantHealth{Storage: bucket, Checked: true, Err: down},
-			want: []string{firstInUse, "BucketReady=False NotUsable " + down.Error(), "Ready=False NotUsable " + down.Error()}},
+			want: []string{firstInUse, "BucketReady=False " + isDown, "Ready=False " + isDown}},
 		{name: "probe", outcome: accepts, health: server.TenantHealth{Storage: bucket, Checked: true},
-			probe: []string{"lacks s3:PutObject", "folder /in: lacks s3:GetObject"},
-			want: []string{firstInUse, "BucketReady=False ProbeFailed lacks s3:PutObject; folder /in: lacks s3:GetObject",
-				"Ready=False ProbeFailed lacks s3:PutObject; folder /in: lacks s3:GetObject"}},
+			probe: []string{"lacks s3:PutObject: set tenants.team_acme.s3.region", "folder /in: lacks s3:GetObject"},
+			want: []string{firstInUse, "BucketReady=False ProbeFailed lacks s3:PutObject: set spec.s3.region; folder /in: lacks s3:GetObject",
+				"Ready=False ProbeFailed lacks s3:PutObject: set spec.s3.region; folder /in: lacks s3:GetObject"}},
 		{name: "refused", outcome: refused,
 			want: []string{"Accepted=False Invalid spec.prefix: wrong",
 				"BucketReady=Unknown NotAccepted no version of the spec is in use", "Ready=False Invalid spec.prefix: wrong"}},

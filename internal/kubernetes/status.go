@@ -85,15 +85,20 @@ func bucketReady(o *config.ResourceOutcome, h server.TenantHealth, p *probe, bef
 	case o.Used == nil:
 		return verdict{metav1.ConditionUnknown, reasonNotAccepted, "no version of the spec is in use"}
 	case h.Storage != nil && h.Err != nil:
-		return verdict{metav1.ConditionFalse, reasonNotUsable, h.Err.Error()}
+		return verdict{metav1.ConditionFalse, reasonNotUsable, inSpec(h.Err.Error(), o.Tenant)}
 	case h.Storage != nil && h.Checked && p.storage == h.Storage && len(p.problems) > 0:
-		return verdict{metav1.ConditionFalse, reasonProbeFailed, strings.Join(p.problems, "; ")}
+		return verdict{metav1.ConditionFalse, reasonProbeFailed, inSpec(strings.Join(p.problems, "; "), o.Tenant)}
 	case h.Storage != nil && h.Checked && p.storage == h.Storage:
 		return verdict{status: metav1.ConditionTrue, reason: reasonReady}
 	case before != nil && before.ObservedGeneration == o.Used.Generation && before.Status != metav1.ConditionUnknown:
 		return verdict{before.Status, before.Reason, before.Message} // until the check or the probe has ended
 	}
 	return verdict{metav1.ConditionUnknown, reasonChecking, "the bucket is being checked"}
+}
+
+// inSpec returns a message with the keys as the spec of a tenant has them, such as spec.bucket for tenants.acme.bucket.
+func inSpec(message, tenant string) string {
+	return strings.ReplaceAll(message, "tenants."+tenant+".", "spec.")
 }
 
 // certificateReady returns whether clients of a tenant get a valid certificate. ok is false if the tenant has none and
