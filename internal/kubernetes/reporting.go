@@ -333,6 +333,8 @@ func (l *leader) check(ctx context.Context, now time.Time) {
 	if readCertificates {
 		l.certsRead = now
 	}
+	var due []*item
+	unchecked := false
 	for _, it := range l.tenants {
 		t, o := it.tenant, it.outcome
 		var h server.TenantHealth
@@ -353,9 +355,16 @@ func (l *leader) check(ctx context.Context, now time.Time) {
 		if readCertificates {
 			l.readCertificates(it, now)
 		}
-		if begun && l.probing < maxProbes && t.isDue(now) {
-			l.startProbe(ctx, it)
+		unchecked = unchecked || h.Storage != nil && !h.Checked
+		if begun && t.isDue(now) {
+			due = append(due, it)
 		}
+	}
+	if unchecked {
+		return // logins wait for these checks, and probes would delay them
+	}
+	for _, it := range due[:min(len(due), maxProbes-l.probing)] {
+		l.startProbe(ctx, it)
 	}
 }
 
