@@ -30,6 +30,7 @@ type ResourceMerge struct {
 	bases          map[string]*Tenant // tenants without users, by global name
 	secretFiles    map[string]bool
 	types          *specTypes
+	kept           map[*Resource]*specVersion // see keep
 }
 
 // MergeResources returns a configuration that also has the tenants and users of custom resources, and what became of
@@ -38,7 +39,7 @@ type ResourceMerge struct {
 //
 // A broken resource does not affect another one: each replica uses the current version of a spec if it is valid, and
 // otherwise the last version that it has used, or the version in status.accepted. A version that is in use keeps the
-// content of its Secrets, until another version replaces it.
+// content of its Secrets until another version replaces it, also after a restart with the same kubernetes.folder.
 //
 // The server adds the users in the shared state after the resources, to tenants with users_store. Tenants of resources
 // have none.
@@ -60,8 +61,12 @@ func (c *Config) MergeResources(r *Resources, before *ResourceMerge) (*Config, *
 	if m.isUnchanged() {
 		return before.merged, before
 	}
+	if before.files == nil {
+		m.kept = readKept(c.Kubernetes.Folder)
+	}
 	m.mergeTenants()
 	m.mergeUsers()
+	m.keep()
 	m.next.merged = m.build()
 	m.next.Outcomes = m.outcomes()
 	if !maps.Equal(m.next.secretFiles, before.secretFiles) || before.files == nil {
@@ -80,6 +85,7 @@ type resourceMerger struct {
 	newDefaultFiles bool
 	decoder         *specDecoder
 	next            *ResourceMerge
+	kept            map[keptID]*keptVersion // at the start
 
 	chosen      map[resourceKey]*specVersion // versions of tenants in use
 	tenantNames map[string]bool              // names of all tenants, also of those that are not in use
@@ -120,6 +126,8 @@ func (m *resourceMerger) candidates(resources []*Resource, before map[resourceKe
 		c.versions = c.few[:0]
 		if old := before[resourceKey{r.Namespace, r.Name}]; old != nil && old.resource.UID == r.UID {
 			c.before, c.state = old, *old
+		} else if kept := m.kept[keptIDOf(r)]; kept != nil {
+			c.state.good = m.decoder.decode(r, &kept.Version, kept.Held, nil)
 		}
 		c.state.resource = r
 		m.decode(c)

@@ -23,54 +23,54 @@ type usedReference struct {
 
 // A heldValue is a value of a Secret, or the name of a file with it, that a version of a spec uses. It outlives the
 // Secret.
-type heldValue struct{ name, key, text string }
+type heldValue struct{ Name, Key, Text string }
 
 // A heldConfigMap is a ConfigMap that a version of a spec uses.
 type heldConfigMap struct {
-	name string
-	data map[string]string
+	Name string
+	Data map[string]string
 }
 
 // held is a resolver with the references that a version of a spec used when it was valid.
 type held struct {
-	values []heldValue
-	maps   []heldConfigMap
+	Values []heldValue
+	Maps   []heldConfigMap
 }
 
 var errNotHeld = errors.New("does not exist anymore") // never shown: the problem of the current version is
 
 func (h *held) secret(name, key string) (string, error) {
-	i := slices.IndexFunc(h.values, func(v heldValue) bool { return v.name == name && v.key == key })
+	i := slices.IndexFunc(h.Values, func(v heldValue) bool { return v.Name == name && v.Key == key })
 	if i < 0 {
 		return "", errNotHeld
 	}
-	return h.values[i].text, nil
+	return h.Values[i].Text, nil
 }
 
 func (h *held) file(name, key, _ string) (string, error) {
 	// A value can be used as a text and as a file.
-	i := slices.IndexFunc(h.values, func(v heldValue) bool { return v.name == name && v.key == fileMark+key })
+	i := slices.IndexFunc(h.Values, func(v heldValue) bool { return v.Name == name && v.Key == fileMark+key })
 	if i < 0 {
 		return "", errNotHeld
 	}
-	return h.values[i].text, nil
+	return h.Values[i].Text, nil
 }
 
 // fileMark is the prefix of keys whose value is the name of a file. Keys of Secrets cannot contain it.
 const fileMark = "file:"
 
 func (h *held) configMap(name string) (map[string]string, error) {
-	i := slices.IndexFunc(h.maps, func(m heldConfigMap) bool { return m.name == name })
+	i := slices.IndexFunc(h.Maps, func(m heldConfigMap) bool { return m.Name == name })
 	if i < 0 {
 		return nil, errNotHeld
 	}
-	return h.maps[i].data, nil
+	return h.Maps[i].Data, nil
 }
 
 // files returns the names of the files.
 func (h *held) files(yield func(string) bool) {
-	for _, v := range h.values {
-		if strings.HasPrefix(v.key, fileMark) && !yield(v.text) {
+	for _, v := range h.Values {
+		if strings.HasPrefix(v.Key, fileMark) && !yield(v.Text) {
 			return
 		}
 	}
@@ -120,7 +120,7 @@ func (l *liveResolver) secret(name, key string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the value %q of the Secret %q %w", key, name, err)
 	}
-	l.held.values = append(l.held.values, heldValue{name, key, text})
+	l.held.Values = append(l.held.Values, heldValue{name, key, text})
 	return text, nil
 }
 
@@ -136,7 +136,7 @@ func (l *liveResolver) file(name, key, role string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	l.held.values = append(l.held.values, heldValue{name, fileMark + key, file})
+	l.held.Values = append(l.held.Values, heldValue{name, fileMark + key, file})
 	return file, nil
 }
 
@@ -150,7 +150,7 @@ func (l *liveResolver) configMap(name string) (map[string]string, error) {
 		return nil, &missingError{ResourceConfigMapNotFound,
 			fmt.Sprintf("the ConfigMap %q does not exist in the namespace %s: create it, or correct the name", name, l.namespace)}
 	}
-	l.held.maps = append(l.held.maps, heldConfigMap{name, data})
+	l.held.Maps = append(l.held.Maps, heldConfigMap{name, data})
 	return data, nil
 }
 

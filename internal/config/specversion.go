@@ -105,7 +105,7 @@ func (d *specDecoder) decode(r *Resource, spec *AcceptedSpec, from *held, before
 			}
 		}
 	}
-	if v.held = from; from == nil && len(live.held.values)+len(live.held.maps) > 0 {
+	if v.held = from; from == nil && len(live.held.Values)+len(live.held.Maps) > 0 {
 		v.held = &live.held
 	}
 	if v.problem = joinProblems(problems, v.held); v.problem != nil {
@@ -298,9 +298,9 @@ func joinProblems(problems []specProblem, h *held) *specProblem {
 	for _, p := range problems {
 		line := strings.TrimPrefix(p.path+": "+p.message, ": ")
 		if h != nil {
-			for _, v := range h.values {
-				if key, isFile := strings.CutPrefix(v.key, fileMark); isFile {
-					line = strings.ReplaceAll(line, v.text, fmt.Sprintf("%q of the Secret %q", key, v.name))
+			for _, v := range h.Values {
+				if key, isFile := strings.CutPrefix(v.Key, fileMark); isFile {
+					line = strings.ReplaceAll(line, v.Text, fmt.Sprintf("%q of the Secret %q", key, v.Name))
 				}
 			}
 		}
