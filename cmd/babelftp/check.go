@@ -33,7 +33,8 @@ func newCheckCommand() *cobra.Command {
 		Short: "Check a configuration and show every problem",
 		Long: "Check a configuration. Every problem is shown with its file, line and column, and the exit code is 1 " +
 			"if there is one.\n" +
-			"Run the check as the user of the server, so that it has the same file permissions.\n\n" +
+			"Run the check as the user of the server, so that it has the same file permissions. Custom resources of Kubernetes " +
+			"are not checked, because their status has the problems.\n\n" +
 			"With --probe, it also lists, reads, stores, copies and deletes test objects in the bucket of each tenant and " +
 			"folder, as far as users may do so,\n" +
 			"and names the actions that the IAM policy lacks. It connects to the services of auth, binds to an LDAP " +
@@ -99,6 +100,11 @@ func checkFiles(cmd *cobra.Command, cfg *config.Config, out io.Writer) error {
 				return fmt.Errorf("tenants.%s.auth.ftp stores users in users_file: %w", name, err)
 			}
 		}
+	}
+	if namespaces := cfg.Kubernetes.Namespaces; namespaces[config.OtherNamespaces] != nil {
+		fmt.Fprintln(out, "kubernetes: custom resources of all namespaces")
+	} else if cfg.Kubernetes.IsSet() {
+		fmt.Fprintf(out, "kubernetes: custom resources of %s\n", count(len(namespaces), "namespace"))
 	}
 	if err := accounts.CheckDropBoxes(cfg); err != nil {
 		return err

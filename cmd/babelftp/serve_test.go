@@ -418,4 +418,13 @@ func TestServeWithoutResources(t *testing.T) {
 	if code, _, stderr := output(t, "", "serve", "--config", file); code != 1 || stderr != "babelftp: "+want+"\n" {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
+	for namespaces, shown := range map[string]string{
+		"{team-a: {}}": "1 namespace", "{team-a: {}, team-b: {}}": "2 namespaces", `{team-a: {}, "*": {}}`: "all namespaces",
+	} {
+		must.WriteFile(t, file, text+"kubernetes: {namespaces: "+namespaces+"}\n")
+		code, stdout, stderr := output(t, "", "check", "--config", file)
+		if code != 0 || !strings.HasPrefix(stdout, "kubernetes: custom resources of "+shown+"\nconfiguration ok") {
+			t.Errorf("check: exit code %d: %s%s", code, stdout, stderr)
+		}
+	}
 }
