@@ -156,6 +156,9 @@ const (
 	network         = `^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$`
 	httpURL         = `^[hH][tT][tT][pP][sS]?://[^/?#@]+([/?#].*)?$`
 	s3URL           = `^[hH][tT][tT][pP][sS]?://[^/?#@][^?@]*$`
+	hostLetter      = `([A-Za-z0-9]|[^\x00-\x7f])`
+	hostLabel       = hostLetter + `((` + hostLetter + `|-)*` + hostLetter + `)?`
+	hostName        = `^(` + hostLabel + `([.]` + hostLabel + `)*[.]?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$`
 	tagText         = `[\p{L}\p{N}\p{Z}\t-\r\x{85}+=._:/@-]`
 	arnText         = `([^:\s{}]|\{tenant\})`
 )
@@ -248,7 +251,7 @@ func keyRules() map[string]object {
 		rule(`!self.matches('(^|/)[.]babelftp(/|$)')`, ".babelftp is reserved for objects of babelftp")}}
 	return map[string]object{
 		"Tenant.hosts": {"maxItems": 64, "x-kubernetes-list-type": "set",
-			"items": object{"minLength": 1, "maxLength": 255, "pattern": `^[^\s/@]+$`}},
+			"items": object{"minLength": 1, "maxLength": 255, "pattern": hostName}},
 		"Tenant.bucket":           bucketKey(),
 		"Tenant.prefix":           prefixKey(),
 		"Tenant.languages":        someLanguages,
