@@ -292,7 +292,8 @@ func TestBrokenResources(t *testing.T) {
 	f.restart()
 	f.run()
 	f.want(alice, ResourceSecretNotFound, 3, "spec.password_hash_secret")
-	if info, err := os.Stat(filepath.Join(f.cfg.Kubernetes.Folder, keptFile)); err != nil || info.Mode().Perm() != 0o600 {
+	info, err := os.Stat(filepath.Join(f.cfg.Kubernetes.Folder, keptFile))
+	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the copy of the content: %v, %v", info, err)
 	}
 	must.OK(t, os.RemoveAll(f.cfg.Kubernetes.Folder)) // a new pod
