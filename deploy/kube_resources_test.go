@@ -188,8 +188,8 @@ data: {fr: "Bonjour {User}", en: "Hello {User}"}
 	everywhere(replicas, "the new greeting", wants("Salut tess"))
 }
 
-// testRights checks that the rights of the chart do not reach further than the servers need, and those of a team no
-// further than its own resources.
+// testRights checks that the rights of the chart do not reach further than the servers need, and the rights of a
+// team not further than its own resources.
 func testRights(s *site, _ []*replica) {
 	server := s.As(s.token)
 	s.Apply(`

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { s3test.Main(m) }
 const (
 	// takesEffect is the time from a change of a resource until each replica uses it.
 	takesEffect = 2 * time.Second
-	// busyFactor is how much longer everything may take while other programs use the processors.
+	// busyFactor multiplies the time that everything may take while other programs use the processors.
 	busyFactor = 5
 )
 

@@ -6,7 +6,7 @@
 // Command babelftp-kubernetes is babelftp serve with tenants and users that are custom resources of Kubernetes.
 //
 // It is a command of its own because nobody without Kubernetes needs the large client of the API server. The exit codes
-// are the same as those of babelftp.
+// are the same as for babelftp.
 package main
 
 import (

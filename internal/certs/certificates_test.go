@@ -293,7 +293,7 @@ func TestIssuedCertificates(t *testing.T) {
 	check(open(), map[string]int64{"ftp.acme.example": 3, "ftp.umbrella.example": 2, "ftp.late.example": 1, "ftp.example": 1, "": 1})
 }
 
-// A tenant has the certificates that its clients get: its own, those of ACME, or the one of the server.
+// A tenant has the certificates that its clients get: its own, the ones from ACME, or the server's.
 func TestCertificatesFor(t *testing.T) {
 	dir := t.TempDir()
 	pair := func(name string) config.TLS {

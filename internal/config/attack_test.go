@@ -174,7 +174,7 @@ func listsIn(value any) any {
 	return next
 }
 
-// textsIn returns all texts and keys of a value by their path in the spec, also those of secrets.
+// textsIn returns all texts and keys of a value by their path in the spec, also of secrets.
 func textsIn(v reflect.Value, path string, found map[string][]string) {
 	if secret, ok := v.Interface().(interface{ Reveal() string }); ok {
 		found[path] = append(found[path], secret.Reveal())

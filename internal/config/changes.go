@@ -9,7 +9,7 @@ import (
 // TenantChanges are the differences between the tenants of two configurations, as sorted lists of names.
 type TenantChanges struct{ Added, Changed, Removed []string }
 
-// IsEmpty reports whether there are no differences.
+// IsEmpty reports whether nothing differs.
 func (c TenantChanges) IsEmpty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) == 0 }
 
 // TenantChanges returns the tenants that were added, changed or removed since another configuration. A tenant counts as

@@ -16,7 +16,7 @@ import (
 // A claimKey is something that only one tenant, or one user, can have.
 type claimKey struct {
 	kind claimKind
-	// scope is what [scopeOf] returns for a place, or the tenant of a user.
+	// scope is the result of [scopeOf] for a place, or the tenant of a user.
 	scope string
 	// name is a host, a prefix, or the name of a user.
 	name string

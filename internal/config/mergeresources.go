@@ -12,7 +12,7 @@ import (
 // A resourceKey identifies a resource of a kind.
 type resourceKey struct{ namespace, name string }
 
-// A resourceState is what a merge remembers about a resource. It is immutable.
+// A resourceState holds the data about a resource that a merge passes on to the next one. It is immutable.
 type resourceState struct {
 	resource *Resource
 	current  *specVersion // the current spec, which may be invalid

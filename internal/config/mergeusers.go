@@ -115,8 +115,8 @@ func chooseUsers(order []*candidate) {
 	choose(func(*claimTable) {}, contenders)
 }
 
-// checkOnServer lets the server check the users that are new or in another tenant. It checks those of a tenant
-// together, and one at a time only if that fails.
+// checkOnServer lets the server check the users that are new or in another tenant. It checks the users of a
+// tenant together, and one at a time only if that fails.
 func (m *resourceMerger) checkOnServer(order []*candidate) {
 	if m.decoder.check == nil {
 		return

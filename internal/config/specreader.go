@@ -31,8 +31,8 @@ type specProblem struct {
 	message string
 }
 
-// A specReader converts a spec to a section of the configuration. The names in its problems are those of the spec, and
-// no message contains the content of a Secret.
+// A specReader converts a spec to a section of the configuration. Its problems name the keys of the spec, and no
+// message contains the content of a Secret.
 type specReader struct {
 	from     resolver
 	fields   map[reflect.Type][]SpecField // the results of SpecFields

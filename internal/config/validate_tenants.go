@@ -73,7 +73,7 @@ type loginNames struct {
 	qualified map[string]owner // user@tenant
 }
 
-// loginNames returns the names of all users, except for those of custom resources, which give way to others.
+// loginNames returns the names of all users, except for users of custom resources, which give way to others.
 func (c *Config) loginNames() loginNames {
 	names := loginNames{map[string]owner{}, map[string]owner{}}
 	for _, tenant := range slices.Sorted(maps.Keys(c.Tenants)) {

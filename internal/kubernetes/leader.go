@@ -41,7 +41,7 @@ type leaseTimes struct {
 	retry    time.Duration // between two attempts to take or renew the Lease
 }
 
-// A tenantServer is what the leader asks a [server.Server].
+// A tenantServer has the methods of a [server.Server] that the leader calls.
 type tenantServer interface {
 	TenantHealth(tenant string) server.TenantHealth
 	ProbeTenant(ctx context.Context, tenant string) []string

@@ -51,7 +51,7 @@ type resourceKey struct {
 	namespace, name string
 }
 
-// An item is what the leader knows about a resource.
+// An item is a resource and its status.
 type item struct {
 	key     resourceKey
 	outcome *config.ResourceOutcome
@@ -69,7 +69,7 @@ type item struct {
 	tenant *tenantItem // nil for a user
 }
 
-// A tenantItem is what the leader knows about a tenant.
+// A tenantItem holds the state of a tenant.
 type tenantItem struct {
 	health      server.TenantHealth
 	certificate *verdict // nil without a certificate

@@ -15,7 +15,7 @@ import (
 )
 
 // BenchmarkStart reads 10,000 users in 1,000 tenants, whose credentials are in a Secret each, and 10,000 other Secrets.
-// heap-MB is what the Source keeps of them.
+// heap-MB is the memory of the Source.
 func BenchmarkStart(b *testing.B) {
 	api := kubeapi.New(b)
 	post := func(path, body string) {

@@ -15,7 +15,7 @@ import (
 const (
 	// resourceCollections is the number of collections of resources in a scope.
 	resourceCollections = 2
-	// collections also counts those of the Secrets and ConfigMaps.
+	// collections also counts the ones of Secrets and ConfigMaps.
 	collections = 4
 )
 
@@ -80,7 +80,7 @@ func (sc *scope) of(kind config.ResourceKind) *entries {
 	return sc.users
 }
 
-// run starts the reflectors that are missing. Those of the Secrets and ConfigMaps start when the resources were read,
+// run starts the reflectors that are missing. The reflectors of Secrets and ConfigMaps start when the resources were read,
 // because they only keep what a resource refers to.
 func (sc *scope) run(ctx context.Context, group *sync.WaitGroup) {
 	if sc.start == nil {

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// patience is how long a start waits for the API server before it uses the copy.
+	// patience limits the time that a start waits for the API server before it uses the copy.
 	patience = 5 * time.Second
 	// saveEvery is the least time between two writes of the copy.
 	saveEvery = 10 * time.Second
@@ -328,7 +328,7 @@ func notify(c chan<- struct{}) {
 	}
 }
 
-// A snapshot is what scopes know. It is immutable, and implements [config.References].
+// A snapshot holds the objects in all scopes. It is immutable, and implements [config.References].
 type snapshot struct {
 	saved      time.Time // of a copy
 	namespaces []string  // "" is all namespaces

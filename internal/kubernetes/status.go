@@ -22,7 +22,7 @@ const (
 	conditionReady       = "Ready"            // all of them are true
 )
 
-// The reasons of conditions, besides those of a [config.ResourceOutcome].
+// The reasons of conditions, in addition to the reasons of a [config.ResourceOutcome].
 const (
 	reasonReady       = "Ready"
 	reasonDisabled    = "Disabled"    // the user is disabled by its spec

@@ -245,7 +245,7 @@ func (c *Client) AccountToken(namespace, account string) string {
 	return token
 }
 
-// A Table is what kubectl get prints.
+// A Table is the output of kubectl get.
 type Table struct {
 	ColumnDefinitions []struct {
 		Name     string
