@@ -80,8 +80,8 @@ func (sc *scope) of(kind config.ResourceKind) *entries {
 	return sc.users
 }
 
-// run starts the reflectors that are missing. The reflectors of Secrets and ConfigMaps start when the resources were read,
-// because they only keep what a resource refers to.
+// run starts the reflectors that are missing. The reflectors of Secrets and ConfigMaps start when the resources were
+// read, because they only keep what a resource refers to.
 func (sc *scope) run(ctx context.Context, group *sync.WaitGroup) {
 	if sc.start == nil {
 		ctx, sc.stop = context.WithCancel(ctx)
