@@ -4,6 +4,7 @@ package deploy
 
 import (
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -65,6 +66,32 @@ func TestKubeDefinitions(t *testing.T) {
 			t.Errorf("no refused resource fails the rule: %s", rule)
 		}
 	}
+	t.Run("status-of-a-new-resource", func(t *testing.T) { // which nobody has seen yet
+		text := resource(t, "FTPTenant", "team-a", "new", map[string]any{"bucket": "data"})
+		o, err := k.For(t).Create(text, "Strict")
+		if got := field(o, "status", "observedGeneration"); err != nil || got != -1.0 {
+			t.Errorf("observedGeneration: %v, %v, want -1", got, err)
+		}
+	})
+	t.Run("export", func(t *testing.T) {
+		babelftp, exported := binary(t), 0
+		for _, values := range valueFiles(t) {
+			if strings.Contains(must.ReadFile(t, values), "\nexistingSecret: ") {
+				continue // has no configuration
+			}
+			cmd := exec.CommandContext(
+				t.Context(), babelftp, "kubernetes", "export", "--config", values, "--namespace", "team-a")
+			manifests, err := cmd.Output()
+			if err != nil {
+				t.Errorf("%s: %v", values, err)
+			}
+			k.For(t).Apply(string(manifests))
+			exported += strings.Count(string(manifests), "kind: FTPTenant\n")
+		}
+		if exported == 0 {
+			t.Error("no values have a tenant")
+		}
+	})
 	t.Run("guide", func(t *testing.T) {
 		accepted := 0
 		for _, m := range yamlBlock.FindAllStringSubmatch(must.ReadFile(t, resourcesPage), -1) {
