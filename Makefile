@@ -63,7 +63,7 @@ manifests: $(HELMS:%=.tools/bin/helm-%) ## run the chart's tests with a range of
 	$(GO_TEST) -count 1 -skip '^Test(Binary|Compose|Image|Quickstart|ServiceObtains|Systemd)' ./deploy -helm '$(HELMS)'
 	cd deploy/kubetest && go mod tidy -diff && go test -vet all -gcflags='all=-N -l' -timeout $(PATIENCE) -count 1 $(TESTFLAGS) ./... -helm $(lastword $(HELMS))
 
-kube: $(TEST_HELMS:%=.tools/bin/helm-%) .tools/bin/kube-apiserver ## install the chart on an API server of Kubernetes, and make the load balancer of AWS (the first build takes ten minutes)
+kube: $(TEST_HELMS:%=.tools/bin/helm-%) .tools/bin/kube-apiserver .tools/bin/minio ## install the chart on an API server of Kubernetes, serve custom resources, and make the load balancer of AWS (the first build takes ten minutes)
 	tools/debian-packages.sh etcd=etcd-server
 	go test -tags kube -timeout $(PATIENCE) -count 1 -run '^TestKube' ./deploy
 	cd deploy/nlbtest && go mod tidy -diff && go vet ./... && go test -timeout $(PATIENCE) -count 1 ./...

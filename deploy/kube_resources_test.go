@@ -260,6 +260,7 @@ func testClaims(s *site, replicas []*replica) {
 	everywhere(replicas, "the login", func(r *replica) error { return r.mayLogin("vera@team-a_victim") })
 	s.waitFor(resourcePath("team-a/ftptenants/victim"), "Accepted", "True", "Accepted")
 	free := s.storage.Bucket(s.t)
+	s.Apply(manifest("FTPTenant", teamB, "own", "bucket: "+s.storage.Bucket(s.t)))
 	for _, tt := range []struct{ name, kind, spec, reason string }{
 		{"bucket", "FTPTenant", "bucket: " + bucket, "BucketTaken"},
 		{"prefix-below", "FTPTenant", "bucket: " + bucket + ", prefix: data/in/secret/", "BucketTaken"},
@@ -276,6 +277,8 @@ func testClaims(s *site, replicas []*replica) {
 		{"role", "FTPTenant", "bucket: " + free + ", s3: {assume_role: {role_arn: \"arn:aws:iam::123456789012:role/admin\"}}",
 			"NotAllowed"},
 		{"secret-of-another", "FTPUser", "tenant: own, password_hash_secret: {name: only-in-team-a}", "SecretNotFound"},
+		{"login-of-another", "FTPUser", "tenant: own, name: vera@team-a_victim, password_hash_secret: {name: ftp-users}",
+			"NameTaken"},
 		{"tenant-of-another", "FTPUser", "tenant: victim, password_hash_secret: {name: ftp-users}", "TenantNotFound"},
 	} {
 		s.t.Run(tt.name, func(t *testing.T) {
