@@ -46,8 +46,8 @@ func TestKubeMany(t *testing.T) {
 	r := s.launch(0, "")
 	start := time.Now()
 	took := s.wait("becoming ready", waitTimeout, r.ready)
-	processor := r.processorTime()
-	t.Logf("ready after %v and %v of a processor, with %d MiB", took, processor, r.memory())
+	processor, used := r.processorTime(), r.memory()
+	t.Logf("ready after %v and %v of a processor, with %d MiB", took, processor, used)
 	for range 50 { // a login waits for the check of the tenant's bucket
 		user := manyLogin(rand.IntN(manyUsers))
 		s.wait("the login of "+user, waitTimeout, func() error { return r.mayLogin(user) })
@@ -56,12 +56,13 @@ func TestKubeMany(t *testing.T) {
 	if took > busyFactor*startLimit || processor > startLimit {
 		t.Errorf("knew all users after %v and %v of a processor, want %v", took, processor, startLimit)
 	}
-	if used := r.memory(); used > memoryLimit {
+	if used > memoryLimit {
 		t.Errorf("uses %d MiB, want %d", used, memoryLimit)
 	}
 	s.change(r)
-	if used := r.memory(); used > memoryLimit*3/2 {
-		t.Errorf("after changes: uses %d MiB, want %d", used, memoryLimit*3/2)
+	const withGarbage = memoryLimit * 3 / 2 // of thousands of requests to S3 and the API server
+	if used := r.memory(); used > withGarbage {
+		t.Errorf("after changes: uses %d MiB, want %d", used, withGarbage)
 	}
 }
 
