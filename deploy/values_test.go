@@ -360,7 +360,7 @@ func TestCommentedValues(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "values.yaml")
 	writeFile(t, file, strings.ReplaceAll(strings.Join(lines, "\n"), "$argon2id$v=19$...", someHash))
-	cfg := loadConfig(t, render(t, file))
+	cfg := loadConfig(t, render(t, file, "customResources.enabled=true"))
 	if cfg.S3.Endpoint == "" || cfg.S3.AccessKeyID == "" || cfg.Tenants["acme"].Users["alice"] == nil ||
 		cfg.Auth.LDAP.BindPassword.Empty() {
 		t.Errorf("the configuration lacks values: %+v", cfg.S3)
