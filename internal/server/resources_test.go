@@ -368,14 +368,27 @@ func TestDeletedResources(t *testing.T) {
 		t.Errorf("a user of a deleted tenant gets %q", got)
 	}
 	own.Command(200, "NOOP")
-	text := must.ReadFile(t, s.cfg.Audit.File)
 	for _, want := range []string{
 		`"administrator":"custom resources"`, `"tenants_added":["team-a_shop","team-a_till"]`,
 		`"users_removed":["alice@team-a_shop"]`, `"tenants_removed":["team-a_till"]`, `"limit":"user.disabled"`,
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the audit log lacks %s:\n%s", want, text)
+		s.audited(want)
+	}
+}
+
+// audited waits until the audit log contains a text. Lines are written in the background.
+func (s *resourceSite) audited(want string) {
+	s.t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		text := must.ReadFile(s.t, s.cfg.Audit.File)
+		if strings.Contains(text, want) {
+			return
 		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the audit log lacks %s:\n%s", want, text)
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
