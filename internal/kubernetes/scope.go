@@ -89,8 +89,8 @@ func (sc *scope) run(ctx context.Context, group *sync.WaitGroup) {
 			sc.running = append(sc.running, c)
 			start(group, func() { c.run(ctx) })
 		}
-		sc.start(&collection{scope: sc, plural: Tenants, table: sc.tenants, example: &FTPTenant{}})
-		sc.start(&collection{scope: sc, plural: Users, table: sc.users, example: &FTPUser{}})
+		sc.start(&collection{scope: sc, plural: Tenants, table: sc.tenants, example: &Object{}})
+		sc.start(&collection{scope: sc, plural: Users, table: sc.users, example: &Object{}})
 	}
 	if len(sc.running) == resourceCollections && sc.answered() {
 		sc.start(&collection{scope: sc, plural: secrets, table: sc.secrets, example: &corev1.Secret{}})
@@ -199,15 +199,7 @@ type entries struct {
 
 // convert implements table. It drops the metadata that nobody needs.
 func (t *entries) convert(o any) any {
-	var object *Object
-	switch o := o.(type) {
-	case *FTPTenant:
-		object = &o.Object
-	case *FTPUser:
-		object = &o.Object
-	default:
-		return o
-	}
+	object := o.(*Object)
 	object.ManagedFields, object.Labels, object.Annotations = nil, nil, nil
 	return object
 }

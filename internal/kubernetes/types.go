@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/babelftp/babelftp/internal/config"
 )
 
 // The names of the custom resources in the API.
@@ -26,6 +28,13 @@ type Object struct {
 	Status json.RawMessage `json:"status,omitempty"`
 }
 
+// DeepCopyObject implements [runtime.Object].
+func (o *Object) DeepCopyObject() runtime.Object {
+	out := &Object{}
+	o.copyInto(out)
+	return out
+}
+
 // copyInto copies o into another object.
 func (o *Object) copyInto(out *Object) {
 	out.TypeMeta = o.TypeMeta
@@ -33,62 +42,20 @@ func (o *Object) copyInto(out *Object) {
 	out.Spec, out.Status = append(json.RawMessage(nil), o.Spec...), append(json.RawMessage(nil), o.Status...)
 }
 
-// An FTPTenant is a tenant.
-type FTPTenant struct {
-	Object `json:",inline"`
-}
-
-// DeepCopyObject implements [runtime.Object].
-func (t *FTPTenant) DeepCopyObject() runtime.Object {
-	out := &FTPTenant{}
-	t.copyInto(&out.Object)
-	return out
-}
-
-// An FTPTenantList is a list of tenants.
-type FTPTenantList struct {
+// An ObjectList is a list of FTPTenants or FTPUsers.
+type ObjectList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
 
-	Items []FTPTenant `json:"items"`
+	Items []Object `json:"items"`
 }
 
 // DeepCopyObject implements [runtime.Object].
-func (l *FTPTenantList) DeepCopyObject() runtime.Object {
-	out := &FTPTenantList{TypeMeta: l.TypeMeta, Items: make([]FTPTenant, len(l.Items))}
+func (l *ObjectList) DeepCopyObject() runtime.Object {
+	out := &ObjectList{TypeMeta: l.TypeMeta, Items: make([]Object, len(l.Items))}
 	l.DeepCopyInto(&out.ListMeta)
 	for i := range l.Items {
-		l.Items[i].copyInto(&out.Items[i].Object)
-	}
-	return out
-}
-
-// An FTPUser is a user of an FTPTenant in the same namespace.
-type FTPUser struct {
-	Object `json:",inline"`
-}
-
-// DeepCopyObject implements [runtime.Object].
-func (u *FTPUser) DeepCopyObject() runtime.Object {
-	out := &FTPUser{}
-	u.copyInto(&out.Object)
-	return out
-}
-
-// An FTPUserList is a list of users.
-type FTPUserList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata"`
-
-	Items []FTPUser `json:"items"`
-}
-
-// DeepCopyObject implements [runtime.Object].
-func (l *FTPUserList) DeepCopyObject() runtime.Object {
-	out := &FTPUserList{TypeMeta: l.TypeMeta, Items: make([]FTPUser, len(l.Items))}
-	l.DeepCopyInto(&out.ListMeta)
-	for i := range l.Items {
-		l.Items[i].copyInto(&out.Items[i].Object)
+		l.Items[i].copyInto(&out.Items[i])
 	}
 	return out
 }
@@ -99,7 +66,10 @@ func groupVersion() schema.GroupVersion { return schema.GroupVersion{Group: Grou
 // newScheme returns a scheme of the custom resources.
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	s.AddKnownTypes(groupVersion(), &FTPTenant{}, &FTPTenantList{}, &FTPUser{}, &FTPUserList{})
+	for _, kind := range []config.ResourceKind{config.TenantResource, config.UserResource} {
+		s.AddKnownTypeWithName(groupVersion().WithKind(string(kind)), &Object{})
+		s.AddKnownTypeWithName(groupVersion().WithKind(string(kind)+"List"), &ObjectList{})
+	}
 	metav1.AddToGroupVersion(s, groupVersion())
 	return s
 }
