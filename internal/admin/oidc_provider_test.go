@@ -38,7 +38,7 @@ func TestIdentityProvider(t *testing.T) {
 	p := servicetest.StartIdentityProvider(t, base+"/login/oidc/callback")
 	p.SetGroups(t, `{"ann": ["ops"], "bob": ["others"]}`)
 	p.Config.Roles = map[config.AdminRole][]string{config.RoleOperator: {"ops"}}
-	log := &lockedBuffer{}
+	log := &servicetest.Log{}
 	l, err := NewListener(config.Admin{OIDC: p.Config}, whoIs(), textHandler("page"),
 		audit.New(audit.To(log), func() bool { return true }, nil), slog.New(slog.DiscardHandler), "")
 	must.OK(t, err)

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -26,6 +25,7 @@ import (
 	"github.com/babelftp/babelftp/internal/report/audit"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/oidctest"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 // trusting returns the configuration of an admin listener that trusts a provider.
@@ -56,30 +56,12 @@ type oidcSite struct {
 	*testing.T
 	base     string
 	listener *Listener
-	log      *lockedBuffer // the audit log
-}
-
-// A lockedBuffer may be read while the server writes to it.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
+	log      *servicetest.Log // the audit log
 }
 
 func newOIDCSite(t *testing.T, cfg config.Admin) *oidcSite {
 	t.Helper()
-	log := &lockedBuffer{}
+	log := &servicetest.Log{}
 	l, address := serveAudited(t, cfg, whoIs(), audit.New(audit.To(log), func() bool { return true }, nil))
 	return &oidcSite{t, "http://" + address, l, log}
 }

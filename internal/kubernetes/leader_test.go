@@ -18,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/storage/s3client"
 	"github.com/babelftp/babelftp/internal/testkit/kubeapi"
 	"github.com/babelftp/babelftp/internal/testkit/must"
+	"github.com/babelftp/babelftp/internal/testkit/servicetest"
 )
 
 const (
@@ -108,7 +109,7 @@ func isReady(t *testing.T, api *kubeapi.Server) bool {
 func TestLeaderChange(t *testing.T) {
 	api := kubeapi.New(t)
 	api.Apply(acmeTenant)
-	log := &lockedBuffer{}
+	log := &servicetest.Log{}
 	first := elect(t, api, "babelftp-0", 3, slog.New(slog.NewTextHandler(log, nil)))
 	await(t, "the first leader", func() bool { return isReady(t, api) })
 	second := elect(t, api, "babelftp-1", 3, slog.New(slog.DiscardHandler))
@@ -201,22 +202,4 @@ func TestLeaseOf(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", identity, got, want)
 		}
 	}
-}
-
-// A lockedBuffer is a log of several goroutines.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

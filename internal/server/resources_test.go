@@ -23,6 +23,7 @@ import (
 	"github.com/babelftp/babelftp/internal/base/passwordhash"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/testkit/ftptest"
 	"github.com/babelftp/babelftp/internal/testkit/must"
 	"github.com/babelftp/babelftp/internal/testkit/s3test"
@@ -183,6 +184,8 @@ type resourceSite struct {
 	cfg  *config.Config
 	srv  *Server
 	shop map[string]any // the spec of the tenant shop
+
+	audit servicetest.Log // the audit log, if it is written to standard output
 }
 
 // newResourceSite starts a server that does not know its resources yet.
@@ -204,6 +207,7 @@ func newResourceSite(t *testing.T, change func(*config.Config)) *resourceSite {
 	}
 	site.srv = serve(t, cfg, Options{
 		AWS: s.AWSConfig(), Resources: site.memorySource, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Stdout: &site.audit,
 	})
 	return site
 }
@@ -351,7 +355,7 @@ func TestCheckResource(t *testing.T) {
 
 // Deleting a user or its tenant ends its sessions like disabling it, and refuses logins. Other sessions continue.
 func TestDeletedResources(t *testing.T) {
-	s := newResourceSite(t, func(cfg *config.Config) { cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log") })
+	s := newResourceSite(t, func(cfg *config.Config) { cfg.Audit.File = yamlconf.StandardOutput })
 	s.know()
 	const disabled = "This user account is disabled. Please contact the administrator."
 	own, alice, bob := s.login("alice@acme"), s.login("alice@team-a_shop"), s.login("bob@team-a_till")
@@ -372,23 +376,7 @@ func TestDeletedResources(t *testing.T) {
 		`"administrator":"custom resources"`, `"tenants_added":["team-a_shop","team-a_till"]`,
 		`"users_removed":["alice@team-a_shop"]`, `"tenants_removed":["team-a_till"]`, `"limit":"user.disabled"`,
 	} {
-		s.audited(want)
-	}
-}
-
-// audited waits until the audit log contains a text. Lines are written in the background.
-func (s *resourceSite) audited(want string) {
-	s.t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for {
-		text := must.ReadFile(s.t, s.cfg.Audit.File)
-		if strings.Contains(text, want) {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("the audit log lacks %s:\n%s", want, text)
-		}
-		time.Sleep(time.Millisecond)
+		s.audit.Await(want)
 	}
 }
 

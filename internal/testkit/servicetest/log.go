@@ -55,15 +55,24 @@ func (l *Log) Take() []string {
 	return lines
 }
 
+// Await waits for a line that contains text.
+func (l *Log) Await(text string) { l.wait(text, func(int) {}) }
+
 // Next waits for a line that contains text, returns it, and removes it and all earlier lines.
-func (l *Log) Next(text string) string {
+func (l *Log) Next(text string) (line string) {
+	l.wait(text, func(i int) { line, l.lines = l.lines[i], l.lines[i+1:] })
+	return line
+}
+
+// wait waits for a line that contains text, and calls found with its index while it holds mu.
+func (l *Log) wait(text string, found func(i int)) {
 	for {
 		l.mu.Lock()
 		for i, line := range l.lines {
 			if strings.Contains(line, text) {
-				l.lines = l.lines[i+1:]
+				found(i)
 				l.mu.Unlock()
-				return line
+				return
 			}
 		}
 		if l.grown == nil {
