@@ -112,6 +112,16 @@ func render(t *testing.T, values string, set ...string) release {
 	return parse(t, renderText(t, values, set...))
 }
 
+// wantRefused expects each release of Helm to refuse a file of values with another value. The error must contain want.
+func wantRefused(t *testing.T, values, set, want string) {
+	t.Helper()
+	for _, run := range runHelm(t, "template", "test", chart, "--values", values, "--set", set) {
+		if run.err == nil || !strings.Contains(run.stderr, want) {
+			t.Errorf("--set %s\n got %v\nwant %s", set, run, want)
+		}
+	}
+}
+
 func renderText(t *testing.T, values string, set ...string) string {
 	t.Helper()
 	args := []string{"--values", values}
